@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +76,14 @@ def long_name(name: str) -> str:
 def clipped(text: str, most: int = SHOWN) -> str:
     """Return text, cut where it is too long for a message."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+Item = TypeVar("Item", bound=np.generic)
+
+
+def picked(column: NDArray[Item] | None, rows: NDArray[np.bool_] | slice) -> NDArray[Item] | None:
+    """Some rows of a column, if there is one."""
+    return None if column is None else column[rows]
 
 
 # ---- tables ----

@@ -136,7 +136,7 @@ def cluster_columns(cluster: object) -> dict[str, object]:
     """The columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
     if isinstance(cluster, Mapping):
         results = {str(name): column for name, column in cluster.items()}
-    elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
+    elif isinstance(cluster, (list, tuple)) and cluster and all(map(_is_column, cluster)):
         results = {str(getattr(each, "name", None) or f"column {i + 1}"): each for i, each in enumerate(cluster)}
         if len(results) < len(cluster):
             raise BadInput("cluster= holds two columns of one name: pass a dictionary that names each")

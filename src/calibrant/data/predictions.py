@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, text
 from calibrant.data.arrays import column_of, matrix_of
-from calibrant.data.columns import Floats
+from calibrant.data.columns import Floats, picked
 from calibrant.data.inputs import (
     ClustersCross,
     Crossing,
@@ -286,10 +286,12 @@ def frozen(
     _without_gaps(table, way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
-    apart = _apart(p, table, ~keep, w, who) if way == "keep" else None
+    apart = None
+    if way == "keep":
+        covariates = pa.table({}) if table is None else table.filter(~keep)
+        apart = Unlabelled(p=p[~keep], covariates=covariates, weights=picked(w, ~keep), cluster=picked(who, ~keep))
     if dropped:
-        y, p = y[keep], p[keep]
-        w, who = None if w is None else w[keep], None if who is None else who[keep]
+        y, p, w, who = y[keep], p[keep], picked(w, keep), picked(who, keep)
         table = None if table is None else table.filter(keep)
         crossing = None if crossing is None else crossing.part(keep)
     y8 = y.astype(np.int8)
@@ -460,22 +462,6 @@ def _without_gaps(table: pa.Table | None, way: Missing) -> None:
         faults, spec = Faults(arrays=True), Spec(label="y_true", score="y_prob", missing=way)
         faults.note_gaps(table, spec, table.column_names, "", 0)
         faults.check(spec)
-
-
-def _apart(
-    p: Floats,
-    table: pa.Table | None,
-    rows: NDArray[np.bool_],
-    weights: Floats | None,
-    clusters: NDArray[np.generic] | None,
-) -> Unlabelled:
-    """The rows without a label."""
-    return Unlabelled(
-        p=p[rows],
-        covariates=pa.table({}) if table is None else table.filter(rows),
-        weights=None if weights is None else weights[rows],
-        cluster=None if clusters is None else clusters[rows],
-    )
 
 
 def _validated(y: Floats, p: Floats, missing: Missing, caller: Caller) -> NDArray[np.bool_]:

@@ -106,8 +106,8 @@ class _Target:
 
     def write(self, batch: pa.RecordBatch, added: Columns) -> None:
         """Add rows."""
-        parquet = self.name.endswith(PARQUET)
-        kept = [_kept(c, parquet) for c in batch.columns]
+        parquet = self.name.endswith(PARQUET)  # stores dictionaries as what they stand for
+        kept = [c if parquet or not pa.types.is_dictionary(c.type) else decoded(c) for c in batch.columns]
         columns = [*kept, *(pa.array(v) if not isinstance(v, pa.Array) else v for v in added.values())]
         if self.writer is None:
             fields = [pa.field(n, c.type) for n, c in zip((*batch.schema.names, *added), columns, strict=True)]
@@ -180,8 +180,3 @@ def _content(text: pa.Array) -> memoryview:
     _, offsets, data = text.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
     return memoryview(data if data is not None else b"")[ends[0] : ends[-1]]
-
-
-def _kept(column: pa.Array, parquet: bool) -> pa.Array:
-    """A column as it is to be written: Parquet stores dictionaries as what they stand for."""
-    return column if parquet or not pa.types.is_dictionary(column.type) else decoded(column)

@@ -95,16 +95,12 @@ def _holds(inputs: str | Quoting, path: Path) -> bool:
 # ---- files that appear when they are complete ----
 
 
-def _short(name: str) -> str:
-    """Return what leaves room for more in a name: most disks take 255 bytes."""
-    return os.fsencode(name)[:200].decode(errors="ignore")
-
-
 @contextmanager
 def temporary(path: Path) -> Iterator[Path]:
     """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
     target, special = path.resolve(), _special(path)
-    part = path if special else target.with_name(f".{_short(target.name)}.{os.getpid()}.part")
+    short = os.fsencode(target.name)[:200].decode(errors="ignore")  # most disks take names of 255 bytes
+    part = path if special else target.with_name(f".{short}.{os.getpid()}.part")
     if not special:
         KEPT.add(part)
     try:

@@ -275,6 +275,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
     ]
     event = "1" if spec.positive is None else spec.positive
+    gone = {f"missing {lacking(spec.cluster, spec.weights)}": sketch.dropped, UNLABELLED: sketch.unlabelled}
     return Look(
         name=sketch.name,
         holds="sketch",
@@ -290,7 +291,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
             ("others" if spec.positive is not None else "0", sketch.n - sketch.events),
         ),
         scale="probability",
-        dropped=_gone(sketch),
+        dropped={why: rows for why, rows in gone.items() if rows},
         warnings=("one-class",) if sketch.events in (0, sketch.n) else (),
         command=typed,
         settings={
@@ -303,13 +304,6 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
             "missing": spec.missing,
         },
     )
-
-
-def _gone(sketch: Sketch) -> dict[str, int]:
-    """The rows without label or score, by reason."""
-    lack = lacking(sketch.spec.cluster, sketch.spec.weights)
-    results = {f"missing {lack}": sketch.dropped, UNLABELLED: sketch.unlabelled}
-    return {why: rows for why, rows in results.items() if rows}
 
 
 def _group(of: Variable, rows: list[int]) -> Column:

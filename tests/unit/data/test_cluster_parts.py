@@ -46,19 +46,19 @@ class Lossy:
 def test_a_part_that_does_not_come_back_is_missed() -> None:
     source, batches = open_source(pa.table(ROWS)), pa.table(ROWS).to_batches(max_chunksize=2)
     task = task_of()
-    lost = replace(source, rows=None, cluster=Lossy(batches[:1], 2))
+    lost = replace(source, rows=None, engine=Lossy(batches[:1], 2))
     with pytest.raises(cal.EngineFailed, match="1 of 2 parts"):
         engines.sketch_source(lost, task.spec)
     with pytest.raises(cal.BadInput, match="changed while it was read: 4 rows at first, then 2"):
-        engines.sketch_source(replace(lost, rows=4, cluster=Lossy(batches[:1], None)), task.spec)
-    whole = engines.sketch_source(replace(source, rows=4, cluster=Lossy(batches, 2)), task.spec)
+        engines.sketch_source(replace(lost, rows=4, engine=Lossy(batches[:1], None)), task.spec)
+    whole = engines.sketch_source(replace(source, rows=4, engine=Lossy(batches, 2)), task.spec)
     assert whole.n == 4
 
 
 def test_bad_rows_are_told_and_not_called_a_change() -> None:
     """A part with faulty rows sends no counts, so that rows seem to be missing."""
     bad = pa.table(ROWS | {"p": [0.1, None, 0.7, 0.2]})
-    source = replace(open_source(bad), cluster=Lossy(bad.to_batches(max_chunksize=2), 2))
+    source = replace(open_source(bad), engine=Lossy(bad.to_batches(max_chunksize=2), 2))
     with pytest.raises(cal.BadInput, match=r"column 'p': 1 value is missing.*row 1 of partition 0"):
         engines.sketch_source(source, task_of().spec)
 

@@ -346,7 +346,7 @@ class Elsewhere:
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_file_that_changes_while_a_cluster_reads_it(tmp_path: Path, fails: bool) -> None:
     path = write(table(), tmp_path / "d.parquet")
-    source = replace(open_source(str(path)), cluster=Elsewhere(path, fails))
+    source = replace(open_source(str(path)), engine=Elsewhere(path, fails))
     with pytest.raises(cal.BadInput, match="changed while it was read: another file took its place"):
         engines.sketch_source(source, cal.sketch(table(), **ASK).spec)
 
@@ -512,7 +512,7 @@ def test_a_cluster_has_keys_as_text_too(tmp_path: Path) -> None:
     live = type("Client", (), {"__module__": "distributed.client", "gather": 0, "compute": 0, "cancel": 0})()
     for texts, key in (((), ("code", "12", True)), (["code"], ("code", "12", False))):
         found = engines.source_of(str(tmp_path), engine=live, texts=texts)
-        assert [piece[5] for piece in found.cluster.fragments.pieces] == [(key,)]  # type: ignore[union-attr]
+        assert [piece[5] for piece in found.engine.fragments.pieces] == [(key,)]  # type: ignore[union-attr]
 
 
 def test_a_key_that_is_also_a_column(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from calibrant.arguments import Caller, lacking
-from calibrant.data.columns import Ids, binary_labels, label_values, score_values
+from calibrant.data.columns import Ids, binary_labels, label_values, picked, score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
@@ -52,14 +52,7 @@ NOTHING = pa.table({})  # no covariates: what is compared of files here is score
 class Choice:
     """The sound rows seen so far with the smallest hashes, covariates as they are, and what was wrong with others.
 
-    Parameters
-    ----------
-    spec : Spec
-        Names label, score and key.
-    names : sequence of str
-        Covariates.
-    most : int
-        Rows kept, at most.
+    `spec` names label, score and key, `names` the covariates; at most `most` rows are kept.
     """
 
     def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
@@ -70,11 +63,8 @@ class Choice:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns to read."""
-        return tuple(
-            dict.fromkeys(
-                [self.spec.label, self.spec.score, *self.sample.names, *self.spec.key, *self.spec.row_attributes]
-            )
-        )
+        spec = self.spec
+        return tuple(dict.fromkeys([spec.label, spec.score, *self.sample.names, *spec.key, *spec.row_attributes]))
 
     def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
         """Add the rows of an Arrow record batch; `part` and `first_row` as in `Sketch.update`."""
@@ -92,7 +82,7 @@ class Choice:
         ids, clusters = origin.identities(batch.num_rows, spec), origin.clusters(spec)
         if sound.any():
             nothing = encode(NOTHING, (), int(sound.sum()), scale=False)
-            keys = None if origin.keys is None else origin.keys[sound]
+            keys = picked(origin.keys, sound)
             self.contents.update(Rows(p[sound], y[sound], ids[sound], nothing, keys=keys, part=part))
         hashes = hashes_of(ids)
         of, more = (hashes, ()) if not spec.row_attributes else of_clusters(hashes, clusters, row_attributes.weights)
@@ -120,11 +110,14 @@ class Choice:
             raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
         hashes = self.sample.row_hashes
         at = source_order(hashes, spec)
-        p, covariates = scores_of(lines[at]), table.take(at) if table.num_columns else None
         cluster, weights = self.sample.row_attributes(at, spec)
-        y = labels_of(lines[at])
-        known = self.sample.cluster_ids(at)
         data = Predictions(
-            y=y, p=p, covariates=covariates, cluster=cluster, weights=weights, name=name, cluster_ids=known
+            y=labels_of(lines[at]),
+            p=scores_of(lines[at]),
+            covariates=table.take(at) if table.num_columns else None,
+            cluster=cluster,
+            weights=weights,
+            name=name,
+            cluster_ids=self.sample.cluster_ids(at),
         )
         return Chosen(data, hashes[at], self.rows_read, self.contents)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, Ids, finite_numbers
+from calibrant.data.columns import Floats, Ids, finite_numbers, picked
 from calibrant.data.layouts import DAY, as_days, decoded, is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.boxes import Boxes
@@ -185,7 +185,7 @@ def sound_rows(
     may_be = origin.row_attributes.candidates
     if not good.all():
         p, y, ids = p[good], y[good], ids[good]
-        keys, clusters, weights = (None if column is None else column[good] for column in (keys, clusters, weights))
+        keys, clusters, weights = picked(keys, good), picked(clusters, good), picked(weights, good)
         table = table.filter(pa.array(good)) if table.num_columns else table
         stacked, may_be = stacked[:, good], tuple(column[good] for column in may_be)
     encoded = encode(table, spec.codings, len(p), spec.local is not None)

@@ -91,13 +91,9 @@ def repeats_of(contents: Contents, pair_share: Chance) -> Repeats:
     rows = more if kept.whole else round(contents.n * more / max(here, 1))
     copied = rows > 0 if keyed else rows >= max(LEAST * contents.n, 1) and _copied(contents, pair_share)
     by: Literal["row", "key"] = "key" if keyed else "row"
-    return Repeats(rows=rows, of=contents.n, exact=kept.whole, by=by, copied=copied, times=_times(contents))
-
-
-def _times(contents: Contents) -> float:
-    """Return how often a row's content occurs, on average over rows: of contents, a uniform sample."""
-    counts = contents.rows.lines[:, ZEROS:].sum(axis=1).astype(np.float64)
-    return float((counts**2).sum() / counts.sum()) if len(counts) else 1.0
+    each = contents.rows.lines[:, ZEROS:].sum(axis=1).astype(np.float64)  # of contents, a uniform sample
+    times = float((each**2).sum() / each.sum()) if len(each) else 1.0
+    return Repeats(rows=rows, of=contents.n, exact=kept.whole, by=by, copied=copied, times=times)
 
 
 def _copied(contents: Contents, pair_share: Chance) -> bool:

@@ -26,6 +26,7 @@ from calibrant.data.columns import (
     may_be_large,
     number_text,
     number_texts,
+    picked,
     row_ids,
     text_hashes,
 )
@@ -78,10 +79,8 @@ class RowAttributes:
 
     def part(self, rows: slice) -> RowAttributes:
         """Return clusters and weights of some rows."""
-        clusters, weights = self.clusters, self.weights
         may_be = tuple(column[rows] for column in self.candidates)
-        own = None if clusters is None else clusters[rows]
-        return RowAttributes(own, None if weights is None else weights[rows], candidates=may_be)
+        return RowAttributes(picked(self.clusters, rows), picked(self.weights, rows), candidates=may_be)
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
         """The labels, missing in rows that are gone, which are left out as if they had none.

@@ -307,7 +307,7 @@ class Sketch:
             self.parts["unlabelled"].count(p[alone], stacked[:, alone])
         sound = sound_rows(self.spec, p, labels, stacked, covariates, origin)
         if sound is not None:
-            for part in self._parts():
+            for _, part in self._named_parts():
                 part.update(sound)
 
     def _stacked(self, codes: Mapping[str, Codes], rows: int) -> NDArray[np.int32]:
@@ -324,11 +324,8 @@ class Sketch:
         self.parts["unlabelled"].count(p, self._stacked(codes, len(p)))
         self.rows_read += len(p)
 
-    def _parts(self) -> list[Part]:
-        """The parts, in the order of their names."""
-        return [part for _, part in self._named_parts()]
-
     def _named_parts(self) -> list[tuple[str, Part]]:
+        """The parts, in the order of their names."""
         return sorted(cast(dict[str, Part], self.parts).items())
 
     @property

@@ -173,7 +173,7 @@ def listed(result: Listing, value: str, form: Form = DETECTED, wanted: Sequence[
     def as_text(columns: Collection[str]) -> Source:
         # 3. columns that stand in the names of folders, and a look at each file whenever it is read
         opened = with_keys(sources(columns), keys, {**result.typed, **dict.fromkeys(columns, False)}, files)
-        opened = [_guarded(one, kept, i) for i, one in enumerate(opened)]
+        opened = [replace(o, parts=tuple(kept.guarded(i, p) for p in o.parts)) for i, o in enumerate(opened)]
         return replace(_together(opened, files, value), check=kept.check, as_text=as_text)
 
     return as_text(())
@@ -205,10 +205,6 @@ def _opened(
     return Texts(paths, names, form, wanted).sources
 
 
-def _guarded(one: Source, values: FileVersions, i: int) -> Source:
-    return replace(one, parts=tuple(values.guarded(i, part) for part in one.parts))
-
-
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
     """A root that does not depend on which files it holds, and the files, sorted."""
     if not pattern.strip() or "\0" in pattern:
@@ -234,18 +230,12 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
         fix = HOW if QUERY.match(pattern) else "check the path (a glob such as 'log/*.parquet' works too)"
         raise BadInput(f"no file at {pattern!r}: {fix}")
     root, result = root.resolve(), [p.resolve() for p in result]
-    if unnamed := [p for p in (root, *result) if not _utf8(str(p))]:  # Arrow opens no such file
-        raise BadInput(f"the name of {str(unnamed[0])!r} is not UTF-8: rename the file, or its folder")
+    for path in (root, *result):
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:  # bytes that Python can only pass on: Arrow opens no such file
+            raise BadInput(f"the name of {str(path)!r} is not UTF-8: rename the file, or its folder") from None
     return root, result
-
-
-def _utf8(name: str) -> bool:
-    """Whether a name has no bytes that Python can only pass on."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:

@@ -1,4 +1,4 @@
-"""Columns of single values, each of a type of its own, as Excel and JSON have them: one type for all, nothing altered.
+"""Files read whole, JSON, Excel and NumPy; their values, each of a type of its own, as columns, nothing altered.
 
 A column is a number, a date or true and false only if all values that are there are. Every other is text: text stays
 as it is, codes among it, and what is not text is written out.
@@ -76,12 +76,8 @@ def column(values: Sequence[object], t: pa.DataType) -> pa.Array:
         return pa.array(values if kinds <= {str} else [_written(v) for v in values], t)
     plain = [None if isinstance(v, str) else v for v in values] if str in kinds else values  # empty, or such as "NA"
     if pa.types.is_timestamp(t):
-        plain = [_midnight(v) if type(v) is datetime.date else v for v in plain]
+        plain = [datetime.datetime(v.year, v.month, v.day) if type(v) is datetime.date else v for v in plain]
     return pa.array(plain, t, from_pandas=True)
-
-
-def _midnight(day: datetime.date) -> datetime.datetime:
-    return datetime.datetime(day.year, day.month, day.day)
 
 
 def _written(value: object) -> str | None:
@@ -94,10 +90,8 @@ def _written(value: object) -> str | None:
         return str(value)
     if isinstance(value, float):
         return number_text(value)
-    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else _dumped(value)
-
-
-def _dumped(value: object) -> str:
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -137,14 +131,10 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
 
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for rows in _rows(path, encoding):
-            yield _batch(rows, columns, types)
+            arrays = [column([row.get(c) for row in rows], types[c]) for c in columns]
+            yield pa.RecordBatch.from_arrays(arrays, list(columns))
 
     return Source(name, tuple(types), (Part(name, 0, read),), count)
-
-
-def _batch(rows: Sequence[Row], columns: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
-    arrays = [column([row.get(c) for row in rows], types[c]) for c in columns]
-    return pa.RecordBatch.from_arrays(arrays, list(columns))
 
 
 def _array(path: Path, name: str, encoding: str) -> Source:

@@ -53,7 +53,8 @@ def with_keys(
 ) -> list[Source]:
     """Return files with their keys as columns: whole numbers where `typed` says so or all of a key's values are."""
     names = list(dict.fromkeys(name for own in named for name in own))
-    whole = {n: typed[n] if n in typed else _are_whole([own[n] for own in named if n in own]) for n in names}
+    values = {n: [v for own in named if (v := own.get(n)) is not None] for n in names}
+    whole = {n: typed[n] if n in typed else bool(v) and all(map(WHOLE.fullmatch, v)) for n, v in values.items()}
     out = []
     for one, own, file in zip(opened, named, files, strict=True):
         keys = tuple((n, own[n], whole[n]) for n in own)
@@ -64,11 +65,6 @@ def with_keys(
             kept = Fragments(kept.filesystem, tuple((*piece[:5], keys) for piece in kept.pieces))
         out.append(replace(one, columns=columns, parts=parts, fragments=kept))
     return out
-
-
-def _are_whole(values: Sequence[str | None]) -> bool:
-    inputs = [v for v in values if v is not None]
-    return bool(inputs) and all(WHOLE.fullmatch(v) for v in inputs)
 
 
 def keyed(read: Read, keys: Sequence[Key], stored: Sequence[str], file: str) -> Read:

@@ -227,12 +227,17 @@ def encode(
     layout: Literal["C", "F"] = "C" if scale else "F"
     raw, scaled = np.empty((n, len(numbers)), order=layout), np.empty((n, len(numbers) if scale else 0))
     for j, c in enumerate(numbers):
-        raw[:, j] = _values(decoded(columns.column(c.name), c.name), c)
+        column = decoded(columns.column(c.name), c.name)
+        raw[:, j] = as_days(column, c.name) if c.kind == "date" else finite_numbers(column, c.name, "covariate")
         if scale:
             scaled[:, j] = c.scaled(raw[:, j])
     codes = np.empty((n, len(categories) + len(flagged)), dtype=np.int32, order=layout)
     for j, c in enumerate(categories):
-        codes[:, j] = _codes(plain(columns.column(c.name), c.name), c)
+        column = plain(columns.column(c.name), c.name)
+        own = level_codes(column, c.levels)
+        if own is None:
+            raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
+        codes[:, j] = own
     for j, c in enumerate(flagged):
         codes[:, len(categories) + j] = np.isnan(raw[:, numbers.index(c)])
     return Encoded(
@@ -250,14 +255,3 @@ def by_kind(how: Sequence[Coding]) -> tuple[list[Coding], list[Coding], list[Cod
     """The numbers and dates, the categories, and the numbers with an "is missing" in addition to them."""
     numbers = [c for c in how if c.kind in ("number", "date")]
     return numbers, [c for c in how if c.kind == "category"], [c for c in numbers if c.missing]
-
-
-def _values(column: pa.Array, c: Coding) -> Floats:
-    return as_days(column, c.name) if c.kind == "date" else finite_numbers(column, c.name, "covariate")
-
-
-def _codes(column: pa.Array, c: Coding) -> Codes:
-    codes = level_codes(column, c.levels)
-    if codes is None:
-        raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
-    return codes

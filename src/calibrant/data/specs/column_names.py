@@ -56,14 +56,10 @@ def names_code(name: str) -> bool:
         words.pop()
     if not words or about_cluster(name) or (len(words) > 1 and words[0] in COUNTING):
         return False
-    if words[-1] in CODES or words[0] in FIRST or words[1:][-1:] == ["num"] or _glued(words[-1]):
+    glued = (words[-1].removeprefix(c) for c in CLUSTERS | PLACES if words[-1].startswith(c))  # `patientid`, `sitecode`
+    if words[-1] in CODES or words[0] in FIRST or words[1:][-1:] == ["num"] or not CODES.isdisjoint(glued):
         return True
     return (words[-1] in CLUSTERS | PLACES or names_cluster(name)) and ABOUT.isdisjoint(words)
-
-
-def _glued(word: str) -> bool:
-    """Whether a word is that of a cluster and its number in one: `patientid`, `sitecode`."""
-    return any(word.removeprefix(cluster) in CODES for cluster in CLUSTERS | PLACES if word.startswith(cluster))
 
 
 def about_cluster(name: str) -> bool:

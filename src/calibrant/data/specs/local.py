@@ -438,15 +438,12 @@ class LocalSums:
                 product = product[WITH:]
             add(self.gram[:, first : first + PANEL, first:], product)
         if self.spec.draws:
-            self._simulate(p, ids, f)
+            # sums of outcomes tossed with the chance that the score says, by identity: the same in any chunk
+            drawn = outcomes(ids, p, 0, self.spec.draws, salt_of(self.spec.seed))
+            self.hits[:, 1:] += (f.astype(np.float32).T @ drawn.astype(np.float32)).astype(np.int64)
         joint = f[:, 2 : 2 + self.spec.joint]
         square = np.rint((y - p) ** 2 * SQUARE)
         add(self.diagonal, np.atleast_1d(np.rint(np.einsum("ij,ij->i", joint, joint) / CLUSTER) @ square))
-
-    def _simulate(self, p: Floats, ids: Ids, f: Floats) -> None:
-        """(4) Sums of outcomes tossed with the chance that the score says, by identity: the same in any chunk."""
-        drawn = outcomes(ids, p, 0, self.spec.draws, salt_of(self.spec.seed))
-        self.hits[:, 1:] += (f.astype(np.float32).T @ drawn.astype(np.float32)).astype(np.int64)
 
     def merge(self, other: LocalSums) -> None:
         """Add other sums of the same spec."""

@@ -31,10 +31,7 @@ from calibrant.errors import BadInput, NotComputable
 class PredictionInputs:
     """Arguments whose rows share clusters, and the order in which each has them.
 
-    Parameters
-    ----------
-    **arguments : object
-        By name, as the caller passed them; None for what was not.
+    `**arguments`: by name, as the caller passed them; None for what was not.
     """
 
     def __init__(self, **arguments: object) -> None:

@@ -109,14 +109,8 @@ class Looked:
 class FirstLook:
     """What the group columns hold, and a sample of the covariates.
 
-    Parameters
-    ----------
-    spec : Spec
-        Of columns, key and seed only: what is to be fixed is still missing.
-    by : sequence of str
-        Group columns.
-    covariates : sequence of str
-        Columns to sample; none for no sample.
+    `spec`: of columns, key and seed only: what is to be fixed is still missing. `by`: group columns. `covariates`:
+    columns to sample; none for no sample.
     """
 
     def __init__(self, spec: Spec, by: Sequence[str], covariates: Sequence[str]) -> None:

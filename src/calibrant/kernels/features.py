@@ -63,14 +63,7 @@ def bell_table() -> Floats:
 def bells(points: Floats, marks: Floats, scale: float) -> Floats:
     """Return ``exp(-scale |a - b|^2)`` for rows a, b of whole coordinates, in feature steps (whole).
 
-    Parameters
-    ----------
-    points, marks : float64 arrays of shape (n, k) and (m, k)
-    scale : float
-
-    Returns
-    -------
-    float64 array of shape (n, m)
+    `points`, `marks`: float64 of shape (n, k) and (m, k). Returned: float64 of shape (n, m).
     """
     cross = np.ascontiguousarray(points @ marks.T)
     own, theirs = (np.ascontiguousarray((a * a).sum(axis=1)) for a in (points, marks))
@@ -93,11 +86,7 @@ def _bells(cross: Floats, own: Floats, marks: Floats, scale: float, table: Float
 class Tables:
     """Functions of single coordinates, tabulated one after the other.
 
-    Parameters
-    ----------
-    tables : sequence of int16 arrays of shape (CELLS, functions)
-    start : int
-        Column of the first function.
+    `tables`: sequence of int16 of shape (CELLS, functions). `start`: column of the first function.
     """
 
     def __init__(self, tables: Sequence[Steps], start: int) -> None:

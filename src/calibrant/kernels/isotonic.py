@@ -15,14 +15,7 @@ Starts = NDArray[np.int64] | list[int]
 def isotonic(values: ArrayLike, weights: ArrayLike) -> Floats:
     """The nondecreasing sequence that is nearest to values in weighted least squares.
 
-    Parameters
-    ----------
-    values, weights : float64 arrays of shape (n,)
-        Weights are above 0.
-
-    Returns
-    -------
-    float64 array of shape (n,)
+    `values`, `weights`: float64 of shape (n,); weights are above 0. Returned: float64 of shape (n,).
 
     Notes
     -----

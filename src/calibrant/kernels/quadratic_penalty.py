@@ -27,12 +27,7 @@ ROUNDS = 12  # of Newton's method, which takes four or five
 def penalty_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
     """The largest log mean of each binomial's notch.
 
-    Parameters
-    ----------
-    n : int64 array of shape (m,)
-        Trials.
-    centre, alpha : float64 arrays of shape (m,)
-        Where the notch is, and its curvature.
+    `n`: int64 of shape (m,); trials. `centre`, `alpha`: float64 of shape (m,); where the notch is, and its curvature.
     """
     inputs = as_readonly(n, np.int64), as_readonly(centre, np.float64), as_readonly(alpha, np.float64)
     if few(int(inputs[0].max(initial=0)) * FEWER, often=True):

@@ -16,13 +16,8 @@ def crossing(
 ) -> float:
     """Return where a function crosses zero between `a` and `b`, by Brent's method.
 
-    Parameters
-    ----------
-    function : callable of a float
-        Continuous; its values at `a` and `b` differ in sign.
-    a, b : float
-    xtol, rtol : float
-        The root is found to within ``xtol + rtol |root|``.
+    `function`: continuous; its values at `a` and `b` differ in sign. `xtol`, `rtol`: the root is found to within ``xtol
+    + rtol |root|``.
 
     Raises
     ------
@@ -82,13 +77,7 @@ GOLDEN = (3.0 - math.sqrt(5.0)) / 2.0  # of the longer side of the bracket
 def lowest(function: Callable[[float], float], a: float, b: float, *, xtol: float) -> float:
     """Return where a function is lowest between `a` and `b`, by Brent's method; a local minimum if it has several.
 
-    Parameters
-    ----------
-    function : callable of a float
-    a, b : float
-        Increasing.
-    xtol : float
-        The place is found to about so much.
+    `a`, `b`: increasing. `xtol`: the place is found to about so much.
 
     Notes
     -----

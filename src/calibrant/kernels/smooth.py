@@ -164,13 +164,8 @@ def smooth(
 
     Where no score lies within the bandwidth, all the weight is on the nearest score (the first of those equally near).
 
-    Parameters
-    ----------
-    at, scores : float64 arrays of shape (m,) and (n,)
-        Both ascending.
-    labels : float64 array of shape (n,)
-    bandwidth, slope, curvature : float
-        Half-width of the window, and bounds on the derivatives of the rate.
+    `at`, `scores`: float64 of shape (m,) and (n,); both ascending. `labels`: float64 of shape (n,). `bandwidth`,
+    `slope`, `curvature`: half-width of the window, and bounds on the derivatives of the rate.
     """
     points, known = as_readonly(at, np.float64), as_readonly(scores, np.float64)
     bounds = float(slope), float(curvature)
@@ -256,10 +251,7 @@ def taut_string(counts: ArrayLike, sums: ArrayLike, radius: float) -> Floats:
     The cumulative fit is the shortest path from ``(0, 0)`` to ``(N, S)`` that stays within `radius` of the cumulative
     sums at every inner knot (Davies & Kovac 2001).
 
-    Parameters
-    ----------
-    counts, sums : float64 arrays of shape (m,)
-    radius : float
+    `counts`, `sums`: float64 of shape (m,).
     """
     return _taut_string(as_readonly(counts, np.float64), as_readonly(sums, np.float64), float(radius))
 

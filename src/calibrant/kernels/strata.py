@@ -158,14 +158,7 @@ def _typed(seen: Seen) -> Typed:
 def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
     """The cell of each value: the number of edges at or below it; one more than there are edges for NaN.
 
-    Parameters
-    ----------
-    x : float64 array of shape (n,)
-    edges : increasing float64 array of shape (c - 1,)
-
-    Returns
-    -------
-    int32 array of shape (n,)
+    `x`: float64 of shape (n,). `edges`: increasing float64 of shape (c - 1,). Returned: int32 of shape (n,).
     """
     values, ends = as_readonly(x, np.float64), as_readonly(edges, np.float64)
     if not len(ends):
@@ -213,18 +206,8 @@ def _locate(x: Floats, edges: Floats, starts: NDArray[np.uint32], scale: np.floa
 def strata_sums(cell: ArrayLike, cells: int, y: ArrayLike, seen: Seen, x: ArrayLike | None = None) -> Floats:
     """Return eight sums a cell: rows, weights, their squares, outcomes, scores, null variance, squared residuals, x.
 
-    Parameters
-    ----------
-    cell : int32 array of shape (n,)
-    cells : int
-    y : int8 array of shape (n,)
-    seen : Seen
-    x : float64 array of shape (n,), optional
-        Summed without weight.
-
-    Returns
-    -------
-    float64 array of shape (cells, 8)
+    `cell`: int32 of shape (n,). `y`: int8 of shape (n,). `x`: float64 of shape (n,), optional; summed without weight.
+    Returned: float64 of shape (cells, 8).
     """
     where, labels, typed, place = (
         as_readonly(cell, np.int32),
@@ -266,18 +249,8 @@ def _strata_sums(cell: Cells, y: Labels, seen: Typed, x: Floats, out: Floats) ->
 def null_sums(ids: ArrayLike, cell: ArrayLike, cells: int, seen: Seen, draws: Draws) -> Floats:
     """Return weighted sums of the outcomes that `draws.outcomes` simulates for a calibrated model, a column a draw.
 
-    Parameters
-    ----------
-    ids : uint64 array of shape (n,)
-    cell : int32 array of shape (n,)
-    cells : int
-    seen : Seen
-        With confidence, an outcome of 0 counts where ``p < 0.5``.
-    draws : Draws
-
-    Returns
-    -------
-    float64 array of shape (cells, draws)
+    `ids`: uint64 of shape (n,). `cell`: int32 of shape (n,). `seen`: with confidence, an outcome of 0 counts where ``p
+    < 0.5``. Returned: float64 of shape (cells, draws).
     """
     out = np.zeros((cells, draws.count))
     _null_sums(stream(ids, draws.first, draws.salt), as_readonly(cell, np.int32), _typed(seen), out)
@@ -302,16 +275,8 @@ def _null_sums(rows: Stream, cell: Cells, seen: Typed, out: Floats) -> None:
 def power_sums(residual: ArrayLike, cell: ArrayLike, block: ArrayLike, cells: int, blocks: int) -> Floats:
     """Return sums of ``r^0`` to ``r^4`` per block and cell.
 
-    Parameters
-    ----------
-    residual : float64 array of shape (n,)
-    cell : int32 array of shape (n,)
-    block : uint8 array of shape (n,)
-    cells, blocks : int
-
-    Returns
-    -------
-    float64 array of shape (blocks, cells, 5)
+    `residual`: float64 of shape (n,). `cell`: int32 of shape (n,). `block`: uint8 of shape (n,). Returned: float64 of
+    shape (blocks, cells, 5).
     """
     if few(np.size(cell)):
         at = np.asarray(block, dtype=np.int64) * cells + np.asarray(cell)

@@ -327,11 +327,7 @@ class Table(NamedTuple):
 def numbers_of(p: ArrayLike, table: Table) -> Numbers:
     """The number of each score, new ones for those not seen before; -1 from the first that has no room on.
 
-    Parameters
-    ----------
-    p : float64 array of shape (n,)
-        In [0, 1].
-    table : Table
+    `p`: float64 of shape (n,); in [0, 1].
     """
     scores = as_readonly(p, np.float64)
     if few(len(scores)):

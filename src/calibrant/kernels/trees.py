@@ -72,14 +72,8 @@ def _gradients(log_odds: Floats, y: NDArray[np.int8], weight: Floats, gradient: 
 def grow(columns: Columns, gradient: ArrayLike, hessian: ArrayLike, rows: ArrayLike, rule: Rule) -> Tree:
     """Grow one tree that takes a Newton step: a leaf's value is ``sum gradient / (sum hessian + ridge)`` over its rows.
 
-    Parameters
-    ----------
-    columns : Columns
-    gradient, hessian : float64 arrays of shape (n,)
-        Of the log likelihood in the log-odds; the hessian's sign turned.
-    rows : int32 array of shape (m,)
-        Rows to learn from.
-    rule : Rule
+    `gradient`, `hessian`: float64 of shape (n,); of the log likelihood in the log-odds; the hessian's sign turned.
+    `rows`: int32 of shape (m,); rows to learn from.
     """
     nodes = (1 << rule.depth) - 1
     feature, left = np.zeros(nodes, dtype=np.int32), np.full(nodes, EVERY, dtype=np.uint64)
@@ -218,15 +212,7 @@ class Grouping(NamedTuple):
 def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight: ArrayLike) -> Floats:
     """Return sums of weights, weighted outcomes and weighted scores.
 
-    Parameters
-    ----------
-    codes : uint8 array of shape (n, d)
-    by : Grouping
-    y, p, weight : arrays of shape (n,)
-
-    Returns
-    -------
-    float64 array of shape (cells, 3)
+    `codes`: uint8 of shape (n, d). `y`, `p`, `weight`: arrays of shape (n,). Returned: float64 of shape (cells, 3).
     """
     rows = as_readonly(y, np.int8), as_readonly(p, np.float64), as_readonly(weight, np.float64)
     if few(len(rows[0]), often=True):

@@ -22,11 +22,7 @@ FAN = 8  # sums that one task joins: a worker holds no more of them at once
 class DaskFrame:
     """The rows of a Dask DataFrame.
 
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    client : distributed.Client or None
-        By default the scheduler that Dask would use.
+    `client`: by default the scheduler that Dask would use.
     """
 
     def __init__(self, frame: DataFrame, client: Client | None = None) -> None:

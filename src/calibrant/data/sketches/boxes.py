@@ -27,11 +27,7 @@ SLACK = 1e-9  # of a float64 comparison of sums below 2^63
 class Layout:
     """Where the tables of combinations of attributes lie in one array of cells.
 
-    Parameters
-    ----------
-    attributes : sequence of Attribute
-    order : int from 1 to 3
-        Largest number of attributes combined.
+    `order`: largest number of attributes combined.
     """
 
     def __init__(self, attributes: Sequence[Attribute], order: int) -> None:

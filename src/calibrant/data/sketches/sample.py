@@ -220,14 +220,8 @@ class Sample:
     double), then the level of each grouping. A cluster is kept with all its rows, or none: those are left out, from the
     first on, by which there would be more than `size` rows.
 
-    Parameters
-    ----------
-    size : int
-        Rows kept, at most.
-    width : int
-        Covariates of a row.
-    groupings : int or None
-        Of the levels held next to clusters; None for rows that each stand alone.
+    `size`: rows kept, at most. `width`: covariates of a row. `groupings`: of the levels held next to clusters; None for
+    rows that each stand alone.
     """
 
     def __init__(self, size: int, width: int, groupings: int | None = None) -> None:
@@ -405,14 +399,7 @@ class RawSample(Sample):
     text its hash: equal texts have equal hashes whatever came before them, so that samples merge without a table of
     codes. What cannot be a covariate keeps its type and loses its values.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    size : int
-        Rows kept, at most.
-    whole : bool
-        They are those of whole clusters.
+    `names`: the columns. `size`: rows kept, at most. `whole`: they are those of whole clusters.
     """
 
     lenient = False  # a column that cannot be read is noted in `unread`, and is no reason to stop

@@ -157,11 +157,7 @@ def read_fragments(
 class ParquetRows:
     """A Parquet file and what its footer says.
 
-    Parameters
-    ----------
-    path, part : str
-        The part's name is shown, if it has one.
-    filesystem : pyarrow.fs.FileSystem
+    `path`, `part`: the part's name is shown, if it has one.
     """
 
     def __init__(self, path: str, part: str, filesystem: pa.fs.FileSystem) -> None:

@@ -263,14 +263,8 @@ def _refuse(tally: np.ndarray, head: Head, block: bytes) -> None:
 class Texts:
     """Files of delimited text, scanned, with one type for each column in all of them.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-    names : sequence of str
-        Under which the rows of each are known.
-    form : Form
-    wanted : collection of str
-        Columns that will be read; all of them if empty. What others are is detected when they are read after all.
+    `names`: under which the rows of each are known. `wanted`: columns that will be read; all of them if empty. What
+    others are is detected when they are read after all.
     """
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str], form: Form, wanted: Collection[str] = ()) -> None:

@@ -119,15 +119,8 @@ class InMemoryTable:
 def as_rows(source: object, noun: str, wanted: Sequence[str] = (), order: Order | None = None) -> InMemoryTable | None:
     """Return what holds columns as a table; None for what does not.
 
-    Parameters
-    ----------
-    source : object
-    noun : str
-        What refusals call a column.
-    wanted : sequence of str
-        All that a lazy frame need compute; empty, or with ``"*"`` among them, for every column.
-    order : mapping of name to positions, optional
-        Of the rows of a dictionary's columns; by default the row labels of pandas decide.
+    `noun`: what refusals call a column. `wanted`: all that a lazy frame need compute; empty, or with ``"*"`` among
+    them, for every column. `order`: of the rows of a dictionary's columns; by default the row labels of pandas decide.
     """
     if callable(getattr(source, "to_dataframe", None)) and hasattr(source, "coords") and hasattr(source, "dims"):
         return _gridded(source, noun)

@@ -164,14 +164,7 @@ def _moment(low: float, high: float) -> float:
 def cells_of(attributes: Sequence[Attribute], p: Floats, encoded: Encoded, how: Sequence[Coding]) -> Cells:
     """The cell of each row in each attribute, shape (attributes, n).
 
-    Parameters
-    ----------
-    attributes : sequence of Attribute
-    p : float64 array of shape (n,)
-    encoded : Encoded
-        By `how`.
-    how : sequence of Coding
-        Of more covariates than there are attributes, perhaps.
+    `p`: float64 of shape (n,). `encoded`: by `how`. `how`: of more covariates than there are attributes, perhaps.
     """
     numbers, categories, _ = by_kind(how)
     out = np.empty((len(attributes), len(p)), dtype=np.uint8)

@@ -167,11 +167,7 @@ def _check_format(raw: bytes, version: int) -> None:
 class Numbers:
     """Whole numbers unpacked piece by piece, never more than were asked for.
 
-    Parameters
-    ----------
-    compressed : memoryview
-    stored : int
-        Bytes of all that was stored: what may be asked for depends on it.
+    `stored`: bytes of all that was stored: what may be asked for depends on it.
     """
 
     def __init__(self, compressed: memoryview, stored: int) -> None:

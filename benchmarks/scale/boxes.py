@@ -47,7 +47,7 @@ def counted(rows: int, names: tuple[str, ...], parts: str) -> dict[str, Any]:
     import log
 
     import calibrant as cal
-    from calibrant.data.sketches.boxes import Boxes
+    from calibrant.data.sketches.sums import Boxes
 
     first = log.rows(log.STEP, 0).select(["y", "p", *names])
     spec = cal.sketch(first.slice(0, 30_000), label="y", score="p", variables=names, tests=True).spec

@@ -88,7 +88,7 @@ SENTENCES = {
 PAGES = ("average error", "per cent", "pocket", "pockets", "trait", "traits")
 ALLOWED = {  # where, which names or words: why
     ("*", "ModuleNotFoundError"): "a name of Python",
-    ("data/sources/remote.py", "allow_not_found"): "a name of Arrow",
+    ("data/sources/listing.py", "allow_not_found"): "a name of Arrow",
     ("data/sources/columnar.py", "tell"): "a method of files",
     ("data/sources/formats.py", "visible Visible SheetVisibleEnum"): "names of the library that reads workbooks",
     ("repair/regression.py", "_held_out"): "held out is the term for rows that are not fitted on",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from calibrant.data.sketches.boxes import Layout
+from calibrant.data.sketches.sums import Layout
 from calibrant.data.specs.attributes import Attribute
 from calibrant.data.specs.coding import SCORE
 from calibrant.kernels.boxes import SUMS

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import oracles.boxes
-from calibrant.data.sketches.boxes import Layout
+from calibrant.data.sketches.sums import Layout
 from calibrant.data.specs.attributes import Attribute
 from calibrant.kernels import boxes
 from calibrant.stats.subgroups.family import runs, singles_and_pairs, sums_of

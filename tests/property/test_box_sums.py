@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 import oracles.boxes
-from calibrant.data.sketches import boxes
-from calibrant.data.sketches.boxes import Boxes, Layout
+from calibrant.data.sketches import sums
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.sums import Boxes, Layout
 from calibrant.data.specs.attributes import BINS, LEVELS, MOST, Attribute, cells_of
 from calibrant.data.specs.coding import Coding, Rows, encode
 from calibrant.data.specs.sketch_file import Damaged
@@ -237,7 +237,7 @@ def test_sums_never_wrap_round(monkeypatch: pytest.MonkeyPatch, sound: Sketch) -
     assert part.sums[:, 0].max() * ((1 << 30) - 1) < 1 << 63
     with pytest.raises(BadInput, match="more than 8,589,934,592 rows"):
         part.merge(part)
-    monkeypatch.setattr(boxes, "MOST", 399)
+    monkeypatch.setattr(sums, "MOST_IN_BOXES", 399)
     with pytest.raises(BadInput, match="more than 399 rows"):
         sketched(table(400, 3), variables="*", tests=True)
 

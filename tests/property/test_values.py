@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 import oracles.values as oracle
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.values import Values
+from calibrant.data.sketches.sums import Values
 from calibrant.errors import BadInput
 from calibrant.kernels import tally as kernels
 from calibrant.kernels.tally import MOST, Table, fixed_point

@@ -11,7 +11,7 @@ from calibrant.audit.pooling import pooled_rows
 from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.repeats import Repeats
+from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
 from calibrant.errors import NotComputable

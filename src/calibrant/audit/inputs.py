@@ -14,7 +14,7 @@ from calibrant.arguments import OTHERS
 from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
-from calibrant.data.sketches.repeats import Repeats
+from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.column_names import names_weights, of_column
 from calibrant.data.specs.spec import Spec

@@ -13,7 +13,7 @@ from calibrant.arguments import check_int, checked_seed, number, one_source, sho
 from calibrant.data.columns import is_number
 from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.clusters import rows_of_clusters, which_clusters
+from calibrant.data.sketches.rows import rows_of_clusters, which_clusters
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec

@@ -24,9 +24,8 @@ from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
-from calibrant.data.sketches.choice import Chosen
-from calibrant.data.sketches.clusters import cluster_batches, on_levels
-from calibrant.data.sketches.repeats import UNKNOWN, in_both
+from calibrant.data.sketches.contents import UNKNOWN, in_both
+from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source

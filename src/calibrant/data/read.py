@@ -23,10 +23,8 @@ from calibrant.data.predictions import (
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
-from calibrant.data.sketches.choice import Choice
-from calibrant.data.sketches.clusters import cluster_batches, on_levels
-from calibrant.data.sketches.contents import Contents
-from calibrant.data.sketches.repeats import same_files
+from calibrant.data.sketches.contents import Contents, same_files
+from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import Origin, RowAttributes, joined
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows

@@ -17,7 +17,7 @@ from calibrant.data.inputs import ClustersCross
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
-from calibrant.data.sketches.clusters import on_levels
+from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.values import CELLS
+from calibrant.data.sketches.sums import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.unlabelled.who import adjusted, independence, standardised_difference

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, names, number, shown
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sketches.boxes import Boxes, Layout
-from calibrant.data.sketches.clusters import cluster_ids, rows_of_clusters
+from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.sums import Boxes, Layout
 from calibrant.data.specs.attributes import Attribute, Cells, attributes_of, cells_of
 from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import INSTEAD

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller, shown
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.clusters import cluster_ids, rows_of_clusters
+from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.stats.clusters.clusters import Clusters

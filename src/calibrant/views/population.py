@@ -14,7 +14,7 @@ from calibrant.arguments import checked_alpha, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
-from calibrant.data.sketches.clusters import which_clusters
+from calibrant.data.sketches.rows import which_clusters
 from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec

@@ -15,7 +15,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.values import CELLS, STEPS, UNLABELLED_REST
+from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.unlabelled.clusters import ClusterCounts, ClusterRange, of_rows

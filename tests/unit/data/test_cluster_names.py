@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data.sketches.clusters import cluster_ids, rows_of_clusters
+from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.repair.regression import taken
 from calibrant.views.clusters import cluster_totals
 

@@ -23,7 +23,7 @@ from calibrant.data.engines import reduce as freed
 from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, refusal
 from calibrant.data.sources import files
 from calibrant.data.sources.files import open_source
-from calibrant.data.sources.remote import shown
+from calibrant.data.sources.listing import shown
 from calibrant.kernels import runtime
 
 ROWS = {"y": [0, 1, 1, 0], "p": [0.1, 0.6, 0.7, 0.2], "g": ["a", "b", "a", "b"]}

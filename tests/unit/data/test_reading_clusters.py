@@ -15,7 +15,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.sketches.clusters import rows_of_clusters, which_clusters
+from calibrant.data.sketches.rows import rows_of_clusters, which_clusters
 
 ROWS = {
     "y": [0, 1, 1, 0, 1, 0],

@@ -14,7 +14,7 @@ import pyarrow as pa
 from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import require
 from calibrant.data.engines.work import Summary, Task, joined
-from calibrant.data.sketches.choice import Choice, Chosen
+from calibrant.data.sketches.rows import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from calibrant.data.columns import Floats, Ids, finite_numbers, picked
 from calibrant.data.layouts import DAY, as_days, decoded, is_date
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.boxes import Boxes
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
     COVARIATES,
@@ -34,7 +33,7 @@ from calibrant.data.sketches.sample import (
     scores_of,
     source_order,
 )
-from calibrant.data.sketches.values import UnlabelledRows, Values
+from calibrant.data.sketches.sums import Boxes, UnlabelledRows, Values
 from calibrant.data.specs.coding import Coding, Encoded, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
 from calibrant.data.specs.sketch_file import Integers, need
@@ -50,7 +49,11 @@ ROWS = 30_000  # of whole clusters, held of each column at most
 
 
 class Candidates:
-    """Rows of whole clusters, of each column of the spec that may be one; never a value of it."""
+    """Rows of whole clusters, of each column of the spec that may be one; never a value of it.
+
+    An identifier is no covariate, and no sample of rows holds many of the visits that one patient of thousands made. So
+    of each such column whole clusters are held, those with the smallest hashes, as of a cluster that somebody named.
+    """
 
     def __init__(self, spec: Spec) -> None:
         self.counted = {name: Sample(ROWS, 0, groupings=0) for name in spec.candidates or ()}

@@ -25,9 +25,8 @@ from calibrant.data.columns import (
 )
 from calibrant.data.inputs import Levels
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.contents import Contents
+from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both, repeats_of
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
-from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin, RowAttributes
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes

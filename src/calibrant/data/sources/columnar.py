@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.data.layouts import know_extensions
-from calibrant.data.sources.hive import keyed
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
+from calibrant.data.sources.listing import keyed
 from calibrant.data.sources.source import ROWS, Fragment, Fragments, Part, Read, Source, rows_at_once
 from calibrant.errors import BadInput
 

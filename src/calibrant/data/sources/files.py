@@ -16,7 +16,6 @@ from calibrant.data.sources.columnar import arrow, orc, parquet
 from calibrant.data.sources.delimited import Texts
 from calibrant.data.sources.formats import excel, json_rows, numpy_arrays
 from calibrant.data.sources.frames import frame
-from calibrant.data.sources.hive import keys_in, with_keys
 from calibrant.data.sources.kinds import (
     ARROW,
     EXCEL,
@@ -29,8 +28,18 @@ from calibrant.data.sources.kinds import (
     one_kind,
     other_format,
 )
+from calibrant.data.sources.listing import (
+    Listing,
+    dataset_files,
+    hidden,
+    is_uri,
+    keys_in,
+    plain_files,
+    shown,
+    uri_files,
+    with_keys,
+)
 from calibrant.data.sources.query import HOW, QUERY, Query, relation
-from calibrant.data.sources.remote import Listing, dataset_files, hidden, is_uri, plain_files, shown, uri_files
 from calibrant.data.sources.source import DETECTED, Form, Fragments, Part, Read, Source, parallel_map, shared
 from calibrant.data.sources.standard_input import STDIN, spooled
 from calibrant.errors import BadInput

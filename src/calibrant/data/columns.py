@@ -374,13 +374,13 @@ def spellings(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> s
     return set(texts.filter(pc.equal(plain, positive.strip().lower())).to_pylist())
 
 
-def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
-    """Refuse a label whose case is spelt in several ways: all but one would count as a non-event."""
-    if positive in spelt and len(spelt) > 1:
-        raise BadInput(
-            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} next to {positive!r}, which would count "
-            "as a non-event: write both in one way"
-        )
+def two_spellings(spelt: AbstractSet[str], name: str, positive: str) -> str:
+    """Tell of a label whose event is spelt in several ways, of which all but one would count as a non-event."""
+    if positive not in spelt or len(spelt) < 2:
+        return ""
+    other = clipped(min(spelt - {positive}))
+    counts = "which would count as a non-event: write both in one way"
+    return f"label column {name!r} holds {other!r} next to {positive!r}, {counts}"
 
 
 def no_events(

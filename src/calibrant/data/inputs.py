@@ -20,8 +20,8 @@ from calibrant.data.columns import (
     as_float,
     is_number,
     label_values,
-    one_spelling,
     spellings,
+    two_spellings,
 )
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import as_rows
@@ -69,8 +69,8 @@ def labels_of(y_true: object, positive: object, event: str) -> Floats:
     if named is not None and not np.nansum(result):
         seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
         raise BadInput(f"{event}={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
-    if named is not None:
-        one_spelling(spellings(column, "y_true", named), "y_true", named)
+    if named is not None and (why := two_spellings(spellings(column, "y_true", named), "y_true", named)):
+        raise BadInput(why)
     return result.astype(np.float64)
 
 

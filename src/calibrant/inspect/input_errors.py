@@ -19,7 +19,7 @@ from calibrant.data.reading import Reading, fits
 from calibrant.data.sketches.sample import RowAttributes
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import codings
-from calibrant.data.specs.faults import KINDS, Faults
+from calibrant.data.specs.faults import Faults
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 from calibrant.inspect.columns import Sampled
@@ -82,7 +82,10 @@ def input_errors(source: Source, rows: Sampled, options: Reading) -> tuple[str, 
     _values(result, source, rows, replace(options, label=label, score=score))
     for name in options.by:
         if name in kept:
-            result.passes(_group, rows.table.column(name), name, options)
+            with result.met():
+                counts = LevelCounts(name)
+                counts.update(rows.table.column(name))
+                counts.variable(options.bins.get(name))
     for name in options.variables:
         if name in kept:
             result.passes(codings, rows.table.select([name]), [name])
@@ -94,21 +97,14 @@ def _with_nothing(source: Source, *more: str) -> Source:
     return replace(source, columns=(*source.columns, "", *(c for c in more if c and c not in source.columns)))
 
 
-def _group(column: pa.ChunkedArray, name: str, options: Reading) -> None:
-    profile = LevelCounts(name)
-    profile.update(column)
-    profile.variable(options.bins.get(name))
-
-
 def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading) -> None:
     """Note what is wrong with labels, and with scores, each column by itself."""
     n = rows.table.num_rows
-    y, p = np.zeros(n), np.zeros(n)
-    readable = result.passes(labels_of, rows.table, options)
+    y, p, readable = np.zeros(n), np.zeros(n), False
+    with result.met():
+        y, readable = labels_of(rows.table, options), True
     if not readable:
         y[absent(rows.table.column(options.label), options.label)] = np.nan  # what is missing is missing all the same
-    else:
-        y = labels_of(rows.table, options)
     taken = source.kinds.get(options.score)
     if taken is None or result.passes(taken.score, options.score):  # names the line of the file
         with result.met():
@@ -127,13 +123,8 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
             faults.note_event(rows.table.slice(at, count), spec)
         faults.note_gaps(rows.table.slice(at, count), spec, others, part, first)
         at += count
-    for kind in range(KINDS):
-        one = replace(faults, counts=[c * (k == kind) for k, c in enumerate(faults.counts)], gaps={}, spelt=set())
-        result.passes(one.check, spec)
-    result.passes(replace(faults, counts=[0] * KINDS, gaps={}).check, spec)  # how the event is spelt
-    for name, gap in faults.gaps.items():
-        one = replace(faults, counts=[0] * KINDS, gaps={name: gap}, spelt=set())
-        result.passes(one.check, spec)
+    for _, why in sorted(faults.refusals(spec)):
+        result.note(why)
     if options.label and options.positive is not None and readable and n and not (y == 1).any():
         result.note(f"positive={options.positive!r} does not occur in column {options.label!r}; check its spelling")
     if options.score:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import PYTHON, Caller
-from calibrant.data.columns import MULTICLASS, Floats, are_absent, one_spelling, spellings
+from calibrant.data.columns import MULTICLASS, Floats, are_absent, spellings, two_spellings
 from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -135,24 +135,30 @@ class Faults:
             self.files[part] = known[0] + there, known[1] + above
 
     def check(self, spec: Spec) -> None:
-        """Raise `BadInput` for the first kind of fault there is."""
+        """Raise `BadInput` for the first fault there is."""
+        for _, why in self.refusals(spec):
+            raise BadInput(why)
+
+    def refusals(self, spec: Spec) -> Iterator[tuple[int, str]]:
+        """Yield what is wrong, the gravest first, each behind its kind; of spellings and gaps a number beyond these."""
         if self.counts[SCORE_RANGE]:
             span = "outside 0 to 1 after division by 100" if spec.percent else "outside 0 to 1"
             what = "infinite" if self.infinite == self.counts[SCORE_RANGE] else span
-            raise BadInput(self._line(SCORE_RANGE, spec.score, f"{what}; {self._hint(spec.percent)}"))
+            yield SCORE_RANGE, self._line(SCORE_RANGE, spec.score, f"{what}; {self._hint(spec.percent)}")
         if self.counts[LABEL_VALUE]:
-            raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}"))
-        one_spelling(self.spelt, spec.label, spec.positive or "")
+            yield LABEL_VALUE, self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}")
+        if why := two_spellings(self.spelt, spec.label, spec.positive or ""):
+            yield KINDS, why
         if self.counts[WEIGHT_VALUE]:
             what = "not a positive number: leave such rows out"
-            raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
+            yield WEIGHT_VALUE, self._line(WEIGHT_VALUE, spec.weights, what)
         attached = (CLUSTER_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
         for kind, column in (*attached, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
             if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
-                raise BadInput(self._line(kind, column, f"missing (null or NaN); {self._filling(kind)}"))
+                yield kind, self._line(kind, column, f"missing (null or NaN); {self._filling(kind)}")
+        fix = f"fill them in, or leave {self.caller.says('missing')} out to make them a level of their own"
         for name, (count, part, row) in sorted(self.gaps.items()):
-            fix = f"fill them in, or leave {self.caller.says('missing')} out to make them a level of their own"
-            raise BadInput(_line(name, count, (part, row), "", f"missing; {fix}"))
+            yield KINDS + 1 + list(self.gaps).index(name), _line(name, count, (part, row), "", f"missing; {fix}")
 
     def _filling(self, kind: int) -> str:
         if "missing" in self.caller.lacks:

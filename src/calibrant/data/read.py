@@ -40,10 +40,10 @@ from calibrant.data.survey import (
     look_at,
     survey,
     unnamed_clusters,
+    wanted,
     with_clusters,
     with_parts,
 )
-from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
 MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
@@ -140,13 +140,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     Two files of the same rows are refused unless that is meant. `others` are scores of other models, kept as they are
     among the covariates.
     """
-    opened = source_of(source, (*options.columns, *others), form=options.form)
-    columns = (options.score, *others)
-    for score in columns:
-        fits(opened, replace(options, score=score).roles)
-    kept = tuple(dict.fromkeys((*_kept(opened, options, columns), *others)))
-    parts = _parts(opened, (options.label, options.score, *kept, *options.row_attributes, *options.levels), columns)
-    table = _joined([b for _, batches in parts for b in batches], opened)
+    opened, kept, parts, table = _loaded(source, options, (options.score, *others), others)
     levels: Levels = ()
     two_way: dict[str, object] | None = None
     try:
@@ -192,46 +186,36 @@ def classes_in_memory(
     source: object, options: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
 ) -> MulticlassPredictions:
     """The rows of several classes: a column of probabilities each, which labels or `classes` name."""
-    opened = source_of(source, options.columns, form=options.form)
     if options.row_attributes:
         raise NotComputable(
             f"several classes have no form for {options.caller.says('cluster', 'weights')} yet: project them"
         )
-    for score in scores:
-        fits(opened, replace(options, score=score).roles)
-    kept = _kept(opened, options, scores)
-    parts = _parts(opened, (options.label, *scores, *kept), scores)
-    table = _joined([b for _, batches in parts for b in batches], opened)
+    opened, kept, _, table = _loaded(source, options, scores)
     covariates = table.select(list(kept)) if kept else None
     labels, p = table.column(options.label), table.select(list(scores))
     return multiclass_predictions(labels, p, covariates, classes=classes or None, name=opened.name)
 
 
-def _kept(opened: Source, options: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns to keep in addition to labels and scores."""
-    wanted = (
-        wanted_covariates(options.variables, options.others(opened.columns), options.rows_spec())
-        if options.variables
-        else ()
-    )
-    return tuple(dict.fromkeys((*options.by, *(name for name in wanted if name not in scores))))
-
-
-def _parts(opened: Source, columns: tuple[str, ...], scores: tuple[str, ...]) -> list[tuple[str, list[pa.RecordBatch]]]:
-    """The rows of each part, by its name."""
+def _loaded(
+    source: object, options: Reading, scores: tuple[str, ...], others: tuple[str, ...] = ()
+) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
+    """A source, the columns to keep beside labels and scores, its rows by part, and all of them as one table."""
+    opened = source_of(source, (*options.columns, *others), form=options.form)
+    for score in scores:
+        fits(opened, replace(options, score=score).roles)
+    names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
+    kept = tuple(dict.fromkeys((*options.by, *(name for name in names if name not in scores), *others)))
     if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
+    columns = list(dict.fromkeys((options.label, *scores, *kept, *options.row_attributes, *options.levels)))
     with opened.one_pass():
-        return [(part.name, list(part.read(list(dict.fromkeys(columns)), scores))) for part in opened.parts]
-
-
-def _joined(batches: list[pa.RecordBatch], opened: Source) -> pa.Table:
-    """Return rows as one table, whose columns have one type each."""
+        parts = [(part.name, list(part.read(columns, scores))) for part in opened.parts]
+    batches = [b for _, own in parts for b in own]
     if not sum(b.num_rows for b in batches):
         raise BadInput(opened.no_rows())
     try:
         table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
-        return table.unify_dictionaries()
+        return opened, kept, parts, table.unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
         raise BadInput(
             f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
@@ -432,7 +416,7 @@ def each_once(contents: Contents, opened: Source, options: Reading) -> None:
 def readable_twice(opened: Source, options: Reading, progress: Progress | None) -> Source:
     """Hold the rows of a stream, if groups or covariates need a first look at them."""
     plain = options.plain_spec(opened)
-    names = wanted_covariates(options.variables, options.others(opened.columns), plain) if options.variables else ()
+    names = wanted(options.variables, options.others(opened.columns), plain)
     more = _may_join(opened, options, plain, names)
     if opened.again or opened.engine is not None or not (options.by or names or more or options.levels):
         return opened
@@ -445,7 +429,7 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     if opened.rows == 0:
         raise BadInput(opened.no_rows())
     plain, every = options.plain_spec(opened), EVERY in options.variables
-    names = wanted_covariates(options.variables, options.others(opened.columns), plain) if options.variables else ()
+    names = wanted(options.variables, options.others(opened.columns), plain)
     more = _may_join(opened, options, plain, names)
     if not options.by and not names and not more:
         plain = replace(plain, candidates=() if options.candidates else None)
@@ -504,15 +488,8 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
 def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     """The sketch of rows in memory, kept with them: callers must not change it."""
     by, seed = options.by, options.seed
-    cached = (
-        by,
-        options.intersections,
-        repr(sorted(options.bins.items())),
-        seed,
-        options.variables,
-        options.tests,
-        options.candidates,
-    )
+    edges = repr(sorted(options.bins.items()))
+    cached = (by, options.intersections, edges, seed, options.variables, options.tests, options.candidates)
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates
@@ -531,7 +508,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         named = data.crossing.named
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
     spec = replace(spec, cluster=cluster, weights=options.weights or weights)
-    names = wanted_covariates(options.variables, available, spec) if options.variables else ()
+    names = wanted(options.variables, available, spec)
     others = unnamed_clusters(names, available, by, spec) if options.candidates and not cluster else ()
     look = look_at(data, spec, (*names, *others)) if options.variables or others else None
     result = survey(look, names, EVERY in options.variables) if look is not None and options.variables else None

@@ -1,4 +1,4 @@
-"""What one column holds: its kind, what is missing, its values. Each is seen by itself, the label too."""
+"""The rows that a look reads, and what each column of them, or of a sketch, holds, seen by itself, the label too."""
 
 from __future__ import annotations
 
@@ -145,6 +145,8 @@ def _as_text(column: pa.Array, name: str) -> pa.Array:
         ) from None
 
 
+# ---- what each column of them holds ----
+
 SHOWN = 12  # most frequent values kept of a category, code or label
 SHARED = 1.2  # rows a value, on average, from which on an identifier is of a cluster that several rows share
 NO_COVARIATE = ("id", "constant", "unusable")
@@ -217,14 +219,10 @@ def _end(text: str, kind: str) -> float | str | None:
     """The end of numbers or dates."""
     if kind == "date":
         return text.split(" ")[0]
-    return float(text) if kind in ("number", "yes/no", "constant", "id", "cluster", "code") and _numeric(text) else None
-
-
-def _numeric(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    if kind in ("number", "yes/no", "constant", "id", "cluster", "code"):
+        with suppress(ValueError):
+            return float(text) if math.isfinite(float(text)) else None
+    return None
 
 
 def _frequent(column: pa.ChunkedArray, name: str) -> tuple[tuple[str, int], ...]:

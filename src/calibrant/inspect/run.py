@@ -187,11 +187,13 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     planned = mended(planned, opened.log, columns, rows.table.num_rows)
     taken = ((label,) if label else labels) + (score, *options.key, *options.row_attributes, *options.levels)
     others = () if opened.log.tool else roles.clusters(columns)
-    cluster_code = planned.cluster or _cluster(kept, others, (*taken, *options.by), options.missing)
-    groups = roles.groups(columns, (*taken, *others, cluster_code, *opened.log.own, *opened.log.verdicts))
+    free = (u for u in others if u not in (*taken, *options.by) and not kept[u].missing)
+    # none where rows without a label are kept, which have clusters in memory alone: whoever has room names one
+    cluster = planned.cluster or ("" if options.missing == "keep" else next(free, ""))
+    groups = roles.groups(columns, (*taken, *others, cluster, *opened.log.own, *opened.log.verdicts))
     proposed = replace(
         planned,
-        cluster=cluster_code,
+        cluster=cluster,
         positive=options.positive if options.positive is not None or plain or not values else event,
         percent=options.percent or scale == "percent",
         missing="drop" if dropped and options.missing == "level" else options.missing,
@@ -256,16 +258,6 @@ def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tupl
         return options, refused  # an audit takes both
     except (BadInput, NotComputable) as e:
         return options, (*refused, str(e))
-
-
-def _cluster(values: Mapping[str, Column], clusters: Sequence[str], taken: Sequence[str], missing: str) -> str:
-    """The likeliest column of clusters that has no other part and a cluster in every row.
-
-    None where rows without a label are kept, which have clusters in memory alone: whoever has room for that names one.
-    """
-    if missing == "keep":
-        return ""
-    return next((u for u in clusters if u not in taken and not values[u].missing), "")
 
 
 def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], opened: Source) -> Iterator[str]:

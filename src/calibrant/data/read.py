@@ -13,13 +13,7 @@ from calibrant.arguments import checked_seed, one_source, shown
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
-from calibrant.data.predictions import (
-    SEVERAL,
-    MulticlassPredictions,
-    Predictions,
-    multiclass_predictions,
-    predictions,
-)
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits

@@ -13,13 +13,7 @@ from calibrant.arguments import checked_seed, one_source, shown
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
-from calibrant.data.predictions import (
-    SEVERAL,
-    MulticlassPredictions,
-    Predictions,
-    multiclass_predictions,
-    predictions,
-)
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
@@ -415,9 +409,7 @@ def each_once(contents: Contents, opened: Source, options: Reading) -> None:
 
 def readable_twice(opened: Source, options: Reading, progress: Progress | None) -> Source:
     """Hold the rows of a stream, if groups or covariates need a first look at them."""
-    plain = options.plain_spec(opened)
-    names = wanted(options.variables, options.others(opened.columns), plain)
-    more = _may_join(opened, options, plain, names)
+    plain, names, more = _planned(opened, options)
     if opened.again or opened.engine is not None or not (options.by or names or more or options.levels):
         return opened
     columns = [plain.label, plain.score, *options.by, *names, *more, *plain.key, *plain.row_attributes, *options.levels]
@@ -428,9 +420,7 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     if opened.rows == 0:
         raise BadInput(opened.no_rows())
-    plain, every = options.plain_spec(opened), EVERY in options.variables
-    names = wanted(options.variables, options.others(opened.columns), plain)
-    more = _may_join(opened, options, plain, names)
+    (plain, names, more), every = _planned(opened, options), EVERY in options.variables
     if not options.by and not names and not more:
         plain = replace(plain, candidates=() if options.candidates else None)
         if every:  # there is no other column: nothing to look at, but rows may be kept
@@ -439,7 +429,7 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     looked = first_look(opened, plain, options.by, (*names, *more), counted(progress, "looking", opened.rows))
     spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)
     if options.candidates:
-        spec = replace(spec, candidates=candidates_of(looked.look, spec) if _known(opened, plain) else None)
+        spec = replace(spec, candidates=candidates_of(looked.look, spec) if opened.numbered or plain.key else None)
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
         return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked
@@ -449,16 +439,17 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     return with_parts(spec, result, options.tests), looked
 
 
-def _known(opened: Source, plain: Spec) -> bool:
-    """Whether rows are distinguished, so that those held of a cluster have one order."""
-    return opened.numbered or bool(plain.key)
+def _planned(opened: Source, options: Reading) -> tuple[Spec, tuple[str, ...], tuple[str, ...]]:
+    """The spec of columns, key and seed; covariates; other columns to look at, for rows may belong together by them.
 
-
-def _may_join(opened: Source, options: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns to look at in addition to the covariates, for rows may belong together by them."""
-    if not options.candidates or not _known(opened, plain):
-        return ()
-    return unnamed_clusters(names, [c for c in opened.columns if c not in opened.partial], options.by, plain)
+    There are none where rows are not distinguished, for those held of a cluster would have no one order.
+    """
+    plain = options.plain_spec(opened)
+    names = wanted(options.variables, options.others(opened.columns), plain)
+    if not options.candidates or not (opened.numbered or plain.key):
+        return plain, names, ()
+    there = [c for c in opened.columns if c not in opened.partial]
+    return plain, names, unnamed_clusters(names, there, options.by, plain)
 
 
 def levels_of(profiles: Sequence[LevelCounts], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:

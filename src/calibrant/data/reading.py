@@ -6,18 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict, Unpack, cast
 
-from calibrant.arguments import (
-    PYTHON,
-    TAB,
-    Caller,
-    Missing,
-    checked_seed,
-    choice,
-    finite,
-    flag,
-    names,
-    text,
-)
+from calibrant.arguments import PYTHON, TAB, Caller, Missing, checked_seed, choice, finite, flag, names, text
 from calibrant.data.columns import require, short
 from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY

@@ -578,7 +578,7 @@ MEASURES = (
         "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)",
         "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
     one("area_of_rows_of_units", "the error of an AUC takes rows of units as independent", "stats.measures",
-        "WeighedByClusters.ranking", "replace(result, error=max(result.error, float(np.sqrt(seen))))", "result"),
+        "WeighedByClusters.ranking", "lambda influence: float(self.products(influence[None])[0, 0])", "None"),
 )  # fmt: skip
 
 # ---- the papers' own bounds ----

@@ -429,7 +429,7 @@ TESTS = (
     one("least_posterior_of_fewer_grades", "chance looks at one grade of all", "detect.jeffreys",
         "_smallest", "range(len(rows))", "range(1)"),
     one("independent_defaults", "defaults that move together are drawn alone", "detect.jeffreys",
-        "jeffreys_test", ", t.seed) if rho else", ", t.seed) if False else"),
+        "jeffreys_test", ", a.seed) if rho else", ", a.seed) if False else"),
     one("correlation_for_its_root", "defaults move with the square of their correlation", CLASSICAL,
         "correlated_totals", "math.sqrt(rho)", "rho"),
     one("grades_correlation_left_out", "a grade's tail knows no correlation", "apps.grades.defaults",
@@ -578,7 +578,7 @@ MEASURES = (
         "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)",
         "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
     one("area_of_rows_of_units", "the error of an AUC takes rows of units as independent", "stats.measures",
-        "WeighedByClusters.ranking", "replace(result, error=max(result.error, float(np.sqrt(seen))))", "result"),
+        "WeighedByClusters.ranking", "lambda influence: float(self.products(influence[None])[0, 0])", "None"),
 )  # fmt: skip
 
 # ---- the papers' own bounds ----

@@ -12,6 +12,7 @@ from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
+from calibrant.report.wording.terms import joined
 from calibrant.sanitize import quote_blank, sanitize
 
 WIDTH = 80
@@ -324,7 +325,7 @@ def _names(names: Sequence[str]) -> str:
     more = len(names) - len(shown)
     if more:
         return f"{', '.join(shown)} and {num.count(more)} more"
-    return " and ".join(t for t in (", ".join(shown[:-1]), shown[-1]) if t)
+    return joined(shown)
 
 
 def _item(lead: str, text: str) -> list[str]:

@@ -227,8 +227,7 @@ def _chosen(result: Comparison) -> str | None:
 
 
 def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
-    from calibrant.report.outputs.decisions import changed
-    from calibrant.report.terminal import comparison
+    from calibrant.report.terminal import changed, comparison
 
     if a.json:
         print(json.dumps(result.to_dict(), sort_keys=True, indent=1))

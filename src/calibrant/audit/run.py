@@ -277,7 +277,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         except NotRun as e:
             checks.append(CheckRecord(code=check.code, status="not-run", reason=e.reason))
         else:
-            checks += answer.checks
+            checks += answer.listed(check.code)
             findings += answer.findings
             estimates |= answer.estimates
             curves |= answer.curves

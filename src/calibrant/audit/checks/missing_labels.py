@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from calibrant.audit.checks.certified import status
 from calibrant.audit.context import COPIES, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import worst
-from calibrant.audit.record import CheckRecord
 from calibrant.audit.rounding import two_digits
 from calibrant.audit.unlabelled import Outward, Shown, counts_reported, shown
 from calibrant.certify.missing_labels import BOUNDED, EVERYONE, MissingLabelOptions, Row, lines, table
@@ -39,9 +39,9 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     for group in groups:
         rows += _reported(group, options, plan.alpha / 2.0 / len(groups))
     stated = worst(row.verdict for row in rows if row.assumption == BOUNDED)
-    check = CheckRecord(code=CODE, status="measured" if stated == "not_checked" else stated)
     return CheckResult(
-        checks=(check,), curves={NAME: table(rows, options, plan.alpha, everyone), WHO: _who(context, everyone, groups)}
+        status=status(stated),
+        curves={NAME: table(rows, options, plan.alpha, everyone), WHO: _who(context, everyone, groups)},
     )
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Unpack
 
-from calibrant.arguments import one_source
-from calibrant.audit.about import AboutInput
+from calibrant.arguments import of_declared, one_source, takes
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.clusters import clusters
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
-from calibrant.audit.judging import ASSUMING, STEPS, Judging, suppressed, verdicts, worst
-from calibrant.audit.pooling import MASK
+from calibrant.audit.judging import ASSUMING, Judging, JudgingOptions, suppressed, verdicts, worst
 from calibrant.audit.record import AuditRecord, CheckRecord
-from calibrant.certify.missing_labels import ODDS
 from calibrant.data.engines.freed import release_memory
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
-from calibrant.data.reading import Reading
+from calibrant.data.reading import ColumnOptions, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Form
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
@@ -32,53 +29,18 @@ from calibrant.results import Curve, Estimate
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
+class AuditOptions(ColumnOptions, JudgingOptions, total=False):
+    """Every setting of an audit."""
+
+
 @one_source
+@takes(AuditOptions, first=("label", "score", "by", "variables", "limit", "judge"))
 def audit(
     source: object,
     *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = "*",
-    limit: float | None = None,
-    judge: str = "error",
-    steps: int = STEPS,
-    bandwidth: float = 2**-6,
-    alpha: float = 0.05,
-    intersections: bool = False,
-    bins: Mapping[str, Sequence[float]] | None = None,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    allow_same: bool = False,
-    outcome: str | None = None,
-    name: str | None = None,
-    date: str | None = None,
-    about: AboutInput = None,
-    noun: str | None = None,
-    model: str | None = None,
-    intended_use: str | None = None,
-    period: str | None = None,
-    population: str | None = None,
-    set_by: str | None = None,
-    quick: bool = False,
-    mask: int = MASK,
-    tolerance: float = 0.0,
-    missing_odds: float = ODDS,
-    fail_on: Iterable[str] | str | None = None,
-    threshold: Sequence[float] | float | None = None,
-    costs: Sequence[float] | None = None,
-    seed: int = 0,
     progress: Progress | None = None,
     engine: object = None,
+    **settings: Unpack[AuditOptions],
 ) -> AuditRecord:
     r"""Audit predicted probabilities: everyone, every group and unlisted subgroups certified, judged against a limit.
 
@@ -171,52 +133,8 @@ def audit(
     >>> cal.audit(cal.predictions(rng.uniform(size=5000) < p, p), limit=0.1).verdict
     'within'
     """
-    judging = Judging.of(
-        gates=gates(),
-        limit=limit,
-        judge=judge,
-        steps=steps,
-        bandwidth=bandwidth,
-        alpha=alpha,
-        tolerance=tolerance,
-        missing_odds=missing_odds,
-        fail_on=fail_on,
-        threshold=threshold,
-        costs=costs,
-        quick=quick,
-        mask=mask,
-        outcome=outcome,
-        name=name,
-        date=date,
-        about=about,
-        noun=noun,
-        model=model,
-        intended_use=intended_use,
-        period=period,
-        population=population,
-        set_by=set_by,
-    )
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        intersections=intersections,
-        bins=bins,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        allow_same=allow_same,
-        seed=seed,
-    )
+    judging = Judging.of(gates=gates(), **of_declared(JudgingOptions, settings))
+    options = Reading.of(**of_declared(ColumnOptions, settings))
     if progress is not None:
         from calibrant.inspect.run import preview
 
@@ -306,34 +224,12 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings=_settings(context, variables) | ({"form": reported} if (reported := _reported(form)) else {}),
+        settings=context.judging.settings()
+        | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
+        | {"variables": variables, "allow_same": context.meant}
+        | ({"form": reported} if (reported := _reported(form)) else {}),
         versions=_versions(),
     )
-
-
-def _settings(context: AuditContext, variables: tuple[str, ...]) -> dict[str, Any]:
-    plan = context.judging
-    return {
-        "alpha": plan.alpha,
-        "limit": plan.limit,
-        "judge": plan.judge,
-        "steps": plan.steps,
-        "bandwidth": plan.bandwidth,
-        "seed": context.seed,
-        "blocks": context.sketch.spec.blocks,
-        "quick": plan.quick,
-        "outcome": plan.outcome,
-        "date": plan.date,
-        "mask": plan.mask,
-        "fail_on": plan.fail_on,
-        "threshold": plan.thresholds,
-        "costs": plan.costs,
-        "tolerance": plan.tolerance,
-        "missing_odds": plan.missing_odds,
-        "variables": variables,
-        "allow_same": context.meant,
-        "about": plan.about.to_dict(),
-    }
 
 
 def _reported(form: Form) -> dict[str, str]:

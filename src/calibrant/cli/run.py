@@ -12,6 +12,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
 from calibrant.arguments import COMMAND
+from calibrant.cli.options import OWN
 from calibrant.cli.parser import COMMANDS, build_parser
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
@@ -22,8 +23,6 @@ BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {
     "accept": "deciding",
     "compare": "deciding",
-    "guide": "looking",
-    "look": "looking",
     "repair": "repairing",
     "apply": "repairing",
     "report": "reporting",
@@ -96,8 +95,6 @@ def _command(a: Namespace) -> int:
 
 def _as_option(e: BadInput, a: Namespace) -> str:
     """Return what a refusal says, with the argument at its beginning called as this command's option is."""
-    from calibrant.cli.signature import OWN
-
     why, name = str(e), e.argument
     if (hasattr(a, name) or hasattr(a, OWN + name)) and why.startswith(f"{name}="):
         return COMMAND.name(name) + why[len(name) :]

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TypedDict, Unpack, cast
+from typing import Annotated, TypedDict, Unpack
 
 from calibrant.arguments import (
+    MISSING_WAYS,
     PYTHON,
     TAB,
     Caller,
     Missing,
+    Option,
+    checked,
     checked_seed,
     choice,
     finite,
     flag,
+    named,
     names,
+    optional,
     text,
 )
 from calibrant.data.columns import require, short
@@ -33,80 +38,66 @@ OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "k
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
-class ReadingOptions(TypedDict, total=False):
-    """The arguments as public functions and the command line take them."""
+class ColumnOptions(TypedDict, total=False):
+    """What an audit reads of files, as public functions and the command take it."""
 
-    label: str | None
-    score: str | None
-    positive: str | None
-    percent: bool
-    drop_missing: bool
-    missing: str
-    encoding: str
-    delimiter: str
-    decimal: str
-    sheet: str
-    format: str
-    key: Columns
-    cluster: Columns
-    weights: str | None
-    by: Columns
-    intersections: bool
-    bins: Mapping[str, Sequence[float]] | None
-    variables: Columns
-    tests: bool
-    seed: int
-    spec: Spec | None
-    allow_same: bool
-    caller: Caller
+    encoding: Annotated[str, Option("of files of text, such as cp1252 (default: detected)", "NAME", "")]
+    delimiter: Annotated[str, Option("between their columns, tab for a tab (default: detected)", "CHAR", "")]
+    decimal: Annotated[str, Option("mark of their fractions (default: detected)", None, "", choices=(".", ","))]
+    sheet: Annotated[str, Option("of an Excel file that has several", "NAME", "")]
+    label: Annotated[str | None, Option("outcomes: 0 and 1, or any values with --positive", "COLUMN")]
+    score: Annotated[str | None, Option("predicted probabilities, 0 to 1", "COLUMN")]
+    percent: Annotated[bool, Option("they are percentages, 0 to 100", None, False, flag)]
+    missing: Annotated[
+        str,
+        Option(
+            "a missing label or score is refused, other missing values are a level of their own (level, the default); "
+            "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
+            "counted apart (keep); or nothing may be missing (refuse)",
+            default="level",
+            choices=MISSING_WAYS,
+        ),
+    ]
+    drop_missing: Annotated[bool, Option("short for --missing drop", None, False, flag)]
+    positive: Annotated[str | None, Option("the label value that counts as an event", "VALUE")]
+    cluster: Annotated[
+        Columns, Option("rows of one value are one cluster (a patient); of several columns the coarsest counts")
+    ]
+    weights: Annotated[str | None, Option("how much each row counts: positive numbers", "COLUMN", check=optional(text))]
+    allow_same: Annotated[bool, Option("let rows that two files hold count twice", None, False, flag)]
+    key: Annotated[Columns, Option("columns that identify a row (default: file and row number)", check=names)]
+    seed: Annotated[int, Option("assigns rows to random blocks (default 0)", None, 0, named(checked_seed))]
+    by: Annotated[
+        Columns,
+        Option("group columns, separated by commas; quote a name that holds one: '\"a,b\",c'", check=names),
+    ]
+    variables: Annotated[
+        Columns,
+        Option(
+            "covariates to rank and test (default: every other column that can be used; 'none' for none)",
+            None,
+            EVERY,
+            names,
+        ),
+    ]
+    bins: Annotated[
+        Mapping[str, Sequence[float]] | None,
+        Option("bin edges of a numeric group column, such as age=18,40,65", "COLUMN=A,B,…"),
+    ]
+    intersections: Annotated[bool, Option("also every pair of the group columns", None, False, flag)]
+
+
+class ReadingOptions(ColumnOptions, total=False):
+    """What else is read of files, or instead of them."""
+
+    format: Annotated[str, Option("of standard input, where its first bytes do not say", choices=tuple(FORMATS))]
+    tests: Annotated[bool, Option(default=False, check=flag)]
+    spec: Annotated[Spec | None, Option()]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What to read of a source; made by `Reading.of`, which checks.
-
-    Parameters
-    ----------
-    label, score : str
-        Columns of labels and probabilities; empty where the source brings its own (`Predictions`, a sketch).
-    positive : str or None
-        The label that counts as the event.
-    percent : bool
-        Scores are percent: they are divided by 100.
-    drop_missing : bool
-        Leave out, and count, rows whose label or score is missing: short for ``missing="drop"``.
-    missing : {"level", "drop", "keep", "refuse"}
-        What is done about missing values: see `Spec`.
-    form : Form
-        How files of text, workbooks and standard input are to be taken.
-    key : tuple of str
-        Columns that identify a row; empty for file and row number.
-    cluster, weights : str
-        Column of the cluster that a row belongs to, and of how much it counts; empty for a cluster, and a count, of its
-        own.
-    levels : tuple of str
-        The columns that name clusters, where they are several: `cluster` is the first until the coarsest is known.
-    by : tuple of str
-        Columns whose levels are the groups.
-    intersections : bool
-        Also every pair of them.
-    bins : Mapping of str to tuple of float
-        Inner edges of a number among them.
-    variables : tuple of str
-        Covariates; ``"*"`` for every other column that can be used.
-    tests : bool
-        Hold what tests need too.
-    candidates : bool
-        Hold whole clusters too of columns by which rows may belong together, though nobody said so.
-    seed : int
-        Deals the rows into blocks.
-    spec : Spec or None
-        Of an earlier sketch, in place of all this.
-    allow_same : bool
-        Count rows twice that two files hold.
-    caller : Caller
-        How refusals name the arguments.
-    """
+    """What to read of a source; made by `Reading.of`, which checks."""
 
     label: str = ""
     score: str = ""
@@ -131,38 +122,30 @@ class Reading:
     caller: Caller = PYTHON
 
     @classmethod
-    def of(cls, **options: Unpack[ReadingOptions]) -> Reading:
-        """Check what was asked for."""
-        caller = options.get("caller", PYTHON)
-        groups = names(caller.name("by"), options.get("by"))
-        clusters = names(caller.name("cluster"), options.get("cluster") or None, distinct=True)
+    def of(cls, *, caller: Caller = PYTHON, **options: Unpack[ReadingOptions]) -> Reading:
+        """Check what was asked for; of covariates none are read that are not named."""
+        inputs = checked(ReadingOptions, {"variables": None} | options, caller)
+        clusters = names(caller.name("cluster"), inputs["cluster"] or None, distinct=True)
         edges = {
             name: tuple(finite(f"{caller.name('bins')} for {name!r}", v) for v in inner)
-            for name, inner in (options.get("bins") or {}).items()
+            for name, inner in (inputs["bins"] or {}).items()
         }
-        unknown = [name for name in edges if name not in groups]
+        unknown = [name for name in edges if name not in inputs["by"]]
         if unknown:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
+        form = _form({k: inputs.pop(k) for k in FORM}, caller)
         return cls(
-            label=options.get("label") or "",
-            score=options.get("score") or "",
-            positive=options.get("positive"),
-            percent=flag(caller.name("percent"), options.get("percent", False)),
-            drop_missing=flag(caller.name("drop_missing"), options.get("drop_missing", False)),
-            missing=_missing(options, caller),
-            form=_form(options, caller),
-            key=names(caller.name("key"), options.get("key")),
-            cluster=(*clusters, "")[0],
-            levels=clusters if len(clusters) > 1 else (),
-            weights=_one(options, "weights", caller),
-            by=groups,
-            intersections=flag(caller.name("intersections"), options.get("intersections", False)),
-            bins=edges,
-            variables=names(caller.name("variables"), options.get("variables")),
-            tests=flag(caller.name("tests"), options.get("tests", False)),
-            seed=checked_seed(options.get("seed", 0), caller.name("seed")),
-            spec=options.get("spec"),
-            allow_same=flag(caller.name("allow_same"), options.get("allow_same", False)),
+            **inputs
+            | {
+                "label": inputs["label"] or "",
+                "score": inputs["score"] or "",
+                "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),
+                "cluster": (*clusters, "")[0],
+                "levels": clusters if len(clusters) > 1 else (),
+                "weights": inputs["weights"] or "",
+                "bins": edges,
+            },
+            form=form,
             caller=caller,
         )
 
@@ -270,26 +253,14 @@ class Reading:
         )
 
 
-def _form(options: ReadingOptions, caller: Caller) -> Form:
+def _form(inputs: Mapping[str, object], caller: Caller) -> Form:
     """Return how files are to be taken."""
-    inputs = cast(Mapping[str, object], options)
-    stated = {k: text(caller.name(k), inputs[k]) for k in FORM if inputs.get(k) not in (None, "")}
+    stated = {k: text(caller.name(k), v) for k, v in inputs.items() if v not in (None, "")}
     if stated.get("delimiter") in (TAB, "tab"):
         stated["delimiter"] = "\t"
     if "format" in stated:
         choice(caller.name("format"), stated["format"], tuple(FORMATS))
     return Form(**stated)
-
-
-def _missing(options: ReadingOptions, caller: Caller) -> Missing:
-    """Return what is done about missing values, which two arguments may say."""
-    return missing_way(options.get("drop_missing", False), options.get("missing", "level"), caller)
-
-
-def _one(options: ReadingOptions, part: str, caller: Caller) -> str:
-    """The one column that plays a part, or nothing."""
-    inputs = cast(Mapping[str, object], options).get(part)
-    return "" if inputs in (None, "") else text(caller.name(part), inputs)
 
 
 def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from calibrant.audit.about import NOUN
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import NOUN, AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Estimate, Outcome
 from calibrant.sanitize import sanitize

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
-from calibrant.audit.about import About
-from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.audit.record import About, AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import wording
 from calibrant.report.brief.action import decision

@@ -299,15 +299,15 @@ def named(check: Callable[..., R]) -> Callable[[str, object], R]:
     return lambda name, value: check(value, name)
 
 
-def takes(*options: type, first: Sequence[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes(options: type, first: Sequence[str], **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Give a function, which takes declared arguments as ``**options``, the signature that has each; `first` lead."""
 
     def taking(function: Callable[P, R]) -> Callable[P, R]:
         keyword = inspect.Parameter.KEYWORD_ONLY
-        every = {k: v for each in options for k, v in declared(each).items()}
+        every = declared(options)
         new = [
-            inspect.Parameter(name, keyword, default=every[name][1].default, annotation=every[name][0])
-            for name in sorted(every, key=lambda name: first.index(name) if name in first else len(first))
+            inspect.Parameter(n, keyword, default=defaults.get(n, every[n][1].default), annotation=every[n][0])
+            for n in sorted(every, key=lambda n: first.index(n) if n in first else len(first))
         ]
         own = inspect.signature(function)
         kept = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]

@@ -18,7 +18,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.data.engines.freed import release_memory
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
-from calibrant.data.reading import ColumnOptions, Reading
+from calibrant.data.reading import FIRST, ColumnOptions, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Form
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
@@ -34,7 +34,7 @@ class AuditOptions(ColumnOptions, JudgingOptions, total=False):
 
 
 @one_source
-@takes(AuditOptions, first=("label", "score", "by", "variables", "limit", "judge"))
+@takes(AuditOptions, (*FIRST, "limit", "judge"))
 def audit(
     source: object,
     *,

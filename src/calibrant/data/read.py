@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from calibrant.arguments import checked_seed, one_source, shown
+from calibrant.arguments import checked_seed, one_source, shown, takes
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
@@ -22,7 +23,7 @@ from calibrant.data.predictions import (
 )
 from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
-from calibrant.data.reading import NO_NUMBERS, Reading, fits
+from calibrant.data.reading import FIRST, NO_NUMBERS, Reading, SketchOptions, fits
 from calibrant.data.sketches.choice import Choice
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.levels import cluster_batches, on_levels
@@ -242,32 +243,13 @@ def _joined(batches: list[pa.RecordBatch], opened: Source) -> pa.Table:
 
 
 @one_source
+@takes(SketchOptions, FIRST, variables=None)
 def sketch(
     source: object,
     *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = None,
-    tests: bool = False,
-    intersections: bool = False,
-    bins: Mapping[str, Sequence[float]] | None = None,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    seed: int = 0,
-    spec: Spec | None = None,
-    allow_same: bool = False,
     progress: Progress | None = None,
     engine: object = None,
+    **settings: Unpack[SketchOptions],
 ) -> Sketch:
     """Summarise any number of rows in one pass (two with `by` or `variables`); only the sums are kept.
 
@@ -323,30 +305,7 @@ def sketch(
     EngineFailed
         The cluster did not finish; there is no partial result.
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        tests=tests,
-        intersections=intersections,
-        bins=bins,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        seed=seed,
-        spec=spec,
-        allow_same=allow_same,
-    )
-    out = summarised(source, options, progress, engine)
+    out = summarised(source, Reading.of(**settings), progress, engine)
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 

@@ -35,6 +35,7 @@ Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
+FIRST = "label", "score", "by", "variables"  # in signatures
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
@@ -87,12 +88,17 @@ class ColumnOptions(TypedDict, total=False):
     intersections: Annotated[bool, Option("also every pair of the group columns", None, False, flag)]
 
 
-class ReadingOptions(ColumnOptions, total=False):
-    """What else is read of files, or instead of them."""
+class SketchOptions(ColumnOptions, total=False):
+    """What a sketch takes, too."""
 
-    format: Annotated[str, Option("of standard input, where its first bytes do not say", choices=tuple(FORMATS))]
     tests: Annotated[bool, Option(default=False, check=flag)]
     spec: Annotated[Spec | None, Option()]
+
+
+class ReadingOptions(SketchOptions, total=False):
+    """What the command takes, too."""
+
+    format: Annotated[str, Option("of standard input, where its first bytes do not say", choices=tuple(FORMATS))]
 
 
 @dataclass(frozen=True, kw_only=True)

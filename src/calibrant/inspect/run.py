@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.arguments import one_source
+from calibrant.arguments import one_source, takes
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
-from calibrant.data.reading import Reading
+from calibrant.data.reading import FIRST, ColumnOptions, Reading
 from calibrant.data.sketches.levels import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
@@ -38,25 +38,12 @@ FIRST_FILES = 20
 
 
 @one_source
+@takes(ColumnOptions, FIRST)
 def look(
     source: object,
     *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = EVERY,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    bins: Mapping[str, Sequence[float]] | None = None,
     engine: object = None,
+    **settings: Unpack[ColumnOptions],
 ) -> Look:
     """Look at a source before anything is computed: its columns, what is in the way, and the audit to run.
 
@@ -64,8 +51,8 @@ def look(
     ----------
     source : path, URI, glob, frame, Predictions or Sketch
         Anything that `calibrant.audit` takes.
-    label, score, by, variables, key, cluster, weights, positive, percent, missing, encoding, delimiter, decimal, sheet
-    bins, engine
+    label, score, by, variables, bins, intersections, key, cluster, weights, positive, percent, drop_missing, missing
+    encoding, delimiter, decimal, sheet, allow_same, seed, engine
         As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
         proposed.
 
@@ -95,24 +82,7 @@ def look(
     >>> seen.command
     "calibrant.audit(data, label='y', score='p', percent=True, by='site')"
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        bins=bins,
-    )
-    return looked(source, options, engine=engine)
+    return looked(source, Reading.of(**settings), engine=engine)
 
 
 def looked(source: object, options: Reading, engine: object = None) -> Look:

@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MASK, PYTHON, names, number, refuse
-from calibrant.audit.record import AuditRecord
-from calibrant.audit.two_audits import audits_compared, settled
+from calibrant.arguments import MASK, PYTHON, Caller, names, number, refuse
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.data.predictions import Predictions, predictions
@@ -44,6 +43,16 @@ SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are
     (True, True): {"everyone": 0.25, "worst_threshold": 0.25, "groups": 0.25, "worst": 0.25},
 }
 OTHERWISE = "take another measure, such as 'brier', or coarser groups"
+MEASURE = "calibration_error"
+UNSAID: Mapping[str, tuple[object, ...]] = {
+    "measure": ("brier", MEASURE),
+    "threshold": (None,),
+    "costs": (None,),
+    "target": ("population",),
+    "clip": (0.001,),
+    "alpha": (0.05,),
+    "seed": (0,),
+}  # what `compare` has where nothing is asked, and what an audit is about
 
 
 def compare(
@@ -440,3 +449,75 @@ def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, f
     if not len(value):
         raise NotComputable("a group has pilot clusters only: name fewer groups")
     return value, own.size[own.certified], own.largest
+
+
+# ---- audits of different rows: the difference of their certified ranges ----
+
+
+def settled(caller: Caller, **requested: object) -> None:
+    """Refuse what audits have settled when they were made, and would else be passed over."""
+    if row_attributes := [name for name, value in requested.items() if value not in UNSAID[name]]:
+        raise BadInput(
+            f"audits have their own alpha and certify calibration errors: leave {caller.says(*row_attributes)} out"
+        )
+
+
+def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:
+    """Compare the calibration errors that audits certified; the first is the reference.
+
+    In an audit each end of everyone's range fails with probability at most its alpha, and of all groups' ranges any end
+    does. So of everyone's differences each end fails with probability at most the sum of the audits' alphas, and either
+    end with twice that; of all groups' any end with the sum (union bound), whether or not rows are shared.
+    """
+    reference, *others = records
+    old = records[reference]
+    differences: list[Difference] = []
+    verdicts, unmatched = {}, {}
+    spent = sum(float(r.settings["alpha"]) for r in records.values())
+    of_everyone, of_groups = max(1.0 - 2.0 * spent, 0.0), max(1.0 - spent, 0.0)
+    for model in others:
+        new = records[model]
+        everyone = _difference(model, EVERYONE, (old.everyone, new.everyone), of_everyone, margin)
+        before, now = _unpooled(old), _unpooled(new)
+        both = [name for name in now if name in before]
+        groups = [_difference(model, name, (before[name], now[name]), of_groups, margin) for name in both]
+        unmatched[model] = tuple(sorted(before.keys() ^ now.keys()))
+        differences += [everyone, *groups]
+        verdicts[model] = overall(everyone.verdict, [d.verdict for d in groups])
+    return ModelComparison(
+        reference=reference,
+        measure=MEASURE,
+        margin=margin,
+        differences=tuple(differences),
+        verdicts=verdicts,
+        settings={
+            "audits": {name: r.name for name, r in records.items()},
+            "rows": {name: r.everyone.rows for name, r in records.items()},
+            "each_end": of_groups,
+            "alphas": {name: r.settings["alpha"] for name, r in records.items()},
+            "guarantee": "finite-sample",
+            "assumes": "what each audit assumes, of its own rows",
+            "unmatched": unmatched,
+        },
+    )
+
+
+def _unpooled(record: AuditRecord) -> dict[str, Finding]:
+    """The groups by name; pooled values are not the same people in two audits."""
+    return {keyed(f.variables): f for f in record.groups if not f.pooled}
+
+
+def _difference(model: str, name: str, pair: tuple[Finding, Finding], level: float, margin: float) -> Difference:
+    old, new = pair
+    low = new.lower.interval.low - old.upper.interval.high
+    high = new.upper.interval.high - old.lower.interval.low
+    return Difference(
+        model=model,
+        population=name,
+        rows=new.rows,
+        reference=old.error,
+        value=new.error,
+        difference=new.error - old.error,
+        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
+        verdict=decided(low, high, margin),
+    )

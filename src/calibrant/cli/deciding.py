@@ -7,9 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, number
-from calibrant.audit.compare import compared
+from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import inputs_of, report_left_out, source

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
+    from calibrant.audit.compare import audits_compared as audits_compared
     from calibrant.audit.record import Finding as Finding
-    from calibrant.audit.two_audits import audits_compared as audits_compared
     from calibrant.decisions.comparison import EVERYONE as EVERYONE
     from calibrant.decisions.comparison import Difference as Difference
     from calibrant.report import numbers as numbers
@@ -87,7 +87,7 @@ _WHERE = {
     "Table": "calibrant.report.document",
     "Text": "calibrant.report.spans",
     "VERDICTS": "calibrant.report.wording",
-    "audits_compared": "calibrant.audit.two_audits",
+    "audits_compared": "calibrant.audit.compare",
     "by_gap": "calibrant.report.findings",
     "cells": "calibrant.report.terminal",
     "certified_range": "calibrant.report.wording.answers",

@@ -107,11 +107,11 @@ class Method:
 def methods(face: str) -> Mapping[str, Method]:
     """The functions of a face whose first argument is the data, by name."""
     kept = getattr(calibrant, face)
-    made = (_found(name, getattr(kept, name)) for name in sorted(kept.__all__))
+    made = (_method(name, getattr(kept, name)) for name in sorted(kept.__all__))
     return {m.name: m for m in made if m is not None}
 
 
-def _found(name: str, function: Callable[..., Any]) -> Method | None:
+def _method(name: str, function: Callable[..., Any]) -> Method | None:
     parameters = inspect.signature(function).parameters
     if next(iter(parameters), None) != DATA:
         return None
@@ -170,11 +170,11 @@ def add_methods(p: Command, face: str) -> None:
             epilog=f"{m.notes}\n\n{CHECK_STATUS}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.options = partial(_method, m)
+        sub.options = partial(_add_method, m)
     p.spelt = {name.replace("_", "-"): name for name in known}
 
 
-def _method(m: Method, p: Command) -> None:
+def _add_method(m: Method, p: Command) -> None:
     """Add what a function can be asked with; what the reading of the data has already is reported there."""
     take.files(p, ", sketch")
     take.columns(p)

@@ -204,8 +204,8 @@ def of_options(p: Command, options: type, *names: str, **words: str) -> None:
 def of_function(p: Command, function: Callable[..., object], **words: str | tuple[str, str]) -> None:
     """Add arguments of a function, each with its words, or with how its value is written and its words."""
     hints, parameters = get_type_hints(function), inspect.signature(function).parameters
-    for name, said in words.items():
-        value, line = said if isinstance(said, tuple) else (None, said)
+    for name, stated in words.items():
+        value, line = stated if isinstance(stated, tuple) else (None, stated)
         add(p, name, hints[name], Option(line, value, parameters[name].default))
 
 

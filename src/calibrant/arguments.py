@@ -9,13 +9,26 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, wraps
+from dataclasses import dataclass, replace
+from functools import cache, partial, wraps
 from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from reprlib import Repr
-from typing import Any, Literal, NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    TypedDict,
+    TypeGuard,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from calibrant.errors import BadInput
 
@@ -24,6 +37,7 @@ Missing = Literal["level", "drop", "keep", "refuse"]
 MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Unit = Literal["month", "quarter", "year", "decade"]
 CLUSTERS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
+COSTS = "in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from 0.2 on"
 STEPS = 100  # whole percent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
 OTHERS = 1_000  # label values beside the case up to which each is counted
@@ -253,26 +267,30 @@ def _holds_rows(value: object) -> bool:
 class Option:
     """An argument of functions and of the command, declared in the annotation of its type in a `TypedDict`.
 
-    What `checked` refuses, the signature and the parser follow from it.
+    ``limit: Annotated[float | None, "words of the help", Option("L", None, check)]``: what `checked` refuses, the
+    signature and the parser follow from it. Without words it is an argument in Python only; of a flag, and of the
+    values of a `Literal`, the check need not be declared.
     """
 
-    words: str = ""  # of the help; where there are none, it is an argument in Python only
     value: str | None = None  # how the help writes its value
     default: object = None
     check: Callable[..., object] | None = None  # called with its name and value, returns what is used
     choices: tuple[str, ...] = ()  # of the command
+    words: str = ""
 
 
 @cache
 def declared(options: type) -> Mapping[str, tuple[type, Option]]:
-    """The type and the declaration of each argument of a `TypedDict` that has one."""
-    hints = get_type_hints(options, include_extras=True)
-    return {
-        name: (hint.__origin__, more)
-        for name, hint in hints.items()
-        for more in getattr(hint, "__metadata__", ())
-        if isinstance(more, Option)
-    }
+    """The type and the declaration of each argument of a `TypedDict`."""
+    result = {}
+    for name, hint in get_type_hints(options, include_extras=True).items():
+        kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        stated = {type(m): m for m in more}
+        it = stated.get(Option, Option(default=False, check=flag) if kind is bool else Option())
+        if get_origin(kind) is Literal:
+            it = replace(it, check=partial(choice, options=get_args(kind)))
+        result[name] = (kind, replace(it, words=stated.get(str, "")))
+    return result
 
 
 def of_declared(options: type, inputs: Mapping[str, object]) -> dict[str, Any]:
@@ -299,7 +317,7 @@ def named(check: Callable[..., R]) -> Callable[[str, object], R]:
     return lambda name, value: check(value, name)
 
 
-def takes(options: type, first: Sequence[str], **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes(options: type, first: Sequence[str] = (), **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Give a function, which takes declared arguments as ``**options``, the signature that has each; `first` lead."""
 
     def taking(function: Callable[P, R]) -> Callable[P, R]:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
 from calibrant import arguments
 from calibrant.arguments import (
+    COSTS,
     PYTHON,
     Caller,
     Option,
@@ -19,7 +20,6 @@ from calibrant.arguments import (
     checked_alpha,
     checked_steps,
     choice,
-    flag,
     named,
     names,
     number,
@@ -46,96 +46,65 @@ class JudgingOptions(TypedDict, total=False):
 
     limit: Annotated[
         float | None,
-        Option("largest acceptable calibration error; 0.02 is two points", "L", check=optional(share, hint=POINTS)),
+        "largest acceptable calibration error; 0.02 is two points",
+        Option("L", check=optional(share, hint=POINTS)),
     ]
     judge: Annotated[
         str,
-        Option(
-            "what the limit is about: the calibration error (default), or the gap, observed minus predicted",
-            None,
-            "error",
-            partial(choice, options=get_args(Judge)),
-            get_args(Judge),
-        ),
+        "what the limit is about: the calibration error (default), or the gap, observed minus predicted",
+        Option(default="error", check=partial(choice, options=get_args(Judge)), choices=get_args(Judge)),
     ]
     steps: Annotated[
         int,
-        Option(
-            "rounding steps of scores of many values; scores of few values are judged raw (default 100: whole percent)",
-            "K",
-            STEPS,
-            named(checked_steps),
-        ),
+        "rounding steps of scores of many values; scores of few values are judged raw (default 100: whole percent)",
+        Option("K", STEPS, named(checked_steps)),
     ]
     bandwidth: Annotated[
         float, Option(default=2**-6, check=lambda _, value: checked_bandwidth(value, GRID))
     ]  # of the jittered certificate
     alpha: Annotated[
-        float, Option("error probability of each certificate (default 0.05)", None, 0.05, named(checked_alpha))
+        float, "error probability of each certificate (default 0.05)", Option(default=0.05, check=named(checked_alpha))
     ]
-    quick: Annotated[bool, Option("leave out the tests; measures and certificates remain", None, False, flag)]
+    quick: Annotated[bool, "leave out the tests; measures and certificates remain"]
     mask: Annotated[
         int,
-        Option(
-            "smallest group size shown; smaller groups are pooled (default 20, least 5)",
-            "N",
-            MASK,
-            partial(check_int, low=FEWEST, high=10**6, hint=f"such as {MASK}"),
-        ),
+        "smallest group size shown; smaller groups are pooled (default 20, least 5)",
+        Option("N", MASK, partial(check_int, low=FEWEST, high=10**6, hint=f"such as {MASK}")),
     ]
     tolerance: Annotated[
         float,
-        Option(
-            "of the strong calibration test: how far off a probability may be for anyone (default 0)",
-            "D",
-            0.0,
-            partial(number, least=0, below=1, hint=POINTS),
-        ),
+        "of the strong calibration test: how far off a probability may be for anyone (default 0)",
+        Option("D", 0.0, partial(number, least=0, below=1, hint=POINTS)),
     ]
     missing_odds: Annotated[
         float,
-        Option(
-            "with --missing keep: how many times the odds may differ of people without a label (default 2, least 1)",
-            "G",
-            ODDS,
-            named(checked_odds),
-        ),
+        "with --missing keep: how many times the odds may differ of people without a label (default 2, least 1)",
+        Option("G", ODDS, named(checked_odds)),
     ]
     fail_on: Annotated[
         Iterable[str] | str | None,
-        Option(
-            "exit with 1 if one of these finds error, 3 if undecided: ", "TESTS", check=partial(names, what="a test")
-        ),
+        "exit with 1 if one of these finds error, 3 if undecided: ",
+        Option("TESTS", check=partial(names, what="a test")),
     ]
     threshold: Annotated[
         Sequence[float] | float | None,
-        Option(
-            "act on people from this score on (up to five): reports net benefit and errors at each, certified "
-            "separately",
-            "T,…",
-        ),
+        "act on people from this score on (up to five): reports net benefit and errors at each, certified separately",
+        Option("T,…"),
     ]
-    costs: Annotated[
-        Sequence[float] | None,
-        Option(
-            "in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from 0.2 "
-            "on",
-            "FP,FN",
-        ),
-    ]
-    outcome: Annotated[str | None, Option("what an event is, for wording: employed", "WORD", check=optional(text))]
-    about: Annotated[AboutInput, Option('the next six in a file, such as: model = "risk 3.1"', "FILE.toml")]
-    noun: Annotated[str | None, Option("what a row is, for wording: people, loans (default: rows)", "WORD")]
-    model: Annotated[str | None, Option("name and version of the model", "TEXT")]
-    intended_use: Annotated[str | None, Option("what the probabilities are used for", "TEXT")]
-    period: Annotated[str | None, Option("when the rows were recorded", "TEXT")]
-    population: Annotated[str | None, Option("whom or what they stand for", "TEXT")]
-    set_by: Annotated[str | None, Option("who set the limit, and when", "TEXT")]
+    costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN")]
+    outcome: Annotated[str | None, "what an event is, for wording: employed", Option("WORD", check=optional(text))]
+    about: Annotated[AboutInput, 'the next six in a file, such as: model = "risk 3.1"', Option("FILE.toml")]
+    noun: Annotated[str | None, "what a row is, for wording: people, loans (default: rows)", Option("WORD")]
+    model: Annotated[str | None, "name and version of the model", Option("TEXT")]
+    intended_use: Annotated[str | None, "what the probabilities are used for", Option("TEXT")]
+    period: Annotated[str | None, "when the rows were recorded", Option("TEXT")]
+    population: Annotated[str | None, "whom or what they stand for", Option("TEXT")]
+    set_by: Annotated[str | None, "who set the limit, and when", Option("TEXT")]
     name: Annotated[
-        str | None, Option("name of the data in the report (default: the file's)", "NAME", check=optional(text))
+        str | None, "name of the data in the report (default: the file's)", Option("NAME", check=optional(text))
     ]
     date: Annotated[
-        str | None, Option("date to print in the report (default: none)", "DATE", check=optional(text, hint=DAY))
+        str | None, "date to print in the report (default: none)", Option("DATE", check=optional(text, hint=DAY))
     ]
 
 

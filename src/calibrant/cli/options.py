@@ -206,7 +206,7 @@ def of_function(p: Command, function: Callable[..., object], **words: str | tupl
     hints, parameters = get_type_hints(function), inspect.signature(function).parameters
     for name, stated in words.items():
         value, line = stated if isinstance(stated, tuple) else (None, stated)
-        add(p, name, hints[name], Option(line, value, parameters[name].default))
+        add(p, name, hints[name], Option(value, parameters[name].default, words=line))
 
 
 # ---- options that several commands share ----

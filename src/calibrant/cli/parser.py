@@ -337,11 +337,9 @@ def asking(face: str) -> Options:
     return options
 
 
-TARGET = "about future rows like these (default), or about the rows at hand, given their scores"
-
-
 def _accept(p: Command) -> None:
     from calibrant.certify import accept
+    from calibrant.decisions.terms import TermOptions
 
     take.files(p, ", sketch")
     take.columns(p)
@@ -351,9 +349,8 @@ def _accept(p: Command) -> None:
         risk=("R", "largest share of wrong rows among those accepted (0.01)"),
         by="group columns: a threshold for each group, and the risk holds in every one",
         end="accept the highest scores, of which label 0 is wrong (default), or the lowest, of which label 1 is",
-        target=TARGET,
-        alpha="error probability (default 0.05)",
     )
+    take.of_options(p, TermOptions, "target", "alpha", alpha="error probability (default 0.05)")
     take.seed(p)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write certified risk against share accepted: .json, .csv, .html")
@@ -363,32 +360,16 @@ def _accept(p: Command) -> None:
 
 
 def _compare(p: Command) -> None:
-    from calibrant.audit.compare import compare
-    from calibrant.audit.judging import JudgingOptions
+    from calibrant.decisions.terms import TermOptions
 
     take.files(p, "; or two audits that were kept as JSON")
     take.reading(p, "label")
     take.listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
     take.reading(p, "percent")
-    take.of_function(p, compare, reference=("COLUMN", "another model than the first"))
-    take.reading(p, *take.ROW_OPTIONS)
-    take.of_function(
-        p,
-        compare,
-        by="group columns: the verdict holds for everyone and in every group",
-        measure="what a model loses (default brier); error: called wrongly at a score of 0.5",
-    )
-    several = "of net_benefit: act from this score on; several, separated by commas, are judged simultaneously"
-    take.of_options(p, JudgingOptions, "threshold", "costs", threshold=several)
-    take.of_function(
-        p,
-        compare,
-        margin=("M", "by how much more a model may lose and be no worse, fixed before looking (default 0.005)"),
-        clip=("C", "of log_loss: scores are kept in [C, 1 - C]"),
-        target=TARGET,
-        alpha="error probability of all verdicts (default 0.05)",
-        seed="puts the rows in a random order (default 0)",
-    )
+    p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
+    by = "group columns: the verdict holds for everyone and in every group"
+    take.reading(p, *take.ROW_OPTIONS, "by", by=by)
+    take.of_options(p, TermOptions)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
 

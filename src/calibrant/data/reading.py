@@ -17,7 +17,6 @@ from calibrant.arguments import (
     checked_seed,
     choice,
     finite,
-    flag,
     named,
     names,
     optional,
@@ -42,63 +41,54 @@ BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 class ColumnOptions(TypedDict, total=False):
     """What an audit reads of files, as public functions and the command take it."""
 
-    encoding: Annotated[str, Option("of files of text, such as cp1252 (default: detected)", "NAME", "")]
-    delimiter: Annotated[str, Option("between their columns, tab for a tab (default: detected)", "CHAR", "")]
-    decimal: Annotated[str, Option("mark of their fractions (default: detected)", None, "", choices=(".", ","))]
-    sheet: Annotated[str, Option("of an Excel file that has several", "NAME", "")]
-    label: Annotated[str | None, Option("outcomes: 0 and 1, or any values with --positive", "COLUMN")]
-    score: Annotated[str | None, Option("predicted probabilities, 0 to 1", "COLUMN")]
-    percent: Annotated[bool, Option("they are percentages, 0 to 100", None, False, flag)]
+    encoding: Annotated[str, "of files of text, such as cp1252 (default: detected)", Option("NAME", "")]
+    delimiter: Annotated[str, "between their columns, tab for a tab (default: detected)", Option("CHAR", "")]
+    decimal: Annotated[str, "mark of their fractions (default: detected)", Option(default="", choices=(".", ","))]
+    sheet: Annotated[str, "of an Excel file that has several", Option("NAME", "")]
+    label: Annotated[str | None, "outcomes: 0 and 1, or any values with --positive", Option("COLUMN")]
+    score: Annotated[str | None, "predicted probabilities, 0 to 1", Option("COLUMN")]
+    percent: Annotated[bool, "they are percentages, 0 to 100"]
     missing: Annotated[
         str,
-        Option(
-            "a missing label or score is refused, other missing values are a level of their own (level, the default); "
-            "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
-            "counted apart (keep); or nothing may be missing (refuse)",
-            default="level",
-            choices=MISSING_WAYS,
-        ),
+        "a missing label or score is refused, other missing values are a level of their own (level, the default); "
+        "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
+        "counted apart (keep); or nothing may be missing (refuse)",
+        Option(default="level", choices=MISSING_WAYS),
     ]
-    drop_missing: Annotated[bool, Option("short for --missing drop", None, False, flag)]
-    positive: Annotated[str | None, Option("the label value that counts as an event", "VALUE")]
-    cluster: Annotated[
-        Columns, Option("rows of one value are one cluster (a patient); of several columns the coarsest counts")
-    ]
-    weights: Annotated[str | None, Option("how much each row counts: positive numbers", "COLUMN", check=optional(text))]
-    allow_same: Annotated[bool, Option("let rows that two files hold count twice", None, False, flag)]
-    key: Annotated[Columns, Option("columns that identify a row (default: file and row number)", check=names)]
-    seed: Annotated[int, Option("assigns rows to random blocks (default 0)", None, 0, named(checked_seed))]
+    drop_missing: Annotated[bool, "short for --missing drop"]
+    positive: Annotated[str | None, "the label value that counts as an event", Option("VALUE")]
+    cluster: Annotated[Columns, "rows of one value are one cluster (a patient); of several columns the coarsest counts"]
+    weights: Annotated[str | None, "how much each row counts: positive numbers", Option("COLUMN", check=optional(text))]
+    allow_same: Annotated[bool, "let rows that two files hold count twice"]
+    key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names)]
+    seed: Annotated[int, "assigns rows to random blocks (default 0)", Option(default=0, check=named(checked_seed))]
     by: Annotated[
-        Columns,
-        Option("group columns, separated by commas; quote a name that holds one: '\"a,b\",c'", check=names),
+        Columns, "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'", Option(check=names)
     ]
     variables: Annotated[
         Columns,
-        Option(
-            "covariates to rank and test (default: every other column that can be used; 'none' for none)",
-            None,
-            EVERY,
-            names,
-        ),
+        "covariates to rank and test (default: every other column that can be used; 'none' for none)",
+        Option(default=EVERY, check=names),
     ]
     bins: Annotated[
         Mapping[str, Sequence[float]] | None,
-        Option("bin edges of a numeric group column, such as age=18,40,65", "COLUMN=A,B,…"),
+        "bin edges of a numeric group column, such as age=18,40,65",
+        Option("COLUMN=A,B,…"),
     ]
-    intersections: Annotated[bool, Option("also every pair of the group columns", None, False, flag)]
+    intersections: Annotated[bool, "also every pair of the group columns"]
 
 
 class SketchOptions(ColumnOptions, total=False):
     """What a sketch takes, too."""
 
-    tests: Annotated[bool, Option(default=False, check=flag)]
-    spec: Annotated[Spec | None, Option()]
+    tests: bool
+    spec: Spec | None
 
 
 class ReadingOptions(SketchOptions, total=False):
     """What the command takes, too."""
 
-    format: Annotated[str, Option("of standard input, where its first bytes do not say", choices=tuple(FORMATS))]
+    format: Annotated[str, "of standard input, where its first bytes do not say", Option(choices=tuple(FORMATS))]
 
 
 @dataclass(frozen=True, kw_only=True)

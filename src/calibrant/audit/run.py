@@ -32,6 +32,10 @@ from calibrant.views.clusters import alone
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population, everyone
 
+RECORDED = (  # settings, in the order of a record
+    *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),
+    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "about"),
+)
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
@@ -211,6 +215,9 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
     if context.copies:
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
+    settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
+    settings |= {"variables": variables, "allow_same": context.meant}
+    form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,
         verdict="over"
@@ -230,17 +237,9 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings=context.judging.settings()
-        | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
-        | {"variables": variables, "allow_same": context.meant}
-        | ({"form": reported} if (reported := _reported(form)) else {}),
+        settings={name: settings[name] for name in RECORDED} | ({"form": form_stated} if form_stated else {}),
         versions=_versions(),
     )
-
-
-def _reported(form: Form) -> dict[str, str]:
-    """Return what was said of how files are written."""
-    return {name: value for name, value in asdict(form).items() if value}
 
 
 def _variables(sketch: Sketch) -> tuple[str, ...]:

@@ -327,10 +327,11 @@ def takes(options: type, first: Sequence[str] = (), **defaults: object) -> Calla
             inspect.Parameter(n, keyword, default=defaults.get(n, every[n][1].default), annotation=every[n][0])
             for n in sorted(every, key=lambda n: first.index(n) if n in first else len(first))
         ]
-        own = inspect.signature(function)
-        kept = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        places = [p for p in kept if p.kind is not keyword]
-        signature = own.replace(parameters=[*places, *new, *kept[len(places) :]])
+        signature, empty = inspect.signature(function), inspect.Parameter.empty
+        *own, _ = signature.parameters.values()
+        places = [p for p in own if p.kind is not keyword]
+        needed, others = ([p for p in own[len(places) :] if (p.default is empty) is is_so] for is_so in (True, False))
+        signature = signature.replace(parameters=[*places, *needed, *new, *others])
 
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -21,9 +21,10 @@ from calibrant.data.engines.freed import release_memory
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
-from calibrant.data.reading import FIRST, ColumnOptions, Reading
+from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Form
+from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
@@ -46,11 +47,7 @@ class AuditOptions(ColumnOptions, JudgingOptions, total=False):
 @one_source
 @takes(AuditOptions, (*FIRST, "limit", "judge"))
 def audit(
-    source: object,
-    *,
-    progress: Progress | None = None,
-    engine: object = None,
-    **settings: Unpack[AuditOptions],
+    source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[AuditOptions]
 ) -> AuditRecord:
     r"""Audit predicted probabilities: everyone, every group and unlisted subgroups certified, judged against a limit.
 

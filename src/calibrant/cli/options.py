@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 
 from calibrant.arguments import Option, declared
 from calibrant.data.sources.formats.known import READ
+from calibrant.data.specs.options import CommandOptions
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS, Output
 from calibrant.plugins import Command as CommandPlugin
@@ -232,9 +233,7 @@ def source(p: Command) -> None:
 
 def reading(p: Command, *names: str, **words: str) -> None:
     """Add arguments of what is read."""
-    from calibrant.data.reading import ReadingOptions
-
-    of_options(p, ReadingOptions, *names, **words)
+    of_options(p, CommandOptions, *names, **words)
 
 
 def columns(p: Command) -> None:

@@ -20,16 +20,12 @@ from calibrant.plugins import COMMANDS as PLUGGED
 from calibrant.sanitize import sanitize
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
-ELSEWHERE = {
-    "accept": "deciding",
-    "compare": "deciding",
-    "repair": "repairing",
-    "apply": "repairing",
+ELSEWHERE = {  # the modules of commands that are not in `commands`
+    **dict.fromkeys(("accept", "compare"), "deciding"),
+    **dict.fromkeys(("repair", "apply"), "repairing"),
+    **dict.fromkeys(("measure", "detect", "diagnose"), "methods"),
     "report": "reporting",
-    "measure": "methods",
-    "detect": "methods",
-    "diagnose": "methods",
-}  # the other commands are in `commands`
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

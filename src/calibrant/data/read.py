@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -23,7 +23,7 @@ from calibrant.data.predictions import (
 )
 from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
-from calibrant.data.reading import FIRST, NO_NUMBERS, Reading, SketchOptions, fits
+from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
 from calibrant.data.sketches.choice import Choice
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.levels import cluster_batches, on_levels
@@ -34,6 +34,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.in_memory import load_rows
 from calibrant.data.sources.source import Log, Source
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
     EVERY,
@@ -55,23 +56,8 @@ STEP = 1 << 20  # rows counted at once, so that what is made beside them stays s
 
 
 @one_source
-def read(
-    source: object,
-    *,
-    label: str,
-    score: str,
-    by: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-) -> Predictions:
+@takes(RowOptions, FIRST)
+def read(source: object, *, label: str, score: str, **settings: Unpack[RowOptions]) -> Predictions:
     """Read rows into memory.
 
     Parameters
@@ -119,22 +105,7 @@ def read(
     >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        allow_same=True,
-    ).named()
+    options = Reading.of(label=label, score=score, allow_same=True, **settings).named()
     return in_memory(source, options)
 
 
@@ -245,11 +216,7 @@ def _joined(batches: list[pa.RecordBatch], opened: Source) -> pa.Table:
 @one_source
 @takes(SketchOptions, FIRST, variables=None)
 def sketch(
-    source: object,
-    *,
-    progress: Progress | None = None,
-    engine: object = None,
-    **settings: Unpack[SketchOptions],
+    source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[SketchOptions]
 ) -> Sketch:
     """Summarise any number of rows in one pass (two with `by` or `variables`); only the sums are kept.
 

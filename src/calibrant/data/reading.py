@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, TypedDict, Unpack
+from typing import Unpack
 
 from calibrant.arguments import (
-    MISSING_WAYS,
     PYTHON,
     TAB,
     Caller,
     Missing,
-    Option,
     checked,
-    checked_seed,
     choice,
     finite,
-    named,
     names,
-    optional,
     text,
 )
 from calibrant.data.columns import require, short
@@ -27,55 +22,14 @@ from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import DETECTED, Form, Source
+from calibrant.data.specs.options import ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput
 
-Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
-FIRST = "label", "score", "by", "variables"  # in signatures
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
-
-
-class ColumnOptions(TypedDict, total=False):
-    """What an audit reads of files, as public functions and the command take it."""
-
-    encoding: Annotated[str, "of files of text, such as cp1252 (default: detected)", Option("NAME", "")]
-    delimiter: Annotated[str, "between their columns, tab for a tab (default: detected)", Option("CHAR", "")]
-    decimal: Annotated[str, "mark of their fractions (default: detected)", Option(default="", choices=(".", ","))]
-    sheet: Annotated[str, "of an Excel file that has several", Option("NAME", "")]
-    label: Annotated[str | None, "outcomes: 0 and 1, or any values with --positive", Option("COLUMN")]
-    score: Annotated[str | None, "predicted probabilities, 0 to 1", Option("COLUMN")]
-    percent: Annotated[bool, "they are percentages, 0 to 100"]
-    missing: Annotated[
-        str,
-        "a missing label or score is refused, other missing values are a level of their own (level, the default); "
-        "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
-        "counted apart (keep); or nothing may be missing (refuse)",
-        Option(default="level", choices=MISSING_WAYS),
-    ]
-    drop_missing: Annotated[bool, "short for --missing drop"]
-    positive: Annotated[str | None, "the label value that counts as an event", Option("VALUE")]
-    cluster: Annotated[Columns, "rows of one value are one cluster (a patient); of several columns the coarsest counts"]
-    weights: Annotated[str | None, "how much each row counts: positive numbers", Option("COLUMN", check=optional(text))]
-    allow_same: Annotated[bool, "let rows that two files hold count twice"]
-    key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names)]
-    seed: Annotated[int, "assigns rows to random blocks (default 0)", Option(default=0, check=named(checked_seed))]
-    by: Annotated[
-        Columns, "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'", Option(check=names)
-    ]
-    variables: Annotated[
-        Columns,
-        "covariates to rank and test (default: every other column that can be used; 'none' for none)",
-        Option(default=EVERY, check=names),
-    ]
-    bins: Annotated[
-        Mapping[str, Sequence[float]] | None,
-        "bin edges of a numeric group column, such as age=18,40,65",
-        Option("COLUMN=A,B,…"),
-    ]
-    intersections: Annotated[bool, "also every pair of the group columns"]
 
 
 class SketchOptions(ColumnOptions, total=False):
@@ -85,10 +39,8 @@ class SketchOptions(ColumnOptions, total=False):
     spec: Spec | None
 
 
-class ReadingOptions(SketchOptions, total=False):
-    """What the command takes, too."""
-
-    format: Annotated[str, "of standard input, where its first bytes do not say", Option(choices=tuple(FORMATS))]
+class ReadingOptions(CommandOptions, SketchOptions, total=False):
+    """All of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,12 +16,13 @@ from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
-from calibrant.data.reading import FIRST, ColumnOptions, Reading
+from calibrant.data.reading import Reading
 from calibrant.data.sketches.levels import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.confidences import CONFIDENCE
+from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import logs, roles
@@ -39,12 +40,7 @@ FIRST_FILES = 20
 
 @one_source
 @takes(ColumnOptions, FIRST)
-def look(
-    source: object,
-    *,
-    engine: object = None,
-    **settings: Unpack[ColumnOptions],
-) -> Look:
+def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOptions]) -> Look:
     """Look at a source before anything is computed: its columns, what is in the way, and the audit to run.
 
     Parameters

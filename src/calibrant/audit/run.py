@@ -159,7 +159,10 @@ def audited(
     options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
     sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
-    variables = _variables(sketch) if isinstance(source, Sketch) else options.variables
+    variables = options.variables
+    if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
+        constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
+        variables = (*(c.name for c in sketch.spec.codings), *constant)
     context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same)
     context.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
     spec, kept = sketch.spec, sketch.parts.get("sample")
@@ -237,12 +240,6 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         settings={name: settings[name] for name in RECORDED} | ({"form": form_stated} if form_stated else {}),
         versions=_versions(),
     )
-
-
-def _variables(sketch: Sketch) -> tuple[str, ...]:
-    """The covariates that a sketch was made with, those of one value only among them."""
-    constant = tuple(name for name, why in sketch.spec.left_out if why == ONE_VALUE)
-    return (*(c.name for c in sketch.spec.codings), *constant)
 
 
 def _versions() -> dict[str, str]:

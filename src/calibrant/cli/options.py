@@ -21,14 +21,20 @@ from calibrant.plugins import Command as CommandPlugin
 from calibrant.sanitize import sanitize
 
 Options = Callable[["Command"], None]
+UNUSABLE = "the data or a setting cannot be used; one line says why"
 OWN = "own "  # before the names of a function's settings among all that a command line gives, which may be called alike
 
 
-CHECK_STATUS = """exit status:
-  0   it is printed, whatever was found
-  2   the data or a setting cannot be used, or it cannot be computed; one line says why
-  70  an unexpected error: please report it
-"""
+def statuses(zero: str, one: str = "", two: str = UNUSABLE, three: str = "") -> str:
+    """What exit statuses mean, as the help lists them."""
+    lines = {0: zero, 1: one, 2: two, 3: three, 70: "an unexpected error: please report it"}
+    return "exit status:\n" + "".join(f"  {n:<4}{line}\n" for n, line in lines.items() if line)
+
+
+CHECK_STATUS = statuses(
+    "it is printed, whatever was found",
+    two="the data or a setting cannot be used, or it cannot be computed; one line says why",
+)
 
 
 class Command(argparse.ArgumentParser):

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from calibrant import __version__
 from calibrant.cli import options as take
-from calibrant.cli.options import CHECK_STATUS, Command, Options, add_output, arranged, outputs, with_installed_outputs
+from calibrant.cli.options import (
+    CHECK_STATUS,
+    Command,
+    Options,
+    add_output,
+    arranged,
+    outputs,
+    statuses,
+    with_installed_outputs,
+)
 from calibrant.errors import BadInput
 from calibrant.plugins import COMMANDS as PLUGGED
 
@@ -53,13 +62,11 @@ def _unusable(name: str, _: Command) -> None:
 
 # ---- what the help says ----
 
-STATUS = """exit status:
-  0   within the limit, or no limit was given
-  1   certified over the limit: everyone, a group or an unlisted subgroup
-  2   the data or a setting cannot be used; one line says why
-  3   undecided at this sample size, or a limited check was not applicable
-  70  an unexpected error: please report it
-"""
+STATUS = statuses(
+    "within the limit, or no limit was given",
+    "certified over the limit: everyone, a group or an unlisted subgroup",
+    three="undecided at this sample size, or a limited check was not applicable",
+)
 ABOUT = """Audit the predicted probabilities of any classifier: how far they are off, for whom, with certified bounds.
 
 start here:
@@ -82,11 +89,9 @@ GUIDE = "How to read a verdict, and what never to claim: the text of AGENTS.md, 
 GUIDE_STATUS = """exit status:
   0   it is printed
 """
-LOOK_STATUS = """exit status:
-  0   the audit that is printed would run
-  2   something is in the way, or the data cannot be read; all of it is said
-  70  an unexpected error: please report it
-"""
+LOOK_STATUS = statuses(
+    "the audit that is printed would run", two="something is in the way, or the data cannot be read; all of it is said"
+)
 LOOK = """\
 How each column is interpreted, what is missing, whether scores are probabilities, percent or logits, repeated rows, all
 that would make an audit refuse, and the command to run. Columns that are not named are proposed. Labels are never
@@ -106,12 +111,7 @@ examples:
   calibrant accept patients.csv --label readmitted --score risk --end low --risk 0.005
   calibrant accept --risk 0.01 --error 0.005 --share 0.6
 """
-ACCEPT_STATUS = """exit status:
-  0   some may be accepted, or rows were planned
-  2   the data or a setting cannot be used; one line says why
-  3   nothing can be accepted, certified
-  70  an unexpected error: please report it
-"""
+ACCEPT_STATUS = statuses("some may be accepted, or rows were planned", three="nothing can be accepted, certified")
 COMPARE = """\
 Models on the same rows, for everyone and every group: what the new one loses more than the old, certified; "no worse"
 by a margin that was fixed beforehand. Or audits of different rows, such as two months', that were kept as JSON.
@@ -122,13 +122,7 @@ examples:
   calibrant compare log.parquet --label y --score old,new --measure net_benefit --threshold 0.1,0.2 --by sex
   calibrant compare january.json february.json --margin 0.02
 """
-COMPARE_STATUS = """exit status:
-  0   better, or no worse for anyone
-  1   worse for everyone, or for a group
-  2   the data or a setting cannot be used; one line says why
-  3   undecided
-  70  an unexpected error: please report it
-"""
+COMPARE_STATUS = statuses("better, or no worse for anyone", "worse for everyone, or for a group", three="undecided")
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
 
@@ -149,11 +143,9 @@ examples:
   calibrant report record.json --report audit.html --open
   calibrant report record.json --pdf audit.pdf --markdown audit.md
 """
-REPORT_STATUS = """exit status:
-  0   it is written, whatever its verdict
-  2   there is no such record, or it cannot be written; one line says why
-  70  an unexpected error: please report it
-"""
+REPORT_STATUS = statuses(
+    "it is written, whatever its verdict", two="there is no such record, or it cannot be written; one line says why"
+)
 CERTIFY = """\
 Each line says which classifier it is about: the raw score, the score in rounding steps, or a jittered score.
 
@@ -193,18 +185,15 @@ example:
   calibrant sketch february.parquet --like january.sketch --out february.sketch
   calibrant merge january.sketch february.sketch --out winter.sketch
 """
-REPAIR_STATUS = """exit status:
-  0   a repair is shown to be better; its calibrator is written
-  1   the one repair asked for is shown to be worse; its calibrator is written all the same
-  2   the data or a setting cannot be used; one line says why
-  3   undecided: no repair is shown to be better. With --method auto, or several, nothing is written
-  70  an unexpected error: please report it
-"""
-APPLY_STATUS = """exit status:
-  0   every row is written
-  2   the data, the calibrator or a setting cannot be used; one line says why, and nothing is written
-  70  an unexpected error: please report it
-"""
+REPAIR_STATUS = statuses(
+    "a repair is shown to be better; its calibrator is written",
+    "the one repair asked for is shown to be worse; its calibrator is written all the same",
+    three="undecided: no repair is shown to be better. With --method auto, or several, nothing is written",
+)
+APPLY_STATUS = statuses(
+    "every row is written",
+    two="the data, the calibrator or a setting cannot be used; one line says why, and nothing is written",
+)
 REPAIR = """\
 Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
 one recommended. The calibrator that is written is the one that was judged, as JSON without code.
@@ -317,13 +306,10 @@ def _settings(p: Command, known: Sequence[Offer]) -> None:
             shared.setdefault(own.name, {}).setdefault(own, []).append(c.name)
     for name, kept in shared.items():
         first = next(iter(kept))
-        lines = (f"of {', '.join(of)}: {own.help} (default {_of_setting(own)})" for own, of in kept.items())
+        given = {own: "none" if own.default is None else f"{own.default:g}" for own in kept}
+        lines = (f"of {', '.join(of)}: {own.help} (default {given[own]})" for own, of in kept.items())
         kind = float if first.default is None else type(first.default)
         p.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=first.letter, help="; ".join(lines))
-
-
-def _of_setting(own: Setting) -> str:
-    return "none" if own.default is None else f"{own.default:g}"
 
 
 def asking(face: str) -> Options:
@@ -468,6 +454,10 @@ def _apply(p: Command) -> None:
     take.listed(p, "--keep", "of --table: the columns to return with the repaired scores (default: all)")
 
 
+def _face(face: str, line: str, examples: str) -> tuple[str, str, Options, str]:
+    return line, CHECK.format(face=face, examples=examples), asking(face), CHECK_STATUS
+
+
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
     "guide": ("which command for which question, for agents and people", GUIDE, lambda _: None, GUIDE_STATUS),
     "look": ("look at a file before anything is computed", LOOK, _look, LOOK_STATUS),
@@ -475,24 +465,9 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "example": ("run the audit on the bundled employment data", EXAMPLE, _example, STATUS),
     "report": ("write the report of an audit that was kept, in any format", REPORT, _report, REPORT_STATUS),
     "certify": ("print certificates for everyone", CERTIFY, _certify, STATUS),
-    "measure": (
-        "print one estimate",
-        CHECK.format(face="measure", examples=MEASURE),
-        asking("measure"),
-        CHECK_STATUS,
-    ),
-    "detect": (
-        "print one test",
-        CHECK.format(face="detect", examples=DETECT),
-        asking("detect"),
-        CHECK_STATUS,
-    ),
-    "diagnose": (
-        "print one curve or table of where, and for whom",
-        CHECK.format(face="diagnose", examples=DIAGNOSE),
-        asking("diagnose"),
-        CHECK_STATUS,
-    ),
+    "measure": _face("measure", "print one estimate", MEASURE),
+    "detect": _face("detect", "print one test", DETECT),
+    "diagnose": _face("diagnose", "print one curve or table of where, and for whom", DIAGNOSE),
     "accept": ("the share that may be accepted above a threshold", ACCEPT, _accept, ACCEPT_STATUS),
     "compare": ("whether a model is better or no worse than another", COMPARE, _compare, COMPARE_STATUS),
     "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, STATUS),

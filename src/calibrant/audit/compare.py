@@ -425,7 +425,7 @@ def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, f
     return value, own.size[own.certified], own.largest
 
 
-# ---- audits of different rows: the difference of their certified ranges ----
+# ---- Audits of different rows: the difference of their certified ranges ----
 
 
 def settled(caller: Caller, terms: Mapping[str, object]) -> None:
@@ -451,7 +451,7 @@ def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelC
     for model in others:
         new = records[model]
         everyone = _difference(model, EVERYONE, (old.everyone, new.everyone), of_everyone, margin)
-        before, now = _unpooled(old), _unpooled(new)
+        before, now = _groups_of(old), _groups_of(new)
         both = [name for name in now if name in before]
         groups = [_difference(model, name, (before[name], now[name]), of_groups, margin) for name in both]
         unmatched[model] = tuple(sorted(before.keys() ^ now.keys()))
@@ -475,7 +475,7 @@ def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelC
     )
 
 
-def _unpooled(record: AuditRecord) -> dict[str, Finding]:
+def _groups_of(record: AuditRecord) -> dict[str, Finding]:
     """The groups by name; pooled values are not the same people in two audits."""
     return {keyed(f.variables): f for f in record.groups if not f.pooled}
 

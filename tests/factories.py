@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibrant.audit.about import About
 from calibrant.audit.judging import subgroups_verdict
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Verdict
+from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict
 from calibrant.results import Curve, Estimate, Interval, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
 from calibrant.views.population import WHOLE

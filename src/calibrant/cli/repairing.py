@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking
 from calibrant.cli.commands import inputs_of, reading, report_rows
-from calibrant.cli.plugged import outputs, printed
-from calibrant.cli.plugged import requested as requested_of
+from calibrant.cli.options import outputs, printed
+from calibrant.cli.options import requested as requested_of
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows

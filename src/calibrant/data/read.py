@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from calibrant.arguments import checked_seed, one_source, shown
+from calibrant.arguments import checked_seed, one_source, shown, takes
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
-from calibrant.data.reading import NO_NUMBERS, Reading, fits
+from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
 from calibrant.data.sketches.contents import Contents, same_files
 from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import Origin, RowAttributes, joined
@@ -24,6 +25,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
     EVERY,
@@ -45,23 +47,8 @@ STEP = 1 << 20  # rows counted at once, so that what is made beside them stays s
 
 
 @one_source
-def read(
-    source: object,
-    *,
-    label: str,
-    score: str,
-    by: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-) -> Predictions:
+@takes(RowOptions, FIRST)
+def read(source: object, *, label: str, score: str, **settings: Unpack[RowOptions]) -> Predictions:
     """Read rows into memory.
 
     Parameters
@@ -109,22 +96,7 @@ def read(
     >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        allow_same=True,
-    ).named()
+    options = Reading.of(label=label, score=score, allow_same=True, **settings).named()
     return in_memory(source, options)
 
 
@@ -217,32 +189,9 @@ def _loaded(
 
 
 @one_source
+@takes(SketchOptions, FIRST, variables=None)
 def sketch(
-    source: object,
-    *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = None,
-    tests: bool = False,
-    intersections: bool = False,
-    bins: Mapping[str, Sequence[float]] | None = None,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    seed: int = 0,
-    spec: Spec | None = None,
-    allow_same: bool = False,
-    progress: Progress | None = None,
-    engine: object = None,
+    source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[SketchOptions]
 ) -> Sketch:
     """Summarise any number of rows in one pass (two with `by` or `variables`); only the sums are kept.
 
@@ -298,30 +247,7 @@ def sketch(
     EngineFailed
         The cluster did not finish; there is no partial result.
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        tests=tests,
-        intersections=intersections,
-        bins=bins,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        seed=seed,
-        spec=spec,
-        allow_same=allow_same,
-    )
-    out = summarised(source, options, progress, engine)
+    out = summarised(source, Reading.of(**settings), progress, engine)
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 

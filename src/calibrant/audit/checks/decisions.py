@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.audit.context import COPIES, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.decisions.line import COLUMNS, Line, line
-from calibrant.audit.decisions.whom import everyone, groups, reported
+from calibrant.audit.decisions import COLUMNS, Line, everyone, groups, line, reported
 from calibrant.audit.rounding import step, stepped
 from calibrant.decisions.net_benefit import decision_curve
 from calibrant.errors import NotComputable

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, TypedDict
 
 from calibrant.arguments import MISSING_WAYS, Option, checked_seed, named, names, optional, text
-from calibrant.data.sources.formats.known import FORMATS
+from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
 FIRST = "label", "score", "by", "variables"  # in signatures

@@ -306,8 +306,8 @@ def _settings(p: Command, known: Sequence[Offer]) -> None:
             shared.setdefault(own.name, {}).setdefault(own, []).append(c.name)
     for name, kept in shared.items():
         first = next(iter(kept))
-        given = {own: "none" if own.default is None else f"{own.default:g}" for own in kept}
-        lines = (f"of {', '.join(of)}: {own.help} (default {given[own]})" for own, of in kept.items())
+        default = {own: "none" if own.default is None else f"{own.default:g}" for own in kept}
+        lines = (f"of {', '.join(of)}: {own.help} (default {default[own]})" for own, of in kept.items())
         kind = float if first.default is None else type(first.default)
         p.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=first.letter, help="; ".join(lines))
 

@@ -8,9 +8,9 @@ from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import AuditContext
 from calibrant.data.predictions import Predictions
 from calibrant.results import Estimate
-from calibrant.views.clusters import alone
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import alone, everyone
 
 
 def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | None:

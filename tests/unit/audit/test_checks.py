@@ -15,7 +15,7 @@ from calibrant.audit import checks
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.reliability import _fixed_ranges, _people, _shares
 from calibrant.report import markdown
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 ADDED = """
 from calibrant.audit.context import CheckResult, Check

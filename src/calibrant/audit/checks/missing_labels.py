@@ -14,7 +14,7 @@ from calibrant.audit.unlabelled import Outward, Shown, counts_reported, shown
 from calibrant.certify.missing_labels import BOUNDED, EVERYONE, MissingLabelOptions, Row, lines, table
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
 from calibrant.results import Curve
-from calibrant.views.grouped import keyed
+from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import Cells, ClusterCells
 
 CODE, NAME, WHO = "missing-labels", "missing_labels", "without_label"

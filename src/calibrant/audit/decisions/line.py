@@ -8,7 +8,7 @@ from calibrant.audit.decisions.whom import People
 from calibrant.audit.rounding import RandomRounding
 from calibrant.decisions.ladder import Ladder
 from calibrant.decisions.regret import ends as regret_ends
-from calibrant.views.grouped import keyed
+from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
 CERTIFIED_ENDS = 6  # of a line: both of two rates and of the regret; net benefit has a half of alpha of its own

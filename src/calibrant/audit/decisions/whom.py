@@ -10,7 +10,8 @@ import numpy as np
 from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, shown_groups
 from calibrant.decisions.ladder import Ladder
-from calibrant.views.population import Population, groups_of
+from calibrant.views.population import Population
+from calibrant.views.sample import groups_of
 
 EVERYONE: Name = ()
 

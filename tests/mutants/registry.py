@@ -80,7 +80,7 @@ CERTIFICATES = (
         "variation_upper", "SHARES[0] * delta / len(targets)", "SHARES[0] * delta"),
     one("values_rounded", "a score of few values is certified with neighbours joined", "views.population",
         "fixed_scores", "np.floor(p * SCALE)", "np.floor(np.floor(p * 64.0) * SCALE / 64.0)"),
-    one("a_display_in_place_of_values", "the display is judged though the score takes few values", "views.population",
+    one("a_display_in_place_of_values", "the display is judged though the score takes few values", "views.sample",
         "few", "return not kept.many and", "return False and"),
     one("reading_moves_nothing", "how far scores are moved by being read is not given back", CLOSED,
         "SignedEvidence.ends", "self.gap.at_most.limit(low) - QUANTISATION", "self.gap.at_most.limit(low)"),
@@ -113,7 +113,7 @@ POPULATIONS = (
 
 ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
 BY_CLUSTERS = (
-    one("rows_without_their_units", "rows of one unit are taken as independent", "views.clusters",
+    one("rows_without_their_units", "rows of one unit are taken as independent", "views.sample",
         "_hash_split", "cluster.reshape(-1), data.p", "np.arange(data.n), data.p"),
     one("units_spend_too_much", "Theorem CU asks for 90 % of ln(1 / delta)", EVIDENCE,
         "Evidence.limit", "limit_of(self.at, delta,", "limit_of(self.at, delta**0.9,"),

@@ -16,7 +16,8 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone
 from calibrant.views.screen import Screen, full, hash_split, strongest, too_many
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001

@@ -12,8 +12,8 @@ from calibrant.audit.pooling import Name, shown_groups
 from calibrant.audit.rounding import RandomRounding
 from calibrant.decisions.ladder import Ladder
 from calibrant.decisions.regret import ends as regret_ends
-from calibrant.views.grouped import keyed
-from calibrant.views.population import Population, groups_of
+from calibrant.views.population import Population
+from calibrant.views.sample import groups_of, keyed
 
 EVERYONE = "everyone"
 CERTIFIED_ENDS = 6  # of a line: both of two rates and of the regret; net benefit has a half of alpha of its own

@@ -29,9 +29,9 @@ from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
-from calibrant.views.clusters import alone
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
     *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),

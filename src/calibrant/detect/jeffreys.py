@@ -18,7 +18,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored
 from calibrant.stats.nulls import holm
-from calibrant.views.population import everyone, group
+from calibrant.views.sample import everyone, group
 
 Side = Literal["greater", "less", "two-sided"]
 FEW = 50  # distinct scores that can be taken for grades: rating scales have 5 to 25

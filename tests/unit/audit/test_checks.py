@@ -17,7 +17,7 @@ from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.reliability import _fixed_ranges, _people, _shares
 from calibrant.report import markdown
 from calibrant.report.outline import declared
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 ADDED = """
 from calibrant.audit.context import CheckResult, Check

@@ -103,9 +103,8 @@ def _curve(context: AuditContext, name: str) -> Curve | None:
 
 def local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test for error that follows any covariate, and map it along each group variable."""
-    from calibrant.detect.local_calibration_test import local_calibration_test
-
     _needs_sums(context)
+    from calibrant.detect.local_calibration_test import local_calibration_test
 
     context.announce("testing for error that varies with covariates")
     outcome = local_calibration_test(context.tested, draws=DRAWS, seed=context.seed)
@@ -127,9 +126,9 @@ def kernel_error(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     A sketch for tests holds them already, so that no row is read again; rows of clusters or of weights have no
     interval.
     """
+    _needs_sums(context)
     from calibrant.measure.klce import klce
 
-    _needs_sums(context)
     result = klce(context.tested, alpha=context.judging.alpha, features="default", seed=context.seed)
     return CheckResult(status="measured", estimate=result, estimates={"klce": result})
 

@@ -16,7 +16,7 @@ from calibrant.certify.closed import Judge
 from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLabelOptions, Row, lines, table
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
 from calibrant.results import Curve
-from calibrant.views.grouped import keyed
+from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import Cells, ClusterCells, cluster_rows
 
 

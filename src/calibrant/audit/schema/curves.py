@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, defstruct
 
-from calibrant.arguments import MASK
 from calibrant.audit.record import Verdict
 
 Kind: TypeAlias = Any  # a type, made when this is loaded
@@ -26,7 +25,6 @@ Several = Annotated[int, Meta(ge=2)]
 Reported = Annotated[int, Meta(ge=5)]  # of some of the people, in multiples of five
 Steps = Annotated[int, Meta(ge=2, le=1024)]
 Distinct = Annotated[int, Meta(ge=1, le=1024)]
-Enough = Annotated[int, Meta(ge=MASK)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
 Condition: Kind = Annotated[dict, Meta(description="One condition of a rule, as data.")]
 Judge = Literal["error", "gap"]
@@ -108,7 +106,7 @@ CURVES = {
         {
             "x? predicted? observed?": Share,
             "gap? low? high? low_point? high_point?": Gap,
-            "rows?": Annotated[float, Meta(ge=MASK)],
+            "rows?": Positive,
             "density_events? density_nonevents?": Size,
             "stretch?": Count,
         },
@@ -123,7 +121,7 @@ CURVES = {
             "method?": Literal["smooth", "isotonic"],
             "p_value?": Annotated[float, Meta(gt=0, le=1)],
             "seed?": int,
-            "smallest?": Enough,
+            "smallest?": Some,
             "statistic?": Size,
             "trim?": tuple[Share, Share],
         },

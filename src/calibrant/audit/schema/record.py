@@ -18,7 +18,6 @@ from calibrant.audit.schema.curves import (
     Condition,
     Count,
     Distinct,
-    Enough,
     Fields,
     Gap,
     Judge,
@@ -109,8 +108,9 @@ WORST = certified(
         "conditions_low conditions_high": many(Condition),
         "rows_low rows_high": Reported | None,
         "share_low share_high": Share | None,
-        "rows_needed": noted(Some | None, "Rows that would decide, about, or with rows_at_least at least."),
-        "rows_at_least": bool,
+        "rows_needed?": noted(Some | None, "Rows that would decide, about, or with rows_at_least at least."),
+        "clusters_needed?": noted(Some | None, "The same in clusters, where rows share clusters."),
+        "rows_at_least? clusters_at_least?": bool,
     },
     text="The worst gap of any subgroup: some subgroup of at least min_size of the people is off by at least low, none "
     "of at least clear_size by more than high. The ends are about subgroups of different sizes, so low can lie above "
@@ -173,7 +173,7 @@ GROUP = part(
     {
         **FINDING,
         "variables": noted(list[tuple[str, str]], "Of a pool one, with its members.", min_length=1, max_length=2),
-        "rows": Enough,
+        "rows": noted(Reported, "At least settings.mask."),
     },
     rules={**DECIDED, "properties": {"id": {"not": {"const": "everyone"}}, "pooled": {"not": {"const": 1}}}},
 )

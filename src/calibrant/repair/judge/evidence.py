@@ -27,9 +27,9 @@ from calibrant.stats.betting import mean_limits
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
-from calibrant.views.grouped import Group
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population, group
+from calibrant.views.population import Population
+from calibrant.views.sample import Group, group
 
 # ---- Scores before and after ----
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibrant.audit.about import About
 from calibrant.audit.judging import subgroups_verdict
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Verdict
+from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict
 from calibrant.results import Curve, Estimate, Interval, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
 from calibrant.views.population import WHOLE
@@ -56,7 +55,23 @@ def estimate(
     )
 
 
-SHOWN = {"about": "the score in 50 rounding steps", "steps": 50}
+RAW = {"about": "the raw score", "grid": 16_384}
+SHOWN = {"about": "the score in 50 rounding steps", "steps": 50, "delta": (0.0, 0.05)}
+
+
+def mean_gap(low: float, high: float, value: float | None = None, n: int = 1000) -> Estimate:
+    """Return the gap of everyone, certified."""
+    return replace(estimate(low, high, method="measure.gap", value=value, n=n), settings={"about": RAW["about"]})
+
+
+def moved(high: float, n: int = 1000) -> Estimate:
+    """Return the distance from calibration, at most `high`."""
+    return estimate(0.0, high, method="certify.distance", n=n, about=RAW["about"], route="rounded")
+
+
+def jittered(high: float, n: int = 1000) -> Estimate:
+    """Return the calibration error with noise added, at most `high`."""
+    return estimate(0.0, high, method="certify.jittered", n=n, bandwidth=2**-6, **RAW)
 
 
 def slug(variables: Sequence[tuple[str, str]]) -> str:
@@ -96,7 +111,7 @@ def finding(
         rows=rows,
         events=round(observed * rows),
         expected=expected * rows,
-        lower=estimate(low, 1.0, method="certify.raw_lower", n=rows),
+        lower=estimate(low, 1.0, method="certify.raw_lower", n=rows, delta=0.05, **RAW),
         upper=estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN),
         error=min(max((low + high) / 2, 0.0), 1.0),
         gap=estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows),
@@ -119,10 +134,20 @@ def reliability(rows: int = 10_000, bins: int = 20, gap: float = 0.009, rate: fl
         n, p = max(1, round(rows * share[i])), (i + 0.5) / bins
         mean_gap = max(-p, min(1 - p, gap + 0.012 * math.sin(i)))
         half = 3.0 * math.sqrt(p * (1 - p) / n)
-        row = (p, i / bins, (i + 1) / bins, p, p + mean_gap, mean_gap, mean_gap - half, mean_gap + half, n)
+        row = (
+            p,
+            i / bins,
+            (i + 1) / bins,
+            p,
+            p + mean_gap,
+            mean_gap,
+            max(mean_gap - half, -1.0),
+            min(mean_gap + half, 1.0),
+            n,
+        )
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
-    return Curve(method="diagnose.reliability_curve", columns=columns, settings={"bins": bins})
+    return Curve(method="reliability", columns=columns, settings={"level": 0.95, "simultaneous": True})
 
 
 def curve(rows: int = 10_000, gap: float = 0.009, rate: float = 0.5, p_value: float = 0.001) -> Curve:
@@ -158,7 +183,7 @@ def curve(rows: int = 10_000, gap: float = 0.009, rate: float = 0.5, p_value: fl
             mean_gap + half,
             mean_gap - half / 1.5,
             mean_gap + half / 1.5,
-            rows / 12,
+            max(rows / 12, 20.0),
             s,
             1 - s,
             0,
@@ -626,7 +651,7 @@ def subgroup_map(
         {"name": names[0], "kind": "number", "labels": tenths},
         {"name": names[1], "kind": "category" if levels else "number", "labels": second},
     )
-    settings = {"axes": axes, "subgroups": (((8, 10), (8, 10)),), "seed": 0}
+    settings = {"axes": axes, "n": 60_000, "subgroups": (((8, 10), (8, 10)),), "rules": (CORNER,), "seed": 0}
     return Curve(method="diagnose.subgroup_map", columns=columns, settings=settings)
 
 
@@ -830,8 +855,11 @@ def fixed(
         "command": command if candidate else "",
         "rows_fit": 138_839,
         "rows_judged": 138_838,
+        "test_rows": 20_000,
         "alpha": 0.05,
         "limit": limit,
+        "judge": "error",
+        "groups": 41,
         "about": {"now": WHOLE, "after": WHOLE if candidate else None},
         "candidates": tuple(
             {"name": n, "command": n.lower(), "over": 1, "undecided": 1, "within": 1, "low": 0.0021, "high": 0.0092}
@@ -839,7 +867,7 @@ def fixed(
         ),
         "tests": tests or {"local": {"now": 0.001, "after": 0.34}},
     }
-    return Curve(method="repair.compare", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
+    return Curve(method="repair.compare.fixed", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
 
 
 def whole(limit: float | None = 0.015, use: str | None = None, **settings: Any) -> AuditRecord:
@@ -935,9 +963,9 @@ def record(
     held = estimates
     if held is None:
         held = {
-            "gap": estimate(gap - half, gap + half, method="certify.gap", value=gap, n=one.rows),
-            "distance": estimate(0.0, min(1.0, one.upper.interval.high + 0.004), method="certify.distance"),
-            "jittered": estimate(0.0, min(1.0, one.upper.interval.high + 0.002), method="certify.jittered"),
+            "gap": mean_gap(max(gap - half, -1.0), min(gap + half, 1.0), gap, one.rows),
+            "distance": moved(min(1.0, one.upper.interval.high + 0.004)),
+            "jittered": jittered(min(1.0, one.upper.interval.high + 0.002)),
         }
     by = list(dict.fromkeys(k for g in groups for k, _ in g.variables))
     return AuditRecord(
@@ -956,15 +984,26 @@ def record(
             "label": "employed",
             "score": "predicted_probability",
             "by": [[name] for name in by],
-            "positive": 1,
+            "positive": "1",
+            "percent": False,
+            "missing": "level",
+            "cluster": None,
+            "clusters": None,
+            "weights": None,
             "rows": one.rows,
             "events": one.events,
             "dropped": 0,
-            "fingerprint": "9f2c41d7a0be6635",
+            "unlabelled": 0,
+            "covariates": [],
+            "left_out": [],
+            "columns": {},
+            "repeats": {"rows": 0, "of": one.rows, "exact": True, "by": "row", "copied": False, "times": 1.0},
+            "suppressed": False,
+            "fingerprint": "9f2c41d7a0be6635" * 4,
             "files": ["employment_ma.parquet"],
             "file_count": 1,
             "key": [],
-            "variables": {name: {"kind": "category", "edges": []} for name in by},
+            "variables": {name: {"kind": "category", "edges": [], "folded": 0} for name in by},
             "warnings": [],
             "display": {"steps": 50},
             "arrival": None,
@@ -983,6 +1022,9 @@ def record(
             "outcome": None,
             "date": None,
             "mask": 20,
+            "fail_on": [],
+            "tolerance": 0.0,
+            "missing_odds": 2.0,
             **settings,
         },
         versions={"calibrant": "0.1.0", "numpy": "2.3.1", "python": "3.12"},
@@ -1052,9 +1094,9 @@ def employment(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     ]
     one = finding(0.006358, 0.011819, rows=277_677, expected=0.49255, observed=0.50130, limit=limit)
     estimates = {
-        "gap": estimate(0.00745, 0.01003, method="certify.gap", value=0.00875, n=one.rows),
-        "distance": estimate(0.0012, 0.01563, method="certify.distance", n=one.rows),
-        "jittered": estimate(0.0, 0.0131, method="certify.jittered", n=one.rows),
+        "gap": mean_gap(0.00745, 0.01003, 0.00875, one.rows),
+        "distance": moved(0.01563, one.rows),
+        "jittered": jittered(0.0131, one.rows),
     }
     return record(one, groups, limit=limit, estimates=estimates, outcome="employed", **settings)
 
@@ -1070,8 +1112,6 @@ def hostile() -> AuditRecord:
         "label": HOSTILE[0],
         "score": HOSTILE[1],
         "files": [HOSTILE[4], HOSTILE[6]],
-        "warnings": [HOSTILE[1], HOSTILE[6]],
-        "fingerprint": HOSTILE[1],
     }
     made = record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])
     curves = {HOSTILE[i]: by_variable(HOSTILE[i]) for i in (0, 1, 7)} | {
@@ -1106,7 +1146,7 @@ def tiny() -> AuditRecord:
         finding(0.0, 1.0, variables=[("sex", "male")], rows=30, expected=0.11, observed=0.13),
     ]
     one = finding(0.0, 0.29, rows=64, expected=0.12, observed=9 / 64, rows_needed=14_321)
-    return record(one, groups, name="pilot", estimates={"gap": estimate(-0.07, 0.12, value=0.02)})
+    return record(one, groups, name="pilot", estimates={"gap": mean_gap(-0.07, 0.12, 0.02)})
 
 
 def mixture(everyone: Verdict, groups: Sequence[Verdict], limit: float = 0.015) -> AuditRecord:

@@ -120,7 +120,7 @@ DESIGNS: dict[str, Callable[[Rng], Log]] = {
 def reported(log: Log, seed: int) -> tuple[bool, bool, float]:
     """Return whether a column is named, whether rows are taken for copies, and the largest design effect."""
     held = cal.sketch(log, label="y", score="p", variables="*", tests=True, seed=seed)
-    case = AuditContext(held, Judging())
+    case = AuditContext(held, Judging.of(gates=()))
     columns = dependence(case, {}).curves["dependence"].columns
     effects = [float(d) for d in columns["design_effect"]]  # type: ignore[arg-type]
     return any(columns["found"]), case.copies, max(effects, default=case.repeats.times)

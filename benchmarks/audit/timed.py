@@ -48,7 +48,7 @@ class Tree:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """Return the command that runs calibrant with these words."""
-        return [self.python, "-m", "calibrant.cli", *words]
+        return [self.python, "-m", "calibrant", *words]
 
 
 def once(command: Sequence[str], environment: Mapping[str, str], folder: Path, patience: float = PATIENCE) -> Cost:

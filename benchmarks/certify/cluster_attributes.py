@@ -24,7 +24,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.views.boxes import Tables, ranges_of, tables_of
-from calibrant.views.clusters import alone
+from calibrant.views.sample import alone
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 

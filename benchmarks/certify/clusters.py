@@ -27,8 +27,8 @@ from calibrant.certify.distance import distance_certificate
 from calibrant.data.sketches.rows import cluster_ids
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.clusters.distance import distance_above
-from calibrant.views.clusters import alone
-from calibrant.views.population import SCALE, Population, everyone
+from calibrant.views.population import SCALE, Population
+from calibrant.views.sample import alone, everyone
 
 SETS, FULL = 40, 1000
 SOME = 5  # of so many data sets one is given to the other methods

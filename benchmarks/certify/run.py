@@ -24,7 +24,7 @@ import numpy as np
 import calibrant as cal
 from calibrant.stats.bounds import bernstein_upper
 from calibrant.stats.jitter import jitter, jittered_bernstein_upper
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 OUT = Path(__file__).parents[2] / "docs" / "benchmarks-certify.md"
 H = 2.0**-6
@@ -177,10 +177,10 @@ STREAM = """
 import json, resource, sys, time
 import calibrant as cal
 from calibrant.certify.groups import certified_range
-    from calibrant.views.grouped import named_groups
+    from calibrant.views.sample import named_groups
 from calibrant.stats.bounds import distance_upper
 from calibrant.stats.jitter import jittered_upper
-from calibrant.views.population import group
+from calibrant.views.sample import group
 warm = cal.sketch({"y": [0, 1], "p": [0.1, 0.2], "site": ["a", "b"]}, label="y", score="p", by="site")
 for f in (cal.certify.rounded, cal.certify.jittered, cal.certify.distance):
     f(warm, side="upper")

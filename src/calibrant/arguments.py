@@ -6,15 +6,29 @@ Every refusal is a `BadInput` that reads ``name=value: pass ...``. A truth value
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import cache, partial, wraps
 from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from reprlib import Repr
-from typing import Literal, NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack, get_args
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    TypedDict,
+    TypeGuard,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from calibrant.errors import BadInput
 
@@ -23,12 +37,13 @@ Missing = Literal["level", "drop", "keep", "refuse"]
 MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Unit = Literal["month", "quarter", "year", "decade"]
 UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
+COSTS = "in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from 0.2 on"
 STEPS = 100  # whole percent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
 OTHERS = 1_000  # label values beside the case up to which each is counted
 TAB = "\\t"  # how a tab between columns is typed, in any shell
 
-Option = TypeVar("Option", bound=str | int)
+Choice = TypeVar("Choice", bound=str | int)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -191,7 +206,7 @@ def text(name: str, value: object, *, hint: str = "") -> str:
     return value
 
 
-def choice(name: str, value: object, options: Sequence[Option], *, hint: str = "") -> Option:
+def choice(name: str, value: object, options: Sequence[Choice], *, hint: str = "") -> Choice:
     """The option that was named: words, or whole numbers."""
     plain = isinstance(value, str) or _counts(value)
     result = next((o for o in options if plain and value == o), None)
@@ -243,6 +258,94 @@ def _holds_rows(value: object) -> bool:
     if not (isinstance(value, Iterable) and hasattr(value, "__len__")):
         return False
     return not any(isinstance(first, (str, PathLike)) for first in islice(value, 1))
+
+
+# ---- arguments declared once ----
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument of functions and of the command, declared in the annotation of its type in a `TypedDict`.
+
+    ``limit: Annotated[float | None, "words of the help", Option("L", None, check)]``: what `checked` refuses, the
+    signature and the parser follow from it. Without words it is an argument in Python only; of a flag, and of the
+    values of a `Literal`, the check need not be declared.
+    """
+
+    value: str | None = None  # how the help writes its value
+    default: object = None
+    check: Callable[..., object] | None = None  # called with its name and value, returns what is used
+    choices: tuple[str, ...] = ()  # of the command
+    words: str = ""
+
+
+@cache
+def declared(options: type) -> Mapping[str, tuple[type, Option]]:
+    """The type and the declaration of each argument of a `TypedDict`."""
+    result = {}
+    for name, hint in get_type_hints(options, include_extras=True).items():
+        kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        stated = {type(m): m for m in more}
+        it = stated.get(Option, Option(default=False, check=flag) if kind is bool else Option())
+        if get_origin(kind) is Literal:
+            it = replace(it, check=partial(choice, options=get_args(kind)))
+        result[name] = (kind, replace(it, words=stated.get(str, "")))
+    return result
+
+
+def of_declared(options: type, inputs: Mapping[str, object]) -> dict[str, Any]:
+    """Return those of some arguments that are declared, as they were given."""
+    return {name: inputs[name] for name in declared(options) if name in inputs}
+
+
+def checked(options: type, inputs: Mapping[str, object], caller: Caller) -> dict[str, Any]:
+    """Return every declared argument as it will be used: checked, or its default."""
+    result = {}
+    for name, (_, one) in declared(options).items():
+        value = inputs.get(name, one.default)
+        result[name] = value if one.check is None else one.check(caller.name(name), value)
+    return result
+
+
+def optional(check: Callable[..., R], **how: object) -> Callable[[str, object], R | None]:
+    """The check of an argument that may be None."""
+    return lambda name, value: None if value is None else check(name, value, **how)
+
+
+def named(check: Callable[..., R]) -> Callable[[str, object], R]:
+    """A check that takes the value first, as those are called that are declared."""
+    return lambda name, value: check(value, name)
+
+
+def takes(options: type, first: Sequence[str] = (), **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a function, which takes declared arguments as ``**options``, the signature that has each; `first` lead."""
+
+    def taking(function: Callable[P, R]) -> Callable[P, R]:
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        every = declared(options)
+        new = [
+            inspect.Parameter(n, keyword, default=defaults.get(n, every[n][1].default), annotation=every[n][0])
+            for n in sorted(every, key=lambda n: first.index(n) if n in first else len(first))
+        ]
+        signature, empty = inspect.signature(function), inspect.Parameter.empty
+        *own, _ = signature.parameters.values()
+        places = [p for p in own if p.kind is not keyword]
+        needed, others = ([p for p in own[len(places) :] if (p.default is empty) is is_so] for is_so in (True, False))
+        signature = signature.replace(parameters=[*places, *needed, *new, *others])
+
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                every = signature.bind(*args, **kwargs)
+            except TypeError as e:
+                raise TypeError(f"{function.__name__}(): {e}") from None
+            every.apply_defaults()
+            return function(*every.args, **every.kwargs)
+
+        called.__signature__ = signature  # type: ignore[attr-defined]
+        return called
+
+    return taking
 
 
 # ---- arguments that mean the same everywhere ----

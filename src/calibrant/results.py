@@ -56,8 +56,13 @@ def frozen(value: Any) -> Any:
     return value
 
 
-def decoded(d: Mapping[str, Any], kind: type[T]) -> T:
-    """The value that plain data describe, with the types that its fields declare.
+def decoded(d: Mapping[str, object], kind: type[T]) -> T:
+    """The value that plain data describe, with the types that its fields declare."""
+    return converted(frozen(d), kind)
+
+
+def converted(value: object, kind: type[T]) -> T:
+    """Data as a type has them.
 
     Raises
     ------
@@ -66,8 +71,8 @@ def decoded(d: Mapping[str, Any], kind: type[T]) -> T:
     """
     import msgspec
 
-    try:  # not strict: an infinite number is written as text
-        return msgspec.convert(frozen(d), kind, strict=False)
+    try:
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as e:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
 

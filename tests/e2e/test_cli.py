@@ -176,7 +176,7 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_the_example_leaves_a_report(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "calibrant.cli", "example", "--quick"]
+    command = [sys.executable, "-m", "calibrant", "example", "--quick"]
     done = subprocess.run(
         command,
         cwd=tmp_path,

@@ -17,7 +17,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.cli.signature import DATA, Method, Setting, methods
+from calibrant.cli.methods import DATA, Method, Setting, methods
 from calibrant.results import Curve, Estimate, Outcome, frozen
 
 FACES = "measure", "detect", "diagnose", "papers"

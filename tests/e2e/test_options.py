@@ -164,3 +164,14 @@ def test_a_map_remembers_per_cent(clusters: None) -> None:
     assert np.allclose(100 * repaired[0], repaired[1], rtol=1e-12)
     written = pq.read_table("1.parquet")["p_repaired"].to_numpy()
     assert np.array_equal(written, repaired[1])
+
+
+@pytest.mark.parametrize("words", [["audit", "a.csv", "--colour", "red"], ["measure", "ece", "a.csv", "--colour=red"]])
+def test_an_unknown_option_points_to_the_help_of_its_command(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    command = " ".join(["calibrant", *words[: words.index("a.csv")]])
+    reported = capsys.readouterr().err
+    assert reported.startswith(f"{command}: unrecognized arguments: --colour")
+    assert reported.endswith(f"all options: {command} --help\n")

@@ -80,7 +80,7 @@ CERTIFICATES = (
         "variation_upper", "SHARES[0] * delta / len(targets)", "SHARES[0] * delta"),
     one("values_rounded", "a score of few values is certified with neighbours joined", "views.population",
         "fixed_scores", "np.floor(p * SCALE)", "np.floor(np.floor(p * 64.0) * SCALE / 64.0)"),
-    one("a_display_in_place_of_values", "the display is judged though the score takes few values", "views.population",
+    one("a_display_in_place_of_values", "the display is judged though the score takes few values", "views.sample",
         "few", "return not kept.many and", "return False and"),
     one("reading_moves_nothing", "how far scores are moved by being read is not given back", CLOSED,
         "SignedEvidence.ends", "self.gap.at_most.limit(low) - QUANTISATION", "self.gap.at_most.limit(low)"),
@@ -113,7 +113,7 @@ POPULATIONS = (
 
 ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
 BY_CLUSTERS = (
-    one("rows_without_their_units", "rows of one unit are taken as independent", "views.clusters",
+    one("rows_without_their_units", "rows of one unit are taken as independent", "views.sample",
         "_hash_split", "cluster.reshape(-1), data.p", "np.arange(data.n), data.p"),
     one("units_spend_too_much", "Theorem CU asks for 90 % of ln(1 / delta)", EVIDENCE,
         "Evidence.limit", "limit_of(self.at, delta,", "limit_of(self.at, delta**0.9,"),
@@ -429,7 +429,7 @@ TESTS = (
     one("least_posterior_of_fewer_grades", "chance looks at one grade of all", "detect.jeffreys",
         "_smallest", "range(len(rows))", "range(1)"),
     one("independent_defaults", "defaults that move together are drawn alone", "detect.jeffreys",
-        "jeffreys_test", ", t.seed) if rho else", ", t.seed) if False else"),
+        "jeffreys_test", ", a.seed) if rho else", ", a.seed) if False else"),
     one("correlation_for_its_root", "defaults move with the square of their correlation", CLASSICAL,
         "correlated_totals", "math.sqrt(rho)", "rho"),
     one("grades_correlation_left_out", "a grade's tail knows no correlation", "apps.grades.defaults",
@@ -578,7 +578,7 @@ MEASURES = (
         "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)",
         "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
     one("area_of_rows_of_units", "the error of an AUC takes rows of units as independent", "stats.measures",
-        "WeighedByClusters.ranking", "replace(result, error=max(result.error, float(np.sqrt(seen))))", "result"),
+        "WeighedByClusters.ranking", "lambda influence: float(self.products(influence[None])[0, 0])", "None"),
 )  # fmt: skip
 
 # ---- the papers' own bounds ----

@@ -19,7 +19,8 @@ from calibrant.kernels.tally import fixed_point
 from calibrant.results import Estimate
 from calibrant.stats.betting import FORWARD, solve
 from calibrant.stats.bounds import _forward
-from calibrant.views.population import EXACT_STEPS, everyone, group
+from calibrant.views.population import EXACT_STEPS
+from calibrant.views.sample import everyone, group
 from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)

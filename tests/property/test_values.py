@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-import oracles.values as oracle
+import oracles.tally as oracle
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import Values
 from calibrant.errors import BadInput

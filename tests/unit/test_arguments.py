@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Annotated, Any, Literal, TypedDict, Unpack
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import calibrant as cal
 from calibrant import arguments
+from calibrant.arguments import COMMAND, Option, checked, optional, share, takes
 from calibrant.errors import BadInput
 
 SOUND = [
@@ -132,3 +136,35 @@ def test_names_argument_value_and_fix(check, line):
 def test_a_whole_number_beyond_all_real_ones_is_refused() -> None:
     with pytest.raises(BadInput, match="finite number"):
         arguments.finite("bins", 10**400)
+
+
+class Options(TypedDict, total=False):
+    """What a function takes, declared once."""
+
+    limit: Annotated[float | None, "largest error", Option("L", check=optional(share))]
+    quick: Annotated[bool, "leave out the tests"]
+    way: Annotated[Literal["drop", "keep"], "what is done", Option(default="drop")]
+    more: str | None
+
+
+@takes(Options, ("quick",), more="other")
+def takes_options(data: object, *, label: str, engine: object = None, **options: Unpack[Options]) -> dict[str, Any]:
+    return checked(Options, options, COMMAND)
+
+
+def test_declared_arguments_are_a_signature_and_are_checked() -> None:
+    names = ["data", "label", "quick", "limit", "way", "more", "engine"]
+    parameters = inspect.signature(takes_options).parameters
+    assert [*parameters] == names
+    assert [parameters[n].default for n in names[2:]] == [False, None, "drop", "other", None]
+    assert takes_options(1, label="y", limit=0.2) == {"limit": 0.2, "quick": False, "way": "drop", "more": "other"}
+    for wrong, words in (
+        ({"limit": 2}, "--limit=2: pass a number between 0 and 1"),
+        ({"quick": 1}, "--quick=1: pass True or False"),
+        ({"way": "lose"}, "--way='lose': pass 'drop' or 'keep'"),
+    ):
+        with pytest.raises(BadInput, match=f"^{words}$"):
+            takes_options(1, label="y", **wrong)  # type: ignore[arg-type]
+    for given in ({"label": "y", "colour": "red"}, {}):
+        with pytest.raises(TypeError, match=r"^takes_options\(\): "):
+            takes_options(1, **given)  # type: ignore[arg-type]

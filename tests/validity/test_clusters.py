@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 import calibrant as cal
 from calibrant.audit.checks.reliability import bins_of
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 from validity.acceptance import refuted
 
 ALPHA = 0.05

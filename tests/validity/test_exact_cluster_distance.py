@@ -14,7 +14,7 @@ from calibrant.stats.clusters.above import Above
 from calibrant.stats.clusters.below import below_of
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.clusters.distance import distance_above, distance_below, hats
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 from validity.acceptance import refuted
 from validity.designs import lower_distance
 from validity.test_clusters import DESIGNS, VALUES, drawn

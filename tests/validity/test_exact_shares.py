@@ -28,7 +28,7 @@ from calibrant.stats.evidence import Mean
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits
 from calibrant.views.boxes import ranges_of, tables_of
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 ALPHA = 0.2
 N, GROUPS = 1200, 4

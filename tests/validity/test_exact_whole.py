@@ -17,7 +17,7 @@ from calibrant.certify.distance import distance
 from calibrant.certify.rounded import rounded
 from calibrant.certify.values import values
 from calibrant.stats.bounds import product_upper
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 from validity.designs import CALIBRATED_ONE, FEW, ONE, TWO, ZERO, Design
 from validity.enumeration import blocked_labels
 

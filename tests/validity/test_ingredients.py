@@ -5,7 +5,8 @@ import pytest
 
 from calibrant import predictions
 from calibrant.stats.bounds import debiased_error, dyadic_levels
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone
 from validity import designs
 from validity.acceptance import check
 

@@ -14,7 +14,7 @@ from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 from validity.acceptance import SETS, check
 from validity.designs import (
     ALL,

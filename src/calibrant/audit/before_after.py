@@ -26,8 +26,8 @@ from calibrant.repair.judge.rows import Ends, Fits, People
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
-from calibrant.views.grouped import keyed
 from calibrant.views.rules import Condition, Rule
+from calibrant.views.sample import keyed
 
 Whole = NDArray[np.int64]
 

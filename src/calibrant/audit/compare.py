@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MASK, PYTHON, Caller, names, number, refuse
+from calibrant.arguments import MASK, PYTHON, Caller, declared, names, number, refuse, takes
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
-from calibrant.decisions.terms import Measure, Target, Terms
+from calibrant.decisions.terms import Target, TermOptions, Terms
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.regression import independent, linear, taken
 from calibrant.results import Guarantee, Interval
@@ -25,10 +26,9 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import comparison as losses
 from calibrant.stats.decisions.comparison import PairedClusters, cluster_areas, row_areas
 from calibrant.stats.measures import placements
-from calibrant.views.clusters import assumed, cluster_totals, named, reported
-from calibrant.views.grouped import keyed, rows_of_groups
 from calibrant.views.points import weights_of
 from calibrant.views.population import INDEPENDENT
+from calibrant.views.sample import assumed, cluster_totals, keyed, named, reported, rows_of_groups
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -43,8 +43,10 @@ SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are
 }
 BY_SCORES = "outcomes of different {} independent given the scores"
 OTHERWISE = "take another measure, such as 'brier', or coarser groups"
+MEASURE = "calibration_error"
 
 
+@takes(TermOptions)
 def compare(
     models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord],
     y_true: ArrayLike | None = None,
@@ -54,15 +56,8 @@ def compare(
     weights: ArrayLike | None = None,
     cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
     positive: object = None,
-    measure: Measure = "brier",
-    threshold: float | Sequence[float] | None = None,
-    costs: Sequence[float] | None = None,
-    margin: float = 0.005,
     reference: str | None = None,
-    target: Target = "population",
-    clip: float = 0.001,
-    alpha: float = 0.05,
-    seed: int = 0,
+    **terms: Unpack[TermOptions],
 ) -> ModelComparison:
     r"""Certify whether a model is better, no worse or worse than another on the same rows, for everyone and each group.
 
@@ -147,16 +142,14 @@ def compare(
     >>> found.verdict
     'better'
     """
-    margin = number("margin", margin, least=0.0, hint="such as 0.005")
+    margin = number("margin", terms["margin"], least=0.0, hint="such as 0.005")
     named = _named(models, reference)
     records = {k: v for k, v in named.items() if isinstance(v, AuditRecord)}
     inputs = {k: v for k, v in named.items() if not isinstance(v, AuditRecord)}
     if records:
         if inputs or y_true is not None:
             raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
-        settled(
-            PYTHON, measure=measure, threshold=threshold, costs=costs, target=target, clip=clip, alpha=alpha, seed=seed
-        )
+        settled(PYTHON, terms)
         return audits_compared(records, margin)
     if y_true is None:
         raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
@@ -166,18 +159,8 @@ def compare(
             scored[name] = predictions(y_true, p, covariates, weights=weights, cluster=cluster, positive=positive)
         except BadInput as e:
             raise BadInput(f"model {name!r}: {e}") from None
-    options = Terms.of(
-        measure=measure,
-        threshold=threshold,
-        costs=costs,
-        margin=margin,
-        target=target,
-        clip=clip,
-        alpha=alpha,
-        seed=seed,
-    )
     first, *_ = scored.values()
-    return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), options)
+    return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), Terms.of(**terms))
 
 
 def _named(
@@ -419,22 +402,12 @@ def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, f
 
 # ---- Audits of different rows: the difference of their certified ranges ----
 
-MEASURE = "calibration_error"
-UNSAID: Mapping[str, tuple[object, ...]] = {
-    "measure": ("brier", MEASURE),
-    "threshold": (None,),
-    "costs": (None,),
-    "target": ("population",),
-    "clip": (0.001,),
-    "alpha": (0.05,),
-    "seed": (0,),
-}  # what `compare` has where nothing is asked, and what an audit is about
 
-
-def settled(caller: Caller, **requested: object) -> None:
-    """Refuse what audits have settled when they were made, and would else be passed over."""
-    if own := [name for name, value in requested.items() if value not in UNSAID[name]]:
-        raise BadInput(f"audits have their own alpha and certify calibration errors: leave {caller.says(*own)} out")
+def settled(caller: Caller, terms: Mapping[str, object]) -> None:
+    """Refuse what audits have settled when they were made, and would else be passed over; the margin is asked."""
+    usual = {name: (it.default, MEASURE) for name, (_, it) in declared(TermOptions).items() if name != "margin"}
+    if stated := [name for name in usual if terms[name] not in usual[name]]:
+        raise BadInput(f"audits have their own alpha and certify calibration errors: leave {caller.says(*stated)} out")
 
 
 def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:

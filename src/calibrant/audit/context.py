@@ -8,7 +8,7 @@ from functools import cached_property
 
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import pooled_rows
-from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding
+from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Status
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Repeats
@@ -16,7 +16,8 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone
 from calibrant.views.screen import Screen, full, hash_split, strongest, too_many
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
@@ -219,13 +220,26 @@ class AuditContext:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What was found on a question; most find one check and little else."""
+    """What was found on a question: its check, with a status, and what else is recorded."""
 
-    checks: tuple[CheckRecord, ...] = ()
+    status: Status | None = None  # without one no check is listed
+    reason: str = ""
+    estimate: Estimate | None = None
+    outcome: Outcome | None = None
     findings: tuple[Finding, ...] = ()  # certified ranges of populations
     # `estimates` and `curves`: for the record, by name.
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
+
+    def listed(self, code: str) -> tuple[CheckRecord, ...]:
+        """The check that a record lists of it."""
+        if self.status is None:
+            return ()
+        return (
+            CheckRecord(
+                code=code, status=self.status, reason=self.reason, estimate=self.estimate, outcome=self.outcome
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +291,6 @@ class Check:
     gate: bool = False  # a test that may count for the exit status
     crosses: bool = False  # it has an answer where clusters cross, or asks nothing then; another one does not apply
     # `asks` and `means`: its name in the report, and what the answer means, in plain words, where no section of the
-    # report reads it.
+    # report has it among the checks that it reads.
     asks: str = ""
     means: str = ""

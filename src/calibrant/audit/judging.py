@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypedDict, Unpack, get_args
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
 from calibrant import arguments
 from calibrant.arguments import (
+    COSTS,
     PYTHON,
     Caller,
+    Option,
     acting,
     check_int,
+    checked,
     checked_alpha,
     checked_steps,
     choice,
-    flag,
+    named,
     names,
     number,
+    optional,
     share,
     text,
 )
-from calibrant.audit.about import About, AboutInput
 from calibrant.audit.pooling import FEWEST, MASK
-from calibrant.audit.record import CheckRecord, Finding, Verdict
+from calibrant.audit.record import About, AboutInput, CheckRecord, Finding, Verdict
 from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
@@ -32,98 +36,123 @@ from calibrant.views.population import checked_bandwidth
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
 Judge = Literal["error", "gap"]
-WORDS = ("noun", "model", "intended_use", "period", "population", "set_by")
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
 class JudgingOptions(TypedDict, total=False):
-    """The arguments as `audit` and the command line take them."""
+    """What an audit is judged by, as `audit` and the command take it."""
 
-    limit: float | None
-    judge: str
-    steps: int
-    bandwidth: float
-    alpha: float
-    tolerance: float
-    missing_odds: float
-    fail_on: Iterable[str] | str | None
-    threshold: Sequence[float] | float | None
-    costs: Sequence[float] | None
-    quick: bool
-    mask: int
-    outcome: str | None
-    name: str | None
-    date: str | None
-    about: AboutInput
-    noun: str | None
-    model: str | None
-    intended_use: str | None
-    period: str | None
-    population: str | None
-    set_by: str | None
-    caller: Caller
+    limit: Annotated[
+        float | None,
+        "largest acceptable calibration error; 0.02 is two points",
+        Option("L", check=optional(share, hint=POINTS)),
+    ]
+    judge: Annotated[
+        str,
+        "what the limit is about: the calibration error (default), or the gap, observed minus predicted",
+        Option(default="error", check=partial(choice, options=get_args(Judge)), choices=get_args(Judge)),
+    ]
+    steps: Annotated[
+        int,
+        "rounding steps of scores of many values; scores of few values are judged raw (default 100: whole percent)",
+        Option("K", STEPS, named(checked_steps)),
+    ]
+    bandwidth: Annotated[
+        float, Option(default=2**-6, check=lambda _, value: checked_bandwidth(value, GRID))
+    ]  # of the jittered certificate
+    alpha: Annotated[
+        float, "error probability of each certificate (default 0.05)", Option(default=0.05, check=named(checked_alpha))
+    ]
+    quick: Annotated[bool, "leave out the tests; measures and certificates remain"]
+    mask: Annotated[
+        int,
+        "smallest group size shown; smaller groups are pooled (default 20, least 5)",
+        Option("N", MASK, partial(check_int, low=FEWEST, high=10**6, hint=f"such as {MASK}")),
+    ]
+    tolerance: Annotated[
+        float,
+        "of the strong calibration test: how far off a probability may be for anyone (default 0)",
+        Option("D", 0.0, partial(number, least=0, below=1, hint=POINTS)),
+    ]
+    missing_odds: Annotated[
+        float,
+        "with --missing keep: how many times the odds may differ of people without a label (default 2, least 1)",
+        Option("G", ODDS, named(checked_odds)),
+    ]
+    fail_on: Annotated[
+        Iterable[str] | str | None,
+        "exit with 1 if one of these finds error, 3 if undecided: ",
+        Option("TESTS", check=partial(names, what="a test")),
+    ]
+    threshold: Annotated[
+        Sequence[float] | float | None,
+        "act on people from this score on (up to five): reports net benefit and errors at each, certified separately",
+        Option("T,…"),
+    ]
+    costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN")]
+    outcome: Annotated[str | None, "what an event is, for wording: employed", Option("WORD", check=optional(text))]
+    about: Annotated[AboutInput, 'the next six in a file, such as: model = "risk 3.1"', Option("FILE.toml")]
+    noun: Annotated[str | None, "what a row is, for wording: people, loans (default: rows)", Option("WORD")]
+    model: Annotated[str | None, "name and version of the model", Option("TEXT")]
+    intended_use: Annotated[str | None, "what the probabilities are used for", Option("TEXT")]
+    period: Annotated[str | None, "when the rows were recorded", Option("TEXT")]
+    population: Annotated[str | None, "whom or what they stand for", Option("TEXT")]
+    set_by: Annotated[str | None, "who set the limit, and when", Option("TEXT")]
+    name: Annotated[
+        str | None, "name of the data in the report (default: the file's)", Option("NAME", check=optional(text))
+    ]
+    date: Annotated[
+        str | None, "date to print in the report (default: none)", Option("DATE", check=optional(text, hint=DAY))
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
     """What to judge, and how; made by `Judging.of`, which checks."""
 
-    limit: float | None = None  # in (0, 1): largest acceptable calibration error, or gap
-    # What the limit is about: the calibration error, or the gap between what happened and what was said.
-    judge: Judge = "error"
-    steps: int = STEPS  # steps in which a score of many values is shown
-    bandwidth: float = 2**-6  # of the jittered certificate
-    alpha: float = 0.05  # in (0, 1): error probability of each certificate about everyone, and of all groups together
-    tolerance: float = 0.0  # in [0, 1): of the strong calibration test
-    missing_odds: float = ODDS  # at least 1: how many times the odds may differ of people without a label
-    fail_on: tuple[str, ...] = ()  # tests that count for the exit status
-    # Scores from which on people are acted on, increasing; none where decisions are not asked about.
-    thresholds: tuple[float, ...] = ()
-    # Of a false positive and of a false negative, where they set the threshold; else none.
-    costs: tuple[float, ...] = ()
-    quick: bool = False  # leave out the tests
-    mask: int = MASK  # 5 or more: people under whom a count is not shown
-    # `outcome`, `name` and `date`: words for the report.
-    outcome: str | None = None
-    name: str | None = None
-    date: str | None = None
-    about: About = field(default_factory=About)  # more of them
+    limit: float | None
+    judge: Judge
+    steps: int
+    bandwidth: float
+    alpha: float
+    tolerance: float
+    missing_odds: float
+    fail_on: tuple[str, ...]
+    thresholds: tuple[float, ...]  # increasing; none where decisions are not asked about
+    costs: tuple[float, ...]  # of a false positive and of a false negative, where they set the threshold; else none
+    quick: bool
+    mask: int
+    outcome: str | None
+    name: str | None
+    date: str | None
+    about: About
 
     @classmethod
-    def of(cls, *, gates: Sequence[str], **options: Unpack[JudgingOptions]) -> Judging:
+    def of(cls, *, gates: Sequence[str], caller: Caller = PYTHON, **options: Unpack[JudgingOptions]) -> Judging:
         """Check what was asked for; `gates` are the tests that may count for the exit status."""
-        caller, kept = options.get("caller", PYTHON), cls()
-        limit, quick = options.get("limit"), flag(caller.name("quick"), options.get("quick", False))
-        outcome, name, date = options.get("outcome"), options.get("name"), options.get("date")
-        fail_on = names(caller.name("fail_on"), options.get("fail_on"), what="a test")
-        for gate in fail_on:
+        result = checked(JudgingOptions, options, caller)
+        for gate in result["fail_on"]:
             choice(caller.name("fail_on"), gate, gates)
-        if fail_on and quick:
+        if result["fail_on"] and result["quick"]:
             inputs, dropped = caller.name("fail_on"), caller.name("quick")
-            raise BadInput(f"{inputs}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
-        thresholds, costs = acting(options.get("threshold"), options.get("costs"), caller, MOST_THRESHOLDS)
-        return cls(
-            thresholds=thresholds,
-            costs=costs,
-            limit=None if limit is None else share(caller.name("limit"), limit, hint=POINTS),
-            judge=choice(caller.name("judge"), options.get("judge", kept.judge), get_args(Judge)),
-            steps=checked_steps(options.get("steps", kept.steps), caller.name("steps")),
-            bandwidth=checked_bandwidth(options.get("bandwidth", kept.bandwidth), GRID),
-            alpha=checked_alpha(options.get("alpha", kept.alpha), caller.name("alpha")),
-            tolerance=number(
-                caller.name("tolerance"), options.get("tolerance", kept.tolerance), least=0, below=1, hint=POINTS
-            ),
-            missing_odds=checked_odds(options.get("missing_odds", kept.missing_odds), caller.name("missing_odds")),
-            fail_on=fail_on,
-            quick=quick,
-            mask=check_int(caller.name("mask"), options.get("mask", kept.mask), FEWEST, 10**6, hint=f"such as {MASK}"),
-            outcome=None if outcome is None else text(caller.name("outcome"), outcome),
-            name=None if name is None else text(caller.name("name"), name),
-            date=(None if date is None else text(caller.name("date"), date, hint=DAY)) or _epoch_date(),
-            about=About.of(options.get("about"), caller=caller, **{k: options.get(k) for k in WORDS}),
+            raise BadInput(
+                f"{inputs}={result['fail_on'][0]!r} needs the tests that {dropped} leaves out: drop one of the two"
+            )
+        result["thresholds"], result["costs"] = acting(
+            result.pop("threshold"), result["costs"], caller, MOST_THRESHOLDS
         )
+        words = {f.name: result.pop(f.name) for f in fields(About)}
+        result["about"] = About.of(result["about"], caller=caller, **words)
+        result["date"] = result["date"] or _epoch_date()
+        return cls(**result)
+
+    def settings(self) -> dict[str, object]:
+        """What a record holds of it, by the names of the arguments."""
+        result = asdict(self)
+        del result["name"]
+        return result | {"threshold": result.pop("thresholds")}
 
     def verdict(self, low: float, high: float) -> Verdict:
         """The three-valued verdict on a certified range; "none" without a limit."""

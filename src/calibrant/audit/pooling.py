@@ -16,8 +16,8 @@ from calibrant.data.specs.coding import MISSING
 from calibrant.data.specs.spec import Spec
 from calibrant.repair import disclosure
 from calibrant.results import Outcome
-from calibrant.views.clusters import Members
-from calibrant.views.population import Population, groups_of
+from calibrant.views.population import Population
+from calibrant.views.sample import Members, groups_of
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people

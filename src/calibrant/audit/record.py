@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib import import_module
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from calibrant.arguments import PYTHON, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
@@ -17,8 +20,11 @@ from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
+READ_BY = "calibrant.audit.schema.record"  # and this when it is read: it knows all that a record may hold
 SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
+NOUN = "rows"  # what a row is, where nobody says
 NO_CURVE = Curve(method="", columns={})
+AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
 
@@ -131,48 +137,14 @@ class AuditRecord(Plain):
         are absent and have a not-applicable check.
     curves : Mapping of str to Curve
         What could be drawn; `curve` and `family` read it. A curve that could not be made is absent, or has no columns
-        and a reason among its settings.
-
-        - ``"bins"``: observed against predicted in ranges of the score: x, x_low, x_high, predicted, observed, gap,
-          low, high (limits of the gap that hold simultaneously), rows.
-        - ``"reliability"``: `diagnose.reliability_curve` on cells of at least `mask` people.
-        - ``"ranking"``: `diagnose.rank_variables` of every covariate.
-        - ``"variable_curve/NAME"``: `diagnose.variable_curve` of the covariates that the report draws.
-        - ``"local_bias/NAME"``: `diagnose.local_bias` of the group variables.
-        - ``"control_chart"``, ``"searched_subgroups"``: of `diagnose`, where the strong calibration test ran;
-          ``"importance"``: where it found error.
-        - ``"subgroups"``: a few distinct subgroups with certified ranges, `diagnose.subgroups`; ``"subgroup_map"``: of
-          the two attributes of the worst the cells that have people enough, `diagnose.subgroup_map`.
-        - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
-          clusters, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
-        - ``"sites"``: `diagnose.heterogeneity` of the clusters named by `cluster`, where five or more have `mask` rows
-          or more: rank, estimate, low, high of at most 60 of them, without name and counts, in steps of a twentieth.
-        - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
-          `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
-        - ``"decisions"``: everyone and each group that may be reported, at each threshold: who is acted on, rates of
-          errors on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone,
-          without counts. Only with a threshold or costs.
-        - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the events when
-          probabilities stand in for labels (`measure.inferred_mean`), with limits that hold simultaneously.
-        - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
-          settings hold the verdicts and what is recommended.
-        - ``"fixed"``: everyone, groups and subgroups over the limit, now and after the repair recommended.
-    data : Mapping
-        label, score, positive, key, by (the groupings), rows, events, dropped, dropped_for (how many of these lack a
-        label, a score, a cluster, a weight; empty where it is not known), unlabelled (rows without a label counted
-        apart; None for fewer than `mask`), fingerprint, files (the first 20), file_count, variables (kind, edges,
-        folded), columns (kind, what it was used as, share of missing values rounded up), cluster and weights (columns,
-        or None), nested (finer columns of clusters, with their numbers), clusters (count, exact: counted and not
-        estimated, held and rows_held: those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened,
-        design_effect, wider: the range of everyone's gap against that of rows taken as independent and alike; None
-        without both), repeats (rows, of, exact, by, copied, times: as `Repeats`), withheld (rows are copies, so that
-        nothing is decided), other_labels (the most frequent values that count as a non-event in addition to the one
-        named, with their audited rows, where there are several; at most 20), other_label_count (how many there are;
-        None for more than 1,000, of which none is named), warnings (such as "one-class", "repeated-rows").
-    settings : Mapping
-        alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
-        tolerance, missing_odds, threshold (all of them), costs, variables (as asked for: ``"*"`` is every column that
-        can be used), allow_same (copies are meant).
+        and a reason among its settings. By the score: ``"bins"``, ``"reliability"``, ``"decisions"``,
+        ``"decision_curve"``. By covariates: ``"ranking"``, ``"variable_curve/NAME"``, ``"local_bias/NAME"``,
+        ``"control_chart"``, ``"searched_subgroups"``, ``"importance"``, ``"subgroups"``, ``"subgroup_map"``,
+        ``"inference"``. Of the rows: ``"dependence"``, ``"sites"``, ``"missing_labels"``, ``"without_label"``. Of
+        repairs: ``"repairs"``, ``"repair_decisions"``, ``"fixed"``.
+    data, settings : Mapping
+        What was read as what, with its counts, names and warnings; and what was asked for. The schema, in
+        ``calibrant/schema/`` of the package, says what each of their parts and each curve holds.
     versions : Mapping of str to str
     """
 
@@ -195,11 +167,12 @@ class AuditRecord(Plain):
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """Rebuild from plain data."""
+        """Rebuild from plain data, which hold what `calibrant.audit.schema` says and nothing else."""
         if "schema" not in d:
             raise BadInput("not an audit record: pass what `calibrant audit --json` or to_json wrote")
         if d["schema"] != SCHEMA:
             raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; run the audit again")
+        import_module(READ_BY).refuse_others(d)
         return decoded(d, cls)
 
     @classmethod
@@ -307,3 +280,55 @@ class AuditRecord(Plain):
     def error_shown(self, check: CheckRecord) -> bool:
         """Whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
         return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """Words for the report, each given or None."""
+
+    noun: str = NOUN  # what a row is, in the plural: "people", "loans"
+    # `model` and `intended_use`: name and version of the model; what its probabilities are used for.
+    model: str | None = None
+    intended_use: str | None = None
+    # `period` and `population`: when the rows were recorded; whom or what they stand for.
+    period: str | None = None
+    population: str | None = None
+    set_by: str | None = None  # who set the limit, and when
+
+    @classmethod
+    def of(cls, about: AboutInput = None, *, caller: Caller = PYTHON, **value: object) -> About:
+        """Join what a mapping or a TOML file says with what is given by itself, which wins."""
+        named = {f.name for f in fields(cls)}
+        reported = _read(about, caller)
+        for name in reported:
+            if name not in named:
+                raise BadInput(f"{caller.name('about')}: {shown(name)} is not known: use {', '.join(sorted(named))}")
+        reported |= {k: v for k, v in value.items() if v is not None}
+        return cls(**{k: _one_line(caller.name(k), v) for k, v in reported.items() if v is not None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The words by name."""
+        return asdict(self)
+
+
+def _one_line(name: str, value: object) -> str:
+    """Return words of one line as they were given, or refuse them."""
+    words = text(name, value)
+    if not words.strip() or words.splitlines() != [words]:
+        refuse(name, value, "words in one line", "or leave it out")
+    return words
+
+
+def _read(about: AboutInput, caller: Caller) -> dict[str, object]:
+    if about is None or isinstance(about, Mapping):
+        return dict(about or {})
+    if not isinstance(about, (str, PathLike)):
+        raise BadInput(f"{caller.name('about')}={shown(about)}: pass a mapping or the path of a TOML file")
+    path = fspath(about)
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as e:
+        raise BadInput(f"{caller.name('about')} {path}: {e.strerror or e}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise BadInput(f"{caller.name('about')} {path} is no TOML ({e}): write lines like model = 'risk 3.1'") from None

@@ -3,82 +3,51 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Unpack
 
-from calibrant.arguments import one_source
-from calibrant.audit.about import AboutInput
+import numpy as np
+
+from calibrant.arguments import of_declared, one_source, takes
 from calibrant.audit.checks import all_checks, gates
-from calibrant.audit.clusters import clusters
+from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
-from calibrant.audit.judging import ASSUMING, STEPS, Judging, suppressed, verdicts, worst
-from calibrant.audit.pooling import MASK
+from calibrant.audit.judging import ASSUMING, Judging, JudgingOptions, suppressed, verdicts, worst
 from calibrant.audit.record import AuditRecord, CheckRecord
-from calibrant.certify.missing_labels import ODDS
 from calibrant.data.engines.reduce import release_memory
+from calibrant.data.predictions import Predictions
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Form
+from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
+from calibrant.views.points import weights_of
+from calibrant.views.population import Population
+from calibrant.views.sample import alone, everyone
 
+RECORDED = (  # settings, in the order of a record
+    *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),
+    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "about"),
+)
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
+class AuditOptions(ColumnOptions, JudgingOptions, total=False):
+    """Every setting of an audit."""
+
+
 @one_source
+@takes(AuditOptions, (*FIRST, "limit", "judge"))
 def audit(
-    source: object,
-    *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = "*",
-    limit: float | None = None,
-    judge: str = "error",
-    steps: int = STEPS,
-    bandwidth: float = 2**-6,
-    alpha: float = 0.05,
-    intersections: bool = False,
-    bins: Mapping[str, Sequence[float]] | None = None,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    allow_same: bool = False,
-    outcome: str | None = None,
-    name: str | None = None,
-    date: str | None = None,
-    about: AboutInput = None,
-    noun: str | None = None,
-    model: str | None = None,
-    intended_use: str | None = None,
-    period: str | None = None,
-    population: str | None = None,
-    set_by: str | None = None,
-    quick: bool = False,
-    mask: int = MASK,
-    tolerance: float = 0.0,
-    missing_odds: float = ODDS,
-    fail_on: Iterable[str] | str | None = None,
-    threshold: Sequence[float] | float | None = None,
-    costs: Sequence[float] | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    engine: object = None,
+    source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[AuditOptions]
 ) -> AuditRecord:
     r"""Audit predicted probabilities: everyone, every group and unlisted subgroups certified, judged against a limit.
 
@@ -171,52 +140,8 @@ def audit(
     >>> cal.audit(cal.predictions(rng.uniform(size=5000) < p, p), limit=0.1).verdict
     'within'
     """
-    judging = Judging.of(
-        gates=gates(),
-        limit=limit,
-        judge=judge,
-        steps=steps,
-        bandwidth=bandwidth,
-        alpha=alpha,
-        tolerance=tolerance,
-        missing_odds=missing_odds,
-        fail_on=fail_on,
-        threshold=threshold,
-        costs=costs,
-        quick=quick,
-        mask=mask,
-        outcome=outcome,
-        name=name,
-        date=date,
-        about=about,
-        noun=noun,
-        model=model,
-        intended_use=intended_use,
-        period=period,
-        population=population,
-        set_by=set_by,
-    )
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        intersections=intersections,
-        bins=bins,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        allow_same=allow_same,
-        seed=seed,
-    )
+    judging = Judging.of(gates=gates(), **of_declared(JudgingOptions, settings))
+    options = Reading.of(**of_declared(ColumnOptions, settings))
     if progress is not None:
         from calibrant.inspect.run import preview
 
@@ -234,7 +159,10 @@ def audited(
     options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
     sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
-    variables = _variables(sketch) if isinstance(source, Sketch) else options.variables
+    variables = options.variables
+    if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
+        constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
+        variables = (*(c.name for c in sketch.spec.codings), *constant)
     context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same)
     context.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
     spec, kept = sketch.spec, sketch.parts.get("sample")
@@ -277,7 +205,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         except NotRun as e:
             checks.append(CheckRecord(code=check.code, status="not-run", reason=e.reason))
         else:
-            checks += answer.checks
+            checks += answer.listed(check.code)
             findings += answer.findings
             estimates |= answer.estimates
             curves |= answer.curves
@@ -287,6 +215,9 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
     if context.copies:
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
+    settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
+    settings |= {"variables": variables, "allow_same": context.meant}
+    form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,
         verdict="over"
@@ -306,45 +237,9 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings=_settings(context, variables) | ({"form": reported} if (reported := _reported(form)) else {}),
+        settings={name: settings[name] for name in RECORDED} | ({"form": form_stated} if form_stated else {}),
         versions=_versions(),
     )
-
-
-def _settings(context: AuditContext, variables: tuple[str, ...]) -> dict[str, Any]:
-    plan = context.judging
-    return {
-        "alpha": plan.alpha,
-        "limit": plan.limit,
-        "judge": plan.judge,
-        "steps": plan.steps,
-        "bandwidth": plan.bandwidth,
-        "seed": context.seed,
-        "blocks": context.sketch.spec.blocks,
-        "quick": plan.quick,
-        "outcome": plan.outcome,
-        "date": plan.date,
-        "mask": plan.mask,
-        "fail_on": plan.fail_on,
-        "threshold": plan.thresholds,
-        "costs": plan.costs,
-        "tolerance": plan.tolerance,
-        "missing_odds": plan.missing_odds,
-        "variables": variables,
-        "allow_same": context.meant,
-        "about": plan.about.to_dict(),
-    }
-
-
-def _reported(form: Form) -> dict[str, str]:
-    """Return what was said of how files are written."""
-    return {name: value for name, value in asdict(form).items() if value}
-
-
-def _variables(sketch: Sketch) -> tuple[str, ...]:
-    """The covariates that a sketch was made with, those of one value only among them."""
-    constant = tuple(name for name, why in sketch.spec.left_out if why == ONE_VALUE)
-    return (*(c.name for c in sketch.spec.codings), *constant)
 
 
 def _versions() -> dict[str, str]:
@@ -353,3 +248,71 @@ def _versions() -> dict[str, str]:
     from calibrant import __version__
 
     return {"calibrant": __version__, "python": platform.python_version(), **results}
+
+
+# ---- clusters and weights: how many, how alike their rows are, and what it does to ranges ----
+
+
+def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | None:
+    """Return what a record holds of clusters; None where rows are independent and count alike."""
+    kept = context.everyone.clusters
+    if kept is None:
+        return None
+    if context.sketch.two_way is not None:
+        return _two_way(context, context.sketch.two_way)
+    sample = context.sketch.parts["sample"]
+    return {
+        "count": sample.of_clusters,
+        "exact": not sample.cut,
+        "held": kept.count,
+        "rows_in_sample": len(kept.cluster),
+        "effective": kept.effective,
+        "pilots": kept.pilots,
+        "truncated_weights": kept.truncated_weights,
+        "design_effect": kept.design_effect,
+        "wider": _wider(context),
+    }
+
+
+def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float | bool | None]:
+    """Return what a record holds of clusters that cross: blocks are of the mean shift."""
+    gaps = context.everyone.diagonals
+    blocks, pilots = (round(sum(of) / len(gaps)) for of in ([u.count for u in gaps], [u.pilots for u in gaps]))
+    return {
+        "count": blocks,
+        "exact": True,
+        "held": blocks,
+        "rows_in_sample": rows.n,
+        "effective": sum(u.effective for u in gaps) / len(gaps),
+        "pilots": pilots,
+        "truncated_weights": 0,
+        "design_effect": _design_effect(rows),
+        "wider": _wider(context),
+    }
+
+
+def _design_effect(rows: Predictions) -> float:
+    """The variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
+    weight = weights_of(rows)
+    residual = rows.y - rows.p
+    off = weight * (residual - np.average(residual, weights=weight))
+    codes = [] if rows.crossing is None else [c.astype(np.int64) for c in rows.crossing.codes]
+    both = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(-1)
+    one, other, pair = (float((np.bincount(c, off) ** 2).sum()) for c in (*codes, both))
+    alone = float((off**2).sum())
+    return max(one + other - pair, 0.0) / alone if alone else 1.0
+
+
+def _wider(context: AuditContext) -> float | None:
+    """Return how many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
+    q = context.everyone  # counts are of all rows: where not all clusters are held, of those alone
+    part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
+    every = Population(q.raw, q.fine, q.scores, q.by_score)
+    rows = everyone(alone(context.sketch.rows()), context.seed) if part else every
+    by_clusters, by_rows = (gap(each, context.judging.alpha) for each in (q, rows))
+    width = _width(by_rows)
+    return _width(by_clusters) / width if width > 0.0 else None
+
+
+def _width(gap: Estimate) -> float:
+    return gap.interval.high - gap.interval.low

@@ -7,7 +7,8 @@ from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import everyone, shares
+from calibrant.views.population import shares
+from calibrant.views.sample import everyone
 
 
 @certificate(order=50, settings=(Setting("variation", 1.0, "V", "1 is a monotone event rate"),))

@@ -7,7 +7,8 @@ from calibrant.certify.certificate import Certificate, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Side
-from calibrant.views.population import Population, everyone, shares
+from calibrant.views.population import Population, shares
+from calibrant.views.sample import everyone
 
 
 @certificate(order=30, usual=True)

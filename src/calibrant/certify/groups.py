@@ -17,8 +17,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.grouped import grouped_sketch, keyed, named_groups
-from calibrant.views.population import Population, groups_of, shares
+from calibrant.views.population import Population, shares
+from calibrant.views.sample import grouped_sketch, groups_of, keyed, named_groups
 
 GAP = "the raw score: happened minus said"
 CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is reported by itself, as of subgroups

@@ -11,7 +11,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Side
-from calibrant.views.population import checked_bandwidth, everyone, shares
+from calibrant.views.population import checked_bandwidth, shares
+from calibrant.views.sample import everyone
 
 # ---- The seed paper's setting: the certificate of a classifier that perturbs its score a little ----
 

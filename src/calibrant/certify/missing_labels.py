@@ -16,8 +16,8 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
 from calibrant.stats.unlabelled import ODDS as RATIOS
 from calibrant.stats.unlabelled import Ends, stands_to
-from calibrant.views.grouped import keyed
 from calibrant.views.population import QUANTISATION
+from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups
 
 Stated: TypeAlias = Verdict | Literal["not_checked"]  # "none" without a limit

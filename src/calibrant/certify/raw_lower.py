@@ -9,7 +9,8 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Side
 from calibrant.stats.cells import Cells
-from calibrant.views.population import QUANTISATION, Population, everyone, shares
+from calibrant.views.population import QUANTISATION, Population, shares
+from calibrant.views.sample import everyone
 
 
 @certificate(order=10, usual=True, side="lower")

@@ -8,7 +8,8 @@ from calibrant.certify.shown import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Side
-from calibrant.views.population import everyone, shares
+from calibrant.views.population import shares
+from calibrant.views.sample import everyone
 
 
 @certificate(order=20, usual=True, settings=(Setting("steps", 100, "K", "rounding steps of the score"),))

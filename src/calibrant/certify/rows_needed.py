@@ -23,7 +23,8 @@ from calibrant.stats.clusters.above import Above, Pairs, bets
 from calibrant.stats.clusters.below import residuals
 from calibrant.stats.clusters.clusters import PILOT, SHARE, Clusters
 from calibrant.stats.jitter import jitter
-from calibrant.views.population import Population, checked_bandwidth, everyone, shares
+from calibrant.views.population import Population, checked_bandwidth, shares
+from calibrant.views.sample import everyone
 
 Floats = NDArray[np.float64]
 

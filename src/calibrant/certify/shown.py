@@ -1,7 +1,7 @@
 """The certificate of a score in finitely many values: as it is where it takes few, otherwise as it is shown.
 
 Which of the two "within" is about (`Population.judged`) was decided from everyone's scores when the population was made
-(`views.population.few`), and is the same for every group.
+(`views.sample.few`), and is the same for every group.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from calibrant.views.boxes import (
     reported_of_clusters,
     tables_of,
 )
-from calibrant.views.clusters import assumed, cluster_totals
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.population import shares
 from calibrant.views.rules import text_of
+from calibrant.views.sample import assumed, cluster_totals
 
 KINDS = ("one attribute", "one or two attributes", "one to three attributes")
 CLEAR_SIZE = 0.05  # smallest share of the rows of the subgroups that are cleared, by default

@@ -46,8 +46,8 @@ from calibrant.views.by_variable import (
     numbers_of,
     sketched_strata,
 )
-from calibrant.views.clusters import alone, assumed, cluster_totals, reported
 from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
+from calibrant.views.sample import alone, assumed, cluster_totals, reported
 
 Floats = NDArray[np.float64]
 Name = str | tuple[str, str]  # of one covariate, or of two that are crossed

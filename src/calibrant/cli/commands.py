@@ -1,4 +1,4 @@
-"""The commands that read data or sketches: audit, example, certify, plan, sketch and merge."""
+"""The commands that read data or sketches: look, audit, example, certify, plan, sketch and merge; and the guide."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files as resources
 from typing import Any
 
-from calibrant.arguments import COMMAND, lacking
+from calibrant.arguments import COMMAND, lacking, of_declared
 from calibrant.audit.checks import gates
-from calibrant.audit.judging import Judging
-from calibrant.audit.judging import JudgingOptions as JudgingOptions
+from calibrant.audit.judging import Judging, JudgingOptions
 from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
@@ -35,7 +36,7 @@ EVERY = ("*",)
 
 def reading(a: Namespace, **more: Any) -> Reading:
     """Return what the options say to read: each is called as the argument of `Reading.of`."""
-    inputs = {k: v for k, v in vars(a).items() if k in ReadingOptions.__annotations__} | more
+    inputs = of_declared(ReadingOptions, vars(a)) | more
     if "bins" in inputs:
         inputs["bins"] = bin_edges(inputs["bins"])
     if like := getattr(a, "like", None):
@@ -48,9 +49,7 @@ def reading(a: Namespace, **more: Any) -> Reading:
 
 def judging(a: Namespace) -> Judging:
     """Return what the options say to judge: each is called as the argument of `Judging.of`."""
-    # limit, alpha, levels, tolerance, fail_on, quick, outcome, name and date travel here
-    inputs = {k: v for k, v in vars(a).items() if k in JudgingOptions.__annotations__}
-    return Judging.of(gates=gates(), caller=COMMAND, **inputs)
+    return Judging.of(gates=gates(), caller=COMMAND, **of_declared(JudgingOptions, vars(a)))
 
 
 def inputs_of(a: Namespace) -> list[str] | list[Query]:
@@ -95,6 +94,30 @@ def report_rows(count: int, done: str, why: str) -> None:
     """Say on standard error what was done with some rows; nothing of none."""
     if count:
         print(f"{done} {count:,} {'row' if count == 1 else 'rows'} {why}", file=sys.stderr)
+
+
+# ---- before anything is computed ----
+
+
+def look(a: Namespace) -> int:
+    """Print what files, a query or sketches hold, and the audit to run; say by exit status whether it would run."""
+    from calibrant.inspect.command import of_sketch
+    from calibrant.inspect.run import looked
+    from calibrant.report.looked import written as lines
+
+    options = reading(a)
+    data = source(inputs_of(a), a.allow_same)
+    seen = looked(data, options)
+    if isinstance(data, Sketch):
+        seen = replace(seen, command=of_sketch(a.files))
+    print(json.dumps(seen.to_dict(), sort_keys=True, indent=1) if a.json else lines(seen))
+    return 2 if seen.refusals else 0
+
+
+def guide(_: Namespace) -> int:
+    """Print which command answers which question, how to read a verdict, and what never to claim."""
+    print(resources("calibrant.cli").joinpath("guide.md").read_text(encoding="utf-8"), end="")
+    return 0
 
 
 # ---- audits ----

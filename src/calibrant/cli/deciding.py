@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from calibrant.arguments import COMMAND, Caller, names, number
+from calibrant.arguments import COMMAND, Caller, names, number, of_declared
 from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import accept as certified
@@ -21,7 +21,7 @@ from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.comparison import ModelComparison
-from calibrant.decisions.terms import Terms
+from calibrant.decisions.terms import TermOptions, Terms
 from calibrant.diagnose import acceptance_curve
 from calibrant.errors import BadInput
 from calibrant.report.outputs import decisions, results
@@ -69,7 +69,6 @@ def _read(a: Namespace) -> Predictions | Sketch:
 
 # ---- compare ----
 
-OF_VERDICTS = ("measure", "threshold", "costs", "margin", "target", "clip", "alpha", "seed")
 OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
 
 
@@ -97,7 +96,7 @@ def _audits(a: Namespace) -> ModelComparison:
         )
     if len(a.files) < 2 or len(set(a.files)) < len(a.files):
         raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")
-    settled(COMMAND, **{name: getattr(a, name) for name in OF_VERDICTS if name != "margin"})
+    settled(COMMAND, vars(a))
     margin = number("--margin", a.margin, least=0.0, hint="such as 0.005")
     stems = [Path(f).stem for f in a.files]
     known = stems if len(set(stems)) == len(stems) else a.files
@@ -114,7 +113,7 @@ def _models(a: Namespace) -> ModelComparison:
         raise BadInput(f"--reference {a.reference}: pass one of --score, {', '.join(models)}")
     first = a.reference or models[0]
     others = tuple(m for m in models if m != first)
-    options = Terms.of(caller=COMMAND, **{k: getattr(a, k) for k in OF_VERDICTS})
+    options = Terms.of(caller=COMMAND, **of_declared(TermOptions, vars(a)))
     data = source(inputs_of(a), a.allow_same)
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")

@@ -1,16 +1,26 @@
-"""The commands that ask one function of a file: measure, detect and diagnose, whatever their faces hold."""
+"""The commands that ask one public function of a file: measure, detect and diagnose, whatever their faces hold.
+
+The settings of a function are read off its signature, and their words off its docstring.
+"""
 
 from __future__ import annotations
 
+import argparse
+import inspect
+import re
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, get_args, get_type_hints
 
+import calibrant
 from calibrant.arguments import COMMAND
+from calibrant.cli import options as take
 from calibrant.cli.commands import inputs_of, report_left_out, source
-from calibrant.cli.signature import COVARIATES, OWN, Method, Setting, methods
+from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
@@ -23,8 +33,204 @@ from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
 from calibrant.repair.judge.compare import audited_variables
 from calibrant.report.outputs import results
-from calibrant.results import Curve
+from calibrant.results import Curve, Estimate
 from calibrant.sanitize import sanitize
+
+DATA = "data"  # how the functions call what they are asked about
+COVARIATES = "variables"  # the columns that a function reads if none are named: every one
+COLUMNS = COVARIATES, "variable", "by_variable", "first", "second", "by", "site"  # settings that name columns
+Parsed = Literal["flag", "one", "many"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of a function as an option: ``--name``, with ``-`` for ``_``."""
+
+    name: str
+    parsed: Parsed  # given or not; one value; several, separated by commas
+    kinds: tuple[type, ...]  # what a value may be, the strictest first: int, float or str
+    choices: tuple[object, ...]  # the values there are; empty for any
+    default: object  # `inspect.Parameter.empty` where there is none
+    words: str  # what the docstring says of it
+
+    @property
+    def needed(self) -> bool:
+        """It has no default."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def columns(self) -> bool:
+        """It names one or more columns of the data."""
+        return self.name in COLUMNS
+
+    def read(self, text: str) -> int | float | str:
+        """Return what a text says, as the strictest kind that takes it."""
+        for kind in self.kinds:
+            try:
+                return kind(text)  # type: ignore[no-any-return]
+            except ValueError:
+                continue
+        raise ValueError(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A public function of the data."""
+
+    name: str
+    function: Callable[..., Any]
+    settings: tuple[Setting, ...]  # those that a command line can give: models, curves and arrays are for Python
+    several: bool  # it takes several classes too
+    returns: type
+
+    @property
+    def grouped(self) -> bool:
+        """It can be asked of each group by itself: a number, and no column has a part in it."""
+        return self.returns is Estimate and not any(s.columns for s in self.settings)
+
+    @property
+    def line(self) -> str:
+        """What it does."""
+        return _doc(self.function).partition("\n")[0]
+
+    @property
+    def about(self) -> str:
+        """What stands before its parameters, as it is written."""
+        return _doc(self.function).partition("\n\nParameters\n---")[0]
+
+    @property
+    def notes(self) -> str:
+        """What it assumes, guarantees, costs and departs from, as it is written."""
+        return _doc(self.function).partition("Notes\n-----\n")[2].partition("\n\nReferences\n---")[0]
+
+
+def methods(face: str) -> Mapping[str, Method]:
+    """The functions of a face whose first argument is the data, by name."""
+    kept = getattr(calibrant, face)
+    made = (_method(name, getattr(kept, name)) for name in sorted(kept.__all__))
+    return {m.name: m for m in made if m is not None}
+
+
+def _method(name: str, function: Callable[..., Any]) -> Method | None:
+    parameters = inspect.signature(function).parameters
+    if next(iter(parameters), None) != DATA:
+        return None
+    hints, words = get_type_hints(function), _parameters(_doc(function))
+    made = (_setting(p, hints[p.name], words.get(p.name, "")) for p in parameters.values() if p.name != DATA)
+    several = any(getattr(t, "__name__", "") == "MulticlassPredictions" for t in get_args(hints[DATA]))
+    return Method(name, function, tuple(s for s in made if s is not None), several, hints["return"])
+
+
+def _setting(parameter: inspect.Parameter, hint: object, words: str) -> Setting | None:
+    """A parameter as an option; None if what it takes cannot be written on a command line."""
+    _, several, plain = taken(hint)
+    chosen = choices_of(plain)
+    kinds = tuple(k for k in (int, float, str) if k in plain or any(type(c) is k for c in chosen))
+    if bool in plain:
+        return Setting(parameter.name, "flag", (), (), parameter.default, words)
+    if not kinds:
+        return None
+    return Setting(parameter.name, "many" if several else "one", kinds, chosen, parameter.default, words)
+
+
+PARAMETER = re.compile(r"^(?P<names>[\w*][\w, *]*?)(?: : (?P<kind>.*))?$")
+
+
+def _doc(function: Callable[..., Any]) -> str:
+    """The docstring, which an optimised Python has not."""
+    return inspect.getdoc(function) or ""
+
+
+def _parameters(doc: str) -> dict[str, str]:
+    """Return what a docstring says of each parameter: in a sentence, or of what kind it is."""
+    section = doc.partition("\n\nParameters\n----------\n")[2].partition("\n\n")[0]
+    out: dict[str, str] = {}
+    for block in re.split(r"\n(?=\S)", section):
+        head, *lines = block.split("\n")
+        if result := PARAMETER.match(head):
+            words = " ".join(line.strip() for line in lines) or (result["kind"] or "")
+            out |= dict.fromkeys(result["names"].split(", "), words)
+    return out
+
+
+# ---- as commands ----
+
+VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
+
+
+def add_methods(p: Command, face: str) -> None:
+    """Add the functions of a face as commands, each with its own settings."""
+    known = methods(face)
+    each = p.add_subparsers(dest="method", metavar="METHOD", required=True, parser_class=Command)
+    for name, m in known.items():
+        sub = each.add_parser(
+            name,
+            help=m.line.replace("%", "%%"),
+            description=m.about,
+            epilog=f"{m.notes}\n\n{CHECK_STATUS}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.options = partial(_add_method, m)
+    p.spelt = {name.replace("_", "-"): name for name in known}
+
+
+def _add_method(m: Method, p: Command) -> None:
+    """Add what a function can be asked with; what the reading of the data has already is reported there."""
+    take.files(p, ", sketch")
+    take.columns(p)
+    if m.several:
+        take.listed(p, "--scores", "of several classes: a column of probabilities each, in place of --score")
+        take.listed(
+            p, "--classes", "what the labels call them, in that order (default: by column, or 0, 1, 2, …)", "NAMES"
+        )
+    if m.grouped:
+        take.listed(p, "--by", "group columns: each group separately, not simultaneously")
+        take.reading(p, "intersections")
+    for own in m.settings:
+        if own.name not in OF_ROWS:
+            _own(p, own)
+    take.as_json(p, "print JSON, which holds all of it, instead of text")
+    kinds = ".json, .csv or, of a curve, .html"
+    p.add_argument("--out", metavar="FILE", help=f"also write it: {kinds}")
+
+
+def _own(p: Command, own: Setting) -> None:
+    """Add a setting; where it is not given, the function has its default."""
+    option, dest = f"--{own.name.replace('_', '-')}", OWN + own.name
+    line = own.words.replace("`", "").replace("%", "%%")
+    if own.parsed == "flag":
+        option, action = (f"--no-{option[2:]}", "store_false") if own.default is True else (option, "store_true")
+        p.add_argument(option, dest=dest, action=action, default=None, help=line)
+        return
+    many = own.parsed == "many"
+    value = "COLUMN" if own.columns else VALUES[own.kinds[0]]
+    metavar = f"{value}S" if own.columns and many else f"{value},…" if many else value
+    line += "" if own.needed or own.default is None else f" (default {_shown(own.default)})"
+    how: dict[str, Any] = {"type": partial(_value, own), "metavar": metavar}
+    if own.columns and many:
+        how |= {"type": names, "action": Listed}
+    elif own.choices and not many:
+        how |= {"choices": own.choices, "metavar": None}
+    p.add_argument(option, dest=dest, required=own.needed, help=line.strip(), **how)
+
+
+def _value(own: Setting, text: str) -> Any:
+    """Return what was written; one of several is itself, where the function takes it so."""
+    try:
+        if own.parsed == "one":
+            return own.read(text)
+        result = tuple(map(own.read, names(text)))
+    except ValueError:
+        kind = "a whole number" if own.kinds == (int,) else "a number"
+        raise argparse.ArgumentTypeError(f"{text!r}: pass {kind}") from None
+    return result if len(result) > 1 or isinstance(own.default, tuple) else result[0]
+
+
+def _shown(default: object) -> str:
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+# ---- asked ----
 
 Data = Predictions | MulticlassPredictions | Sketch
 NONE = "none"  # of the other columns

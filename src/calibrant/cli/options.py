@@ -1,20 +1,40 @@
-"""Options that several commands take, and the parser that adds them when a command is first used."""
+"""Options of commands, made from what declares the argument; and the parser that adds them when they are needed."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from calibrant.arguments import MISSING_WAYS
-from calibrant.data.sources.standard_input import FORMATS, READ
+from calibrant.arguments import Option, declared
+from calibrant.data.sources.standard_input import READ
+from calibrant.data.specs.options import CommandOptions
 from calibrant.errors import BadInput
+from calibrant.plugins import OUTPUTS, Output
+from calibrant.plugins import Command as CommandPlugin
 from calibrant.sanitize import sanitize
 
 Options = Callable[["Command"], None]
+UNUSABLE = "the data or a setting cannot be used; one line says why"
+OWN = "own "  # before the names of a function's settings among all that a command line gives, which may be called alike
+
+
+def statuses(zero: str, one: str = "", two: str = UNUSABLE, three: str = "") -> str:
+    """What exit statuses mean, as the help lists them."""
+    lines = {0: zero, 1: one, 2: two, 3: three, 70: "an unexpected error: please report it"}
+    return "exit status:\n" + "".join(f"  {n:<4}{line}\n" for n, line in lines.items() if line)
+
+
+CHECK_STATUS = statuses(
+    "it is printed, whatever was found",
+    two="the data or a setting cannot be used, or it cannot be computed; one line says why",
+)
 
 
 class Command(argparse.ArgumentParser):
@@ -55,6 +75,8 @@ class Command(argparse.ArgumentParser):
         result, more = super().parse_known_args(args, namespace)
         if getattr(result, "files", None) is not None and not any(word.startswith("-") for word in more):
             result.files, more = [*result.files, *more], []  # files may stand among the options
+        if more and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(more)}")
         return result, more
 
     def error(self, message: str) -> NoReturn:
@@ -69,6 +91,8 @@ class Command(argparse.ArgumentParser):
         self._widened()
         return super().format_help()
 
+
+# ---- lists ----
 
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*|))\s*(?:,|$)')  # in quotes as CSV has them, or plain
 
@@ -97,7 +121,7 @@ class Listed(argparse.Action):
         setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), *values))
 
 
-def listed(p: Command, option: str, line: str, metavar: str = "COLUMNS") -> None:
+def listed(p: argparse._ActionsContainer, option: str, line: str, metavar: str = "COLUMNS") -> None:
     """Add an option that takes names, once or more."""
     p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
 
@@ -124,106 +148,191 @@ def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
     return out
 
 
+# ---- from a declaration to an option ----
+
+
+def taken(hint: object) -> tuple[bool, bool, set[type]]:
+    """Whether a type takes one plain value, whether several, and the plain types there are; none if it takes others.
+
+    A setting that may be anything, such as a level, is a number if it reads as one; a mapping has a plain form in
+    addition to it, and so has a path.
+    """
+    one, several, plain = False, False, set[type]()
+    for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
+        origin = get_origin(member)
+        if origin in (Sequence, Iterable):
+            inner = taken(get_args(member)[0])[2]
+            several, plain = True, plain | inner
+            if not inner:
+                return False, False, set()
+        elif member in (object, Any):
+            one, plain = True, plain | {int, float, str}
+        elif origin is Literal or member in (int, float, str, bool):
+            one = True
+            plain.add(member)
+        elif member is not NoneType and origin not in (Mapping, PathLike):
+            return False, False, set()
+    return one, several, plain
+
+
+def choices_of(plain: Iterable[object]) -> tuple[str, ...]:
+    """The values there are, where a type says them."""
+    return tuple(c for t in plain if get_origin(t) is Literal for c in get_args(t))
+
+
+def add(p: argparse._ActionsContainer, name: str, hint: object, it: Option) -> None:
+    """Add an argument as an option; of several, an option given twice adds up where one alone is enough, too."""
+    option = f"--{name.replace('_', '-')}"
+    how: dict[str, Any] = {"metavar": it.value, "help": it.words}
+    one, several, plain = taken(hint)
+    choices = it.choices or choices_of(plain)
+    if bool in plain:
+        p.add_argument(option, action="store_true", help=it.words)
+    elif not plain:
+        p.add_argument(option, action="append", default=[], **how)
+    elif several and float in plain:
+        p.add_argument(option, type=numbers, action=Listed if one else "store", **how)
+    elif several:
+        listed(p, option, it.words, it.value or "COLUMNS")
+    elif choices:
+        p.add_argument(option, choices=choices, default=it.default or None, **how)
+    else:
+        p.add_argument(option, type=next(k for k in (int, float, str) if k in plain), default=it.default, **how)
+
+
+def of_options(p: Command, options: type, *names: str, **words: str) -> None:
+    """Add declared arguments, all if none are named; `words` replace those of the declaration."""
+    every = declared(options)
+    for name in names or [name for name, (_, it) in every.items() if it.words]:
+        hint, it = every[name]
+        add(p, name, hint, replace(it, words=words.get(name, it.words)))
+
+
+def of_function(p: Command, function: Callable[..., object], **words: str | tuple[str, str]) -> None:
+    """Add arguments of a function, each with its words, or with how its value is written and its words."""
+    hints, parameters = get_type_hints(function), inspect.signature(function).parameters
+    for name, stated in words.items():
+        value, line = stated if isinstance(stated, tuple) else (None, stated)
+        add(p, name, hints[name], Option(value, parameters[name].default, words=line))
+
+
+# ---- options that several commands share ----
+
+ROW_OPTIONS = "positive", "cluster", "weights", "allow_same"
+SCORE = "score", "percent", "missing", "drop_missing"
+COLUMNS = "label", *SCORE, *ROW_OPTIONS
+GROUPS = "by", "variables", "bins", "intersections"
+
+
 def files(p: Command, more: str = "") -> None:
-    p.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help=f"{READ}{more}; a quoted glob or a directory works too, and - for standard input",
-    )
+    """Add the files, or the query in their place."""
+    what = f"{READ}{more}; a quoted glob or a directory works too, and - for standard input"
+    p.add_argument("files", nargs="*", metavar="FILE", help=what)
     source(p)
 
 
 def source(p: Command) -> None:
+    """Add a query, and how files are written."""
     p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
-    p.add_argument("--encoding", metavar="NAME", help="of files of text, such as cp1252 (default: detected)")
-    p.add_argument("--delimiter", metavar="CHAR", help="between their columns, tab for a tab (default: detected)")
-    p.add_argument("--decimal", choices=(".", ","), help="mark of their fractions (default: detected)")
-    p.add_argument("--sheet", metavar="NAME", help="of an Excel file that has several")
-    p.add_argument("--format", choices=FORMATS, help="of standard input, where its first bytes do not say")
+    reading(p, "encoding", "delimiter", "decimal", "sheet", "format")
+
+
+def reading(p: Command, *names: str, **words: str) -> None:
+    """Add arguments of what is read."""
+    of_options(p, CommandOptions, *names, **words)
 
 
 def columns(p: Command) -> None:
-    label(p)
-    score(p)
-    row_options(p)
-
-
-def row_options(p: Command) -> None:
-    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as an event")
-    listed(p, "--cluster", "rows of one value are one cluster (a patient); of several columns the coarsest counts")
-    p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
-    allow_same(p)
-
-
-def label(p: Command) -> None:
-    p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
-
-
-def score(p: Command, required: bool = False) -> None:
-    p.add_argument("--score", required=required, metavar="COLUMN", help="predicted probabilities, 0 to 1")
-    p.add_argument("--percent", action="store_true", help="they are percentages, 0 to 100")
-    p.add_argument(
-        "--missing",
-        choices=MISSING_WAYS,
-        default="level",
-        help="a missing label or score is refused, other missing values are a level of their own (level, the default); "
-        "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
-        "counted apart (keep); or nothing may be missing (refuse)",
-    )
-    p.add_argument("--drop-missing", action="store_true", help="short for --missing drop")
-
-
-def allow_same(p: Command) -> None:
-    p.add_argument("--allow-same", action="store_true", help="let rows that two files hold count twice")
-
-
-def identity(p: Command) -> None:
-    listed(p, "--key", "columns that identify a row (default: file and row number)")
-    seed(p)
+    """Add the columns of labels and scores, and what rows are."""
+    reading(p, *COLUMNS)
 
 
 def seed(p: Command) -> None:
-    p.add_argument("--seed", type=int, default=0, help="assigns rows to random blocks (default 0)")
+    """Add the seed."""
+    reading(p, "seed")
 
 
-def groups(p: Command, purpose: str) -> None:
-    listed(p, "--by", "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'")
-    more = "every other column that can be used; 'none' for none"
-    listed(p, "--variables", f"covariates to {purpose} (default: {more})")
-    p.add_argument(
-        "--bins",
-        metavar="COLUMN=A,B,…",
-        action="append",
-        default=[],
-        help="bin edges of a numeric group column, such as age=18,40,65",
-    )
+def as_json(p: Command, line: str = "print JSON instead of a table") -> None:
+    """Add JSON in place of what is printed."""
+    p.add_argument("--json", action="store_true", help=line)
 
 
-def intersections(p: Command) -> None:
-    p.add_argument("--intersections", action="store_true", help="also every pair of the group columns")
+# ---- outputs of plug-ins; those of installed packages when they are asked for ----
+
+Of = Literal["record", "calibrator"]
+INSTALLED = "installed"  # in what a command line gives: the outputs of installed packages that it may name
 
 
-def levels(p: Command, what: str) -> None:
-    p.add_argument("--steps", type=int, default=100, metavar="K", help=f"{what} (default 100: whole percent)")
+def arranged(names: Iterable[str], added: Mapping[str, Output] | Mapping[str, CommandPlugin]) -> list[str]:
+    """Return names in the order of the help, each plug-in behind the name that it gives; those that give none last."""
+    order = list(names)
+    for name, one in added.items():
+        order.insert(order.index(one.after) + 1 if one.after in order else len(order), name)
+    return order
 
 
-def acting(p: Command, line: str) -> None:
-    """Add the two ways to say from which score on people are acted on."""
-    p.add_argument("--threshold", type=numbers, action=Listed, metavar="T,…", help=line)
-    p.add_argument(
-        "--costs",
-        type=numbers,
-        metavar="FP,FN",
-        help="in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from "
-        "0.2 on",
-    )
+def outputs(of: Of) -> dict[str, Output]:
+    """Return our outputs of records, or of calibrators, by name."""
+    return {name: one for name, one in OUTPUTS.ours().items() if one.of == of}
 
 
-def target(p: Command) -> None:
-    p.add_argument(
-        "--target",
-        choices=("population", "rows"),
-        default="population",
-        help="about future rows like these (default), or about the rows at hand, given their scores",
-    )
+def requested(a: argparse.Namespace, of: Of) -> dict[str, Output]:
+    """The outputs that a command line can name: ours, and those installed if they were looked for."""
+    return outputs(of) | {name: OUTPUTS.loaded(name) for name in _named(a, of)}
+
+
+def _named(a: argparse.Namespace, of: Of) -> Iterator[str]:
+    """Yield the installed outputs that were asked for."""
+    names: Sequence[str] = getattr(a, INSTALLED, ())
+    yield from (name for name in names if getattr(a, dest(name, of), None))
+
+
+def target(a: argparse.Namespace, name: str) -> str | None:
+    """The file that was named for an output of a record."""
+    result: str | None = getattr(a, dest(name, "record"))
+    return result
+
+
+def printed(a: argparse.Namespace) -> str:
+    """Return in which language of a plug-in a calibrator is to be printed; nothing where in none."""
+    return next((name for name in requested(a, "calibrator") if getattr(a, dest(name, "calibrator"))), "")
+
+
+def dest(name: str, of: Of) -> str:
+    """Return how an output is called among all that a command line gives."""
+    return f"{'print_' if of == 'calibrator' else ''}{name.replace('-', '_')}"
+
+
+def add_output(p: Command, group: argparse._ActionsContainer, name: str, one: Output, of: Of) -> None:
+    """Add an output of ours as an option."""
+    _option(group, name, of, one.line, one.metavar)
+    one.options(p)
+
+
+def with_installed_outputs(p: Command, group: argparse._ActionsContainer, of: Of) -> None:
+    """Add the outputs of installed packages, and of those that cannot be used, why."""
+    names = []
+    for name in OUTPUTS.installed:
+        try:
+            one = OUTPUTS.loaded(name)
+            if one.of != of:
+                continue
+            line, metavar = one.line, one.metavar
+        except BadInput as e:
+            one, line, metavar = None, str(e), "OUT"
+        if f"--{dest(name, of).replace('_', '-')}" in p._option_string_actions:
+            continue  # of two options that are called alike ours is taken
+        names.append(name)
+        _option(group, name, of, line, metavar)
+        if one is not None:
+            with OUTPUTS.calling(name):
+                one.options(p)
+    p.set_defaults(**{INSTALLED: tuple(names)})
+
+
+def _option(p: argparse._ActionsContainer, name: str, of: Of, line: str, metavar: str) -> None:
+    option, line = f"--{dest(name, of).replace('_', '-')}", line.replace("%", "%%")
+    if of == "calibrator":
+        p.add_argument(option, action="store_true", help=line)
+    else:
+        p.add_argument(option, metavar=metavar, help=line)

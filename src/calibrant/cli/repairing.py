@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking
 from calibrant.cli.commands import inputs_of, reading, report_rows
-from calibrant.cli.plugged import outputs, printed
-from calibrant.cli.plugged import requested as requested_of
+from calibrant.cli.options import outputs, printed
+from calibrant.cli.options import requested as requested_of
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows
@@ -227,8 +227,7 @@ def _chosen(result: Comparison) -> str | None:
 
 
 def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
-    from calibrant.report.outputs.decisions import changed
-    from calibrant.report.terminal import comparison
+    from calibrant.report.terminal import changed, comparison
 
     if a.json:
         print(json.dumps(result.to_dict(), sort_keys=True, indent=1))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
-from calibrant.cli.plugged import arranged, requested
-from calibrant.cli.plugged import target as target_of
+from calibrant.cli.options import arranged, requested
+from calibrant.cli.options import target as target_of
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS

@@ -12,6 +12,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
 from calibrant.arguments import COMMAND
+from calibrant.cli.options import OWN
 from calibrant.cli.parser import COMMANDS, build_parser
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
@@ -19,18 +20,12 @@ from calibrant.plugins import COMMANDS as PLUGGED
 from calibrant.sanitize import sanitize
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
-ELSEWHERE = {
-    "accept": "deciding",
-    "compare": "deciding",
-    "guide": "looking",
-    "look": "looking",
-    "repair": "repairing",
-    "apply": "repairing",
+ELSEWHERE = {  # the modules of commands that are not in `commands`
+    **dict.fromkeys(("accept", "compare"), "deciding"),
+    **dict.fromkeys(("repair", "apply"), "repairing"),
+    **dict.fromkeys(("measure", "detect", "diagnose"), "methods"),
     "report": "reporting",
-    "measure": "methods",
-    "detect": "methods",
-    "diagnose": "methods",
-}  # the other commands are in `commands`
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,8 +91,6 @@ def _command(a: Namespace) -> int:
 
 def _as_option(e: BadInput, a: Namespace) -> str:
     """Return what a refusal says, with the argument at its beginning called as this command's option is."""
-    from calibrant.cli.signature import OWN
-
     why, name = str(e), e.argument
     if (hasattr(a, name) or hasattr(a, OWN + name)) and why.startswith(f"{name}="):
         return COMMAND.name(name) + why[len(name) :]

@@ -15,15 +15,8 @@ from calibrant.arguments import shown
 from calibrant.data.columns import Floats, as_float
 from calibrant.errors import BadInput
 
-REFUSED = (
-    ValueError,
-    TypeError,
-    NotImplementedError,
-    OverflowError,
-    AttributeError,
-    OSError,
-    pa.ArrowException,
-)  # by Arrow
+# What Arrow refuses with.
+REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError, AttributeError, OSError, pa.ArrowException)
 ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "iloc")  # what Arrow reads by itself
 FRAMES = ("columns", "column_names", "dims")  # what has columns, or points of a grid: not one column of Arrow
 NUMPY = ("__array__", "__array_interface__")

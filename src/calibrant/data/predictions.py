@@ -267,10 +267,8 @@ def frozen(
         raise NotComputable(APART.format(*crossing.names))
     attached_rows = {caller.name("weights"): weights, caller.name("cluster"): clusters}
     inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, **attached_rows)
-    y, p = (
-        inputs.ordered("y_true", labels_of(y_true, positive, caller.name("positive"))),
-        inputs.ordered("y_prob", scores_of(y_prob)),
-    )
+    y = inputs.ordered("y_true", labels_of(y_true, positive, caller.name("positive")))
+    p = inputs.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep = _validated(y, p, way, caller)
@@ -316,10 +314,8 @@ def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Cros
 
     Of columns that cross it is one cluster.
     """
-    codes, inputs = (
-        cluster_codes(columns),
-        PredictionInputs(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()}),
-    )
+    codes = cluster_codes(columns)
+    inputs = PredictionInputs(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
     ordered = {name: inputs.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
     try:
         levels = levels_of(ordered)

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from calibrant.arguments import checked_seed, one_source, shown
+from calibrant.arguments import checked_seed, one_source, shown, takes
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
-from calibrant.data.predictions import (
-    SEVERAL,
-    MulticlassPredictions,
-    Predictions,
-    multiclass_predictions,
-    predictions,
-)
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
-from calibrant.data.reading import NO_NUMBERS, Reading, fits
+from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
 from calibrant.data.sketches.contents import Contents, same_files
 from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import Origin, RowAttributes, joined
@@ -30,6 +25,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
     EVERY,
@@ -51,23 +47,8 @@ STEP = 1 << 20  # rows counted at once, so that what is made beside them stays s
 
 
 @one_source
-def read(
-    source: object,
-    *,
-    label: str,
-    score: str,
-    by: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-) -> Predictions:
+@takes(RowOptions, FIRST)
+def read(source: object, *, label: str, score: str, **settings: Unpack[RowOptions]) -> Predictions:
     """Read rows into memory.
 
     Parameters
@@ -115,22 +96,7 @@ def read(
     >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        allow_same=True,
-    ).named()
+    options = Reading.of(label=label, score=score, allow_same=True, **settings).named()
     return in_memory(source, options)
 
 
@@ -223,32 +189,9 @@ def _loaded(
 
 
 @one_source
+@takes(SketchOptions, FIRST, variables=None)
 def sketch(
-    source: object,
-    *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = None,
-    tests: bool = False,
-    intersections: bool = False,
-    bins: Mapping[str, Sequence[float]] | None = None,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    drop_missing: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    seed: int = 0,
-    spec: Spec | None = None,
-    allow_same: bool = False,
-    progress: Progress | None = None,
-    engine: object = None,
+    source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[SketchOptions]
 ) -> Sketch:
     """Summarise any number of rows in one pass (two with `by` or `variables`); only the sums are kept.
 
@@ -304,30 +247,7 @@ def sketch(
     EngineFailed
         The cluster did not finish; there is no partial result.
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        tests=tests,
-        intersections=intersections,
-        bins=bins,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        drop_missing=drop_missing,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        seed=seed,
-        spec=spec,
-        allow_same=allow_same,
-    )
-    out = summarised(source, options, progress, engine)
+    out = summarised(source, Reading.of(**settings), progress, engine)
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 
@@ -415,9 +335,7 @@ def each_once(contents: Contents, opened: Source, options: Reading) -> None:
 
 def readable_twice(opened: Source, options: Reading, progress: Progress | None) -> Source:
     """Hold the rows of a stream, if groups or covariates need a first look at them."""
-    plain = options.plain_spec(opened)
-    names = wanted(options.variables, options.others(opened.columns), plain)
-    more = _may_join(opened, options, plain, names)
+    plain, names, more = _planned(opened, options)
     if opened.again or opened.engine is not None or not (options.by or names or more or options.levels):
         return opened
     columns = [plain.label, plain.score, *options.by, *names, *more, *plain.key, *plain.row_attributes, *options.levels]
@@ -428,9 +346,7 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     if opened.rows == 0:
         raise BadInput(opened.no_rows())
-    plain, every = options.plain_spec(opened), EVERY in options.variables
-    names = wanted(options.variables, options.others(opened.columns), plain)
-    more = _may_join(opened, options, plain, names)
+    (plain, names, more), every = _planned(opened, options), EVERY in options.variables
     if not options.by and not names and not more:
         plain = replace(plain, candidates=() if options.candidates else None)
         if every:  # there is no other column: nothing to look at, but rows may be kept
@@ -439,7 +355,7 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     looked = first_look(opened, plain, options.by, (*names, *more), counted(progress, "looking", opened.rows))
     spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)
     if options.candidates:
-        spec = replace(spec, candidates=candidates_of(looked.look, spec) if _known(opened, plain) else None)
+        spec = replace(spec, candidates=candidates_of(looked.look, spec) if opened.numbered or plain.key else None)
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
         return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked
@@ -449,16 +365,17 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     return with_parts(spec, result, options.tests), looked
 
 
-def _known(opened: Source, plain: Spec) -> bool:
-    """Whether rows are distinguished, so that those held of a cluster have one order."""
-    return opened.numbered or bool(plain.key)
+def _planned(opened: Source, options: Reading) -> tuple[Spec, tuple[str, ...], tuple[str, ...]]:
+    """The spec of columns, key and seed; covariates; other columns to look at, for rows may belong together by them.
 
-
-def _may_join(opened: Source, options: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns to look at in addition to the covariates, for rows may belong together by them."""
-    if not options.candidates or not _known(opened, plain):
-        return ()
-    return unnamed_clusters(names, [c for c in opened.columns if c not in opened.partial], options.by, plain)
+    There are none where rows are not distinguished, for those held of a cluster would have no one order.
+    """
+    plain = options.plain_spec(opened)
+    names = wanted(options.variables, options.others(opened.columns), plain)
+    if not options.candidates or not (opened.numbered or plain.key):
+        return plain, names, ()
+    there = [c for c in opened.columns if c not in opened.partial]
+    return plain, names, unnamed_clusters(names, there, options.by, plain)
 
 
 def levels_of(profiles: Sequence[LevelCounts], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TypedDict, Unpack, cast
+from typing import Unpack
 
 from calibrant.arguments import (
     PYTHON,
     TAB,
     Caller,
     Missing,
-    checked_seed,
+    checked,
     choice,
     finite,
-    flag,
     names,
     text,
 )
@@ -23,10 +22,10 @@ from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.source import DETECTED, Form, Source
 from calibrant.data.sources.standard_input import FORMATS
+from calibrant.data.specs.options import ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput
 
-Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
@@ -35,32 +34,15 @@ ALONE = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cl
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
-class ReadingOptions(TypedDict, total=False):
-    """The arguments as public functions and the command line take them."""
+class SketchOptions(ColumnOptions, total=False):
+    """What a sketch takes, too."""
 
-    label: str | None
-    score: str | None
-    positive: str | None
-    percent: bool
-    drop_missing: bool
-    missing: str
-    encoding: str
-    delimiter: str
-    decimal: str
-    sheet: str
-    format: str
-    key: Columns
-    cluster: Columns
-    weights: str | None
-    by: Columns
-    intersections: bool
-    bins: Mapping[str, Sequence[float]] | None
-    variables: Columns
     tests: bool
-    seed: int
     spec: Spec | None
-    allow_same: bool
-    caller: Caller
+
+
+class ReadingOptions(CommandOptions, SketchOptions, total=False):
+    """All of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,38 +78,30 @@ class Reading:
     caller: Caller = PYTHON  # how refusals name the arguments
 
     @classmethod
-    def of(cls, **options: Unpack[ReadingOptions]) -> Reading:
-        """Check what was asked for."""
-        caller = options.get("caller", PYTHON)
-        groups, weights = names(caller.name("by"), options.get("by")), options.get("weights")
-        clusters = names(caller.name("cluster"), options.get("cluster") or None, distinct=True)
+    def of(cls, *, caller: Caller = PYTHON, **options: Unpack[ReadingOptions]) -> Reading:
+        """Check what was asked for; of covariates none are read that are not named."""
+        inputs = checked(ReadingOptions, {"variables": None} | options, caller)
+        clusters = names(caller.name("cluster"), inputs["cluster"] or None, distinct=True)
         edges = {
             name: tuple(finite(f"{caller.name('bins')} for {name!r}", v) for v in inner)
-            for name, inner in (options.get("bins") or {}).items()
+            for name, inner in (inputs["bins"] or {}).items()
         }
-        unknown = [name for name in edges if name not in groups]
+        unknown = [name for name in edges if name not in inputs["by"]]
         if unknown:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
+        form = _form({k: inputs.pop(k) for k in FORM}, caller)
         return cls(
-            label=options.get("label") or "",
-            score=options.get("score") or "",
-            positive=options.get("positive"),
-            percent=flag(caller.name("percent"), options.get("percent", False)),
-            drop_missing=flag(caller.name("drop_missing"), options.get("drop_missing", False)),
-            missing=missing_way(options.get("drop_missing", False), options.get("missing", "level"), caller),
-            form=_form(options, caller),
-            key=names(caller.name("key"), options.get("key")),
-            cluster=(*clusters, "")[0],
-            levels=clusters if len(clusters) > 1 else (),
-            weights="" if weights in (None, "") else text(caller.name("weights"), weights),
-            by=groups,
-            intersections=flag(caller.name("intersections"), options.get("intersections", False)),
-            bins=edges,
-            variables=names(caller.name("variables"), options.get("variables")),
-            tests=flag(caller.name("tests"), options.get("tests", False)),
-            seed=checked_seed(options.get("seed", 0), caller.name("seed")),
-            spec=options.get("spec"),
-            allow_same=flag(caller.name("allow_same"), options.get("allow_same", False)),
+            **inputs
+            | {
+                "label": inputs["label"] or "",
+                "score": inputs["score"] or "",
+                "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),
+                "cluster": (*clusters, "")[0],
+                "levels": clusters if len(clusters) > 1 else (),
+                "weights": inputs["weights"] or "",
+                "bins": edges,
+            },
+            form=form,
             caller=caller,
         )
 
@@ -233,10 +207,9 @@ class Reading:
         )
 
 
-def _form(options: ReadingOptions, caller: Caller) -> Form:
+def _form(inputs: Mapping[str, object], caller: Caller) -> Form:
     """Return how files are to be taken."""
-    inputs = cast(Mapping[str, object], options)
-    stated = {k: text(caller.name(k), inputs[k]) for k in FORM if inputs.get(k) not in (None, "")}
+    stated = {k: text(caller.name(k), v) for k, v in inputs.items() if v not in (None, "")}
     if stated.get("delimiter") in (TAB, "tab"):
         stated["delimiter"] = "\t"
     if "format" in stated:

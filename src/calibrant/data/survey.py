@@ -10,15 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from calibrant.data.columns import (
-    LONGEST,
-    Floats,
-    Ids,
-    clipped,
-    require,
-    score_values,
-    short,
-)
+from calibrant.data.columns import LONGEST, Floats, Ids, clipped, require, score_values, short
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import ALMOST, ColumnProfile, LevelCounts
 from calibrant.data.sketches.parts import ends_of

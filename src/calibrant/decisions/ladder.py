@@ -15,7 +15,8 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.net_benefit import Gains
 from calibrant.stats.decisions.regret import Lots
 from calibrant.views.points import Points
-from calibrant.views.population import FINE, QUANTISATION, Dealing, Population, everyone, fixed_scores
+from calibrant.views.population import FINE, QUANTISATION, Population, fixed_scores
+from calibrant.views.sample import Dealing, everyone
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

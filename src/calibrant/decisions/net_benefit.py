@@ -17,9 +17,9 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.cells import summed
 from calibrant.stats.decisions.net_benefit import Sums, widths
-from calibrant.views.grouped import keyed, parts
-from calibrant.views.points import Points, points
+from calibrant.views.points import Points, parts, points
 from calibrant.views.population import QUANTISATION
+from calibrant.views.sample import keyed
 
 Floats = NDArray[np.float64]
 

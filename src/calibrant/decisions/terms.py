@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict, Unpack, get_args
+from functools import partial
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import PYTHON, Caller, acting, checked_alpha, checked_seed, choice, number
+from calibrant.arguments import (
+    COSTS,
+    PYTHON,
+    Caller,
+    Option,
+    acting,
+    checked,
+    checked_alpha,
+    checked_seed,
+    named,
+    number,
+)
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.decisions import comparison as losses
 
@@ -18,17 +30,39 @@ Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc", "n
 Target = Literal["population", "rows"]
 
 
-class TermInputs(TypedDict):
-    """The settings of a comparison, unchecked."""
+class TermOptions(TypedDict, total=False):
+    """The settings of a comparison, as `compare` and the command take them."""
 
-    measure: str
-    threshold: float | Sequence[float] | None
-    costs: Sequence[float] | None
-    margin: float
-    target: str
-    clip: float
-    alpha: float
-    seed: int
+    measure: Annotated[
+        Measure,
+        "what a model loses (default brier); error: called wrongly at a score of 0.5",
+        Option(default="brier"),
+    ]
+    threshold: Annotated[
+        Sequence[float] | float | None,
+        "of net_benefit: act from this score on; several, separated by commas, are judged simultaneously",
+        Option("T,…"),
+    ]
+    costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN")]
+    margin: Annotated[
+        float,
+        "by how much more a model may lose and be no worse, fixed before looking (default 0.005)",
+        Option("M", 0.005, partial(number, least=0.0, hint="such as 0.005")),
+    ]
+    clip: Annotated[
+        float,
+        "of log_loss: scores are kept in [C, 1 - C]",
+        Option("C", 0.001, partial(number, above=0, below=0.5, hint="such as 0.001")),
+    ]
+    target: Annotated[
+        Target,
+        "about future rows like these (default), or about the rows at hand, given their scores",
+        Option(default="population"),
+    ]
+    alpha: Annotated[
+        float, "error probability of all verdicts (default 0.05)", Option(default=0.05, check=named(checked_alpha))
+    ]
+    seed: Annotated[int, "puts the rows in a random order (default 0)", Option(default=0, check=named(checked_seed))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,22 +78,13 @@ class Terms:
     seed: int
 
     @classmethod
-    def of(cls, *, caller: Caller = PYTHON, **inputs: Unpack[TermInputs]) -> Terms:
+    def of(cls, *, caller: Caller = PYTHON, **options: Unpack[TermOptions]) -> Terms:
         """Check it."""
-        name = caller.name
-        what = choice(name("measure"), inputs["measure"], get_args(Measure))
-        about = choice(name("target"), inputs["target"], get_args(Target))
-        if about == "rows" and what in ("calibration_error", "auroc"):
+        inputs = checked(TermOptions, options, caller)
+        what = inputs["measure"]
+        if inputs["target"] == "rows" and what in ("calibration_error", "auroc"):
             raise NotComputable(f"{what} is about a population: leave {caller.says('target')} out, or take brier")
-        return cls(
-            measure=what,
-            thresholds=_thresholds(what, inputs, caller),
-            margin=number(name("margin"), inputs["margin"], least=0.0, hint="such as 0.005"),
-            target=about,
-            clip=number(name("clip"), inputs["clip"], above=0, below=0.5, hint="such as 0.001"),
-            alpha=checked_alpha(inputs["alpha"], name("alpha")),
-            seed=checked_seed(inputs["seed"], name("seed")),
-        )
+        return cls(thresholds=_thresholds(what, inputs.pop("threshold"), inputs.pop("costs"), caller), **inputs)
 
     @property
     def at(self) -> tuple[float | None, ...]:
@@ -81,9 +106,8 @@ class Terms:
         return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
 
 
-def _thresholds(measure: Measure, inputs: TermInputs, caller: Caller) -> tuple[float, ...]:
+def _thresholds(measure: Measure, threshold: object, costs: object, caller: Caller) -> tuple[float, ...]:
     """Return where one acts: of the net benefit, which needs it, and of no other measure."""
-    threshold, costs = inputs["threshold"], inputs["costs"]
     if measure == "net_benefit":
         if threshold is None and costs is None:
             raise BadInput(f"net_benefit acts from a threshold on: name it, {caller.says('threshold')} such as 0.2")

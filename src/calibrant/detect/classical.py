@@ -117,13 +117,13 @@ def hosmer_lemeshow_test(
     degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
     if degrees < 1:
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
-    if t.room.none:
+    if t.options.exact:
         statistic = float(groups.statistic(groups.observed))
         drawn = t.q.totals(groups.first, t.drawing) if t.simulates else groups.observed
         p = t.judge(statistic, groups.statistic(drawn), chi_square(statistic, degrees))
     else:
         # Outcomes are drawn at both edges from one uniform number a row.
-        tolerance, side = t.room.tolerance, t.room.alternative
+        tolerance, side = t.options.tolerance, t.options.alternative
         statistic = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
         totals = paired_totals(t.q, groups.first, tolerance, t.drawing)
         p = p_value(statistic, group_squares(t.q, groups, tolerance, side, totals))

@@ -13,12 +13,12 @@ from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.profile import LevelCounts
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Finding, Floats, Null, Room, ScoreTestOptions, Tested, covered
+from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, covered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored
 from calibrant.stats.nulls import holm
-from calibrant.views.population import everyone, group
+from calibrant.views.sample import everyone, group
 
 Side = Literal["greater", "less", "two-sided"]
 FEW = 50  # distinct scores that can be taken for grades: rating scales have 5 to 25
@@ -120,12 +120,12 @@ def jeffreys_test(
         raise NotComputable("outcomes that move together (rho) have no asymptotic law here: pass null='simulated'")
     inputs = checked_data(data, Predictions, Sketch)
     g = _sketched(inputs, by) if isinstance(inputs, Sketch) else _graded(inputs, by)
-    t = Tested(g.q, a.draws, a.null, a.seed, g.reads)
+    t = Tested(g.q, a, g.reads)
     rows, events, expected = (np.add.reduceat(v, g.first) for v in (g.q.times, g.q.events, g.q.times * g.q.p))
     posterior: Floats = posterior_tails(events, rows, expected / rows, side)
     adjusted = holm(posterior)
     if t.simulates:
-        drawn = correlated_totals(g.q, g.first, rho, t.draws, t.seed) if rho else g.q.totals(g.first, t.drawing)
+        drawn = correlated_totals(g.q, g.first, rho, a.draws, a.seed) if rho else g.q.totals(g.first, t.drawing)
         # Single-step min-p (Westfall and Young 1993): ranks among the smallest of each draw
         least = _smallest(drawn, rows, expected, side)
         at_most = np.searchsorted(np.sort(least), posterior * (1.0 + TIE), side="right")
@@ -140,7 +140,7 @@ def jeffreys_test(
     }
     result = t.outcome(
         "jeffreys_test",
-        Finding(posterior[worst], adjusted[worst], AGAINST[side], Room(alternative=side).impossible(g.q)),
+        Finding(posterior[worst], adjusted[worst], AGAINST[side], replace(a, alternative=side).impossible(g.q)),
         {"alternative": side, "by": by, "rho": rho},
         {"grade": g.names, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )

@@ -152,7 +152,9 @@ def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
         "left_out": full.q.n - q.n,
     }
     finding = Finding(wald, float(fdtrc(2.0, d - 1.0, wald * (d - 1.0) / (2.0 * d))), SPEAKS_FOR)
-    reported = replace(full, null="asymptotic").outcome("cox_test", finding, {"degrees": 2}, parts)
+    reported = replace(full, options=replace(full.options, null="asymptotic")).outcome(
+        "cox_test", finding, {"degrees": 2}, parts
+    )
     return reported if reported.parts["impossible"] else replace(reported, law=SANDWICH)
 
 
@@ -243,7 +245,7 @@ def score_test(
     whole = tested(data, ScoreTestOptions(draws, null, seed, tolerance, alternative), "the score test")
     t, x = _informative(whole, "the score test")
     degrees = 2 if np.ptp(x) > 0.0 else 1
-    values, p = _scores(t, x, degrees) if t.room.none else _scores_beyond_tolerance(t, x)
+    values, p = _scores(t, x, degrees) if t.options.exact else _scores_beyond_tolerance(t, x)
     names = ("intercept_statistic", "intercept_p", "slope_statistic", "slope_p")
     each = dict(zip(names, (values[1], p[1], values[2], p[2]), strict=True)) if len(values) == 3 else {}
     return whole.outcome(
@@ -274,9 +276,9 @@ def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[fl
 
     Outcomes are drawn at both edges from one uniform number a row, so that the drawn statistics dominate.
     """
-    contrasts = by_logit(t.q, x, t.room.alternative)
-    result = contrasts.observed(t.q, t.room.tolerance)
-    drawn = contrasts.simulated(t.q, t.room.tolerance, t.drawing)
+    contrasts = by_logit(t.q, x, t.options.alternative)
+    result = contrasts.observed(t.q, t.options.tolerance)
+    drawn = contrasts.simulated(t.q, t.options.tolerance, t.drawing)
     values = [float(result.sum()), *result.tolist()]
     columns = [drawn.sum(axis=1), *drawn.T]
     return values, [p_value(v, d) for v, d in zip(values, columns, strict=True)]
@@ -287,5 +289,5 @@ def _informative(t: Tested, what: str) -> tuple[Tested, Floats]:
     keep = (t.q.p > 0.0) & (t.q.p < 1.0)
     if not keep.any():
         raise NotComputable(f"{what} needs scores other than 0 and 1")
-    kept = t if keep.all() else t.of(t.q.where(keep))
+    kept = t if keep.all() else replace(t, q=t.q.where(keep))
     return kept, np.log(kept.q.p) - np.log1p(-kept.q.p)

@@ -30,7 +30,7 @@ from calibrant.views.points import SIGNS
 from calibrant.views.rules import Rule, text_of
 
 ScanNull = Literal["auto", "simulated", "bound"]
-SIDES: dict[str, tuple[int, ...]] = {"two-sided": (0, 1), "greater": (0,), "less": (1,)}
+SIDES: dict[Alternative, tuple[int, ...]] = {"two-sided": (0, 1), "greater": (0,), "less": (1,)}
 NULLS = ("auto", "simulated", "bound")
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 MOST = 300_000  # rows up to which `auto` simulates: as many as a sketch holds
@@ -201,7 +201,7 @@ def scan_test(
     )
 
 
-def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str) -> Scan:
+def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: Alternative) -> Scan:
     """Return what is searched."""
     return Scan(
         family=tables.family(min_size),
@@ -215,7 +215,7 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
 
 
 def scan_of_clusters(
-    tables: Tables, rows: ScannedRows, min_size: float, tolerance: float, alternative: str
+    tables: Tables, rows: ScannedRows, min_size: float, tolerance: float, alternative: Alternative
 ) -> ClusterScan:
     """Return what is searched where rows come in units or are weighted."""
     family = tables.family(min_size)

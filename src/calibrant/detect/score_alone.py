@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,37 +32,39 @@ IMPOSSIBLE = "exact: outcomes happened that have probability zero"
 LEAST_DRAWS, MOST_DRAWS = 19, 1_000_000  # so that a p-value can be 0.05, and that a slip of the keyboard is seen
 
 
-# ---- How far off the event rate may be, and which way is looked at ----
+# ---- The settings of a test: how far off the event rate may be, which way is looked at, and the null ----
 
 
 @dataclass(frozen=True)
-class Room:
-    """The null hypothesis: exact calibration, or rates within a tolerance on one side or both."""
+class ScoreTestOptions:
+    """The settings of a test as they are passed, until `checked`; exact calibration is tested by default."""
 
-    tolerance: float = 0.0  # in [0, 1)
+    draws: int
+    null: Null
+    seed: int
+    tolerance: float = 0.0  # in [0, 1): rates within it, on one side or both, are the null hypothesis
     alternative: Alternative = "two-sided"
+    sandwich: bool = False  # clusters have a law of their own, and need no random signs
+
+    def checked(self) -> ScoreTestOptions:
+        """The settings as they will be used; refuse those that cannot be."""
+        return replace(
+            self,
+            draws=check_int("draws", self.draws, LEAST_DRAWS, MOST_DRAWS, hint="such as 999"),
+            null=choice("null", self.null, NULLS),
+            seed=checked_seed(self.seed),
+            tolerance=number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
+            alternative=choice("alternative", self.alternative, ALTERNATIVES),
+        )
 
     @property
-    def none(self) -> bool:
+    def exact(self) -> bool:
         """Whether exact calibration is tested."""
         return self.tolerance == 0.0 and self.alternative == "two-sided"
-
-    @property
-    def null(self) -> str:
-        """The null hypothesis."""
-        return CALIBRATED if self.none else within(self.tolerance, self.alternative, "p")
-
-    @property
-    def looks_for(self) -> str:
-        """The alternative, where there is room."""
-        return f"the event rate is {off_by(self.tolerance, self.alternative, 'the score somewhere')}"
 
     def impossible(self, q: Scored) -> int:
         """Count outcomes that have probability zero under every rate in the null hypothesis."""
         return Boundary.of(q.p, self.tolerance).impossible(q.events, q.times - q.events, self.alternative)
-
-
-EXACTLY = Room()
 
 
 # ---- The rows or cells of a test with its settings ----
@@ -75,7 +77,7 @@ class Finding:
     statistic: float
     p_value: float
     speaks_for: str  # the alternative, if there is no room for a tolerance
-    impossible: int | None = None  # outcomes that the null hypothesis rules out; by default as many as the room says
+    impossible: int | None = None  # outcomes that the null hypothesis rules out; by default as many as the options say
 
 
 @dataclass(frozen=True)
@@ -83,30 +85,23 @@ class Tested:
     """Scored rows with the settings of a test."""
 
     q: Scored
-    draws: int
-    null: Null
-    seed: int
+    options: ScoreTestOptions
     reads: str  # "rows", or the cells of the sketch
-    room: Room = EXACTLY
 
     @property
     def simulates(self) -> bool:
         """Whether the p-value comes from simulated outcomes."""
-        return self.null == "simulated"
+        return self.options.null == "simulated"
 
     @property
     def drawing(self) -> Drawing:
         """What data are simulated with."""
-        return Drawing(identities_of(len(self.q.p), self.seed), self.draws, self.seed)
+        return Drawing(identities_of(len(self.q.p), self.options.seed), self.options.draws, self.options.seed)
 
     @property
     def mass(self) -> float:
         """Rows, or their weight."""
         return float((self.q.each_weighs * self.q.times).sum())
-
-    def of(self, q: Scored) -> Tested:
-        """The same settings with other entries."""
-        return Tested(q, self.draws, self.null, self.seed, self.reads, self.room)
 
     def judge(self, statistic: float, simulated: Floats, tail: float) -> float:
         """The p-value by the null asked for: a rank among simulated statistics, or the tail of a law."""
@@ -114,49 +109,32 @@ class Tested:
 
     def outcome(self, name: str, result: Finding, settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Outcome:
         """Wrap a result; outcomes of probability zero refute the null hypothesis whatever the statistic says."""
-        impossible = self.room.impossible(self.q) if result.impossible is None else result.impossible
+        a = self.options
+        impossible = a.impossible(self.q) if result.impossible is None else result.impossible
         law = ASYMPTOTIC if not self.simulates else EXACT if self.reads == "rows" else FROM_CELLS
-        room = {} if self.room.none else {"tolerance": self.room.tolerance, "alternative": self.room.alternative}
         known = {
-            "draws": self.draws if self.simulates else 0,
-            "null": self.null,
+            "draws": a.draws if self.simulates else 0,
+            "null": a.null,
             "reads": self.reads,
-            "seed": self.seed,
+            "seed": a.seed,
             "weights": self.q.weight is not None,
             **self.q.facts,
+            **settings,
         }
+        null, speaks_for = CALIBRATED, result.speaks_for
+        if not a.exact:
+            known |= {"tolerance": a.tolerance, "alternative": a.alternative}
+            null = within(a.tolerance, a.alternative, "p")
+            speaks_for = f"the event rate is {off_by(a.tolerance, a.alternative, 'the score somewhere')}"
         return Outcome(
             method=f"detect.{name}",
             statistic=float(result.statistic),
             p_value=0.0 if impossible else float(result.p_value),
-            alternative=result.speaks_for if self.room.none else self.room.looks_for,
-            null=self.q.null or self.room.null,
+            alternative=speaks_for,
+            null=self.q.null or null,
             law=IMPOSSIBLE if impossible else self.q.law or law,
-            settings={**known, **settings, **room},
+            settings=known,
             parts={"rows": self.q.n, "impossible": impossible, **parts},
-        )
-
-
-@dataclass(frozen=True)
-class ScoreTestOptions:
-    """The settings of a test as they are given; `tested` checks them."""
-
-    draws: int
-    null: Null
-    seed: int
-    tolerance: float = 0.0
-    alternative: Alternative = "two-sided"
-    sandwich: bool = False  # clusters have a law of their own, and need no random signs
-
-    def checked(self) -> ScoreTestOptions:
-        """Return the settings as they will be used, or say in one line which cannot be."""
-        return ScoreTestOptions(
-            check_int("draws", self.draws, LEAST_DRAWS, MOST_DRAWS, hint="such as 999"),
-            choice("null", self.null, NULLS),
-            checked_seed(self.seed),
-            number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
-            choice("alternative", self.alternative, ALTERNATIVES),
-            self.sandwich,
         )
 
 
@@ -164,13 +142,12 @@ def tested(data: Predictions | Sketch, options: ScoreTestOptions, what: str) -> 
     """Check everything once; read rows, or the cells of a sketch at their mean score."""
     a, p = options.checked(), points(data)
     q = p.entries
-    room = Room(a.tolerance, a.alternative)
-    if q.clusters and not a.sandwich and not (room.none and a.null == "simulated"):
-        why = "an asymptotic law" if room.none else "room for a tolerance or one side"
+    if q.clusters and not a.sandwich and not (a.exact and a.null == "simulated"):
+        why = "an asymptotic law" if a.exact else "room for a tolerance or one side"
         raise NotComputable(f"{what} of clusters has random signs as its null, not {why}: use strong_calibration_test")
-    if a.null == "asymptotic" and not room.none:
+    if a.null == "asymptotic" and not a.exact:
         raise NotComputable("a tolerance, or one side alone, has no asymptotic law here: pass null='simulated'")
-    return Tested(q, a.draws, a.null, a.seed, p.reads, room)
+    return Tested(q, a, p.reads)
 
 
 def covered(rows: Predictions, what: str) -> Predictions:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from calibrant.arguments import one_source, share
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.scan_test import Alternative, scan_test
+from calibrant.detect.scan_test import scan_test
 from calibrant.detect.strong_calibration_test import strong_calibration_test
 from calibrant.results import Outcome
+from calibrant.stats.cusum import Alternative
 from calibrant.views.boxes import MIN_SIZE, ORDER
 
 # Of the scan. How often the two together find an error at the .05 level, in the mean over eleven kinds with 5,000 rows

@@ -33,8 +33,8 @@ from calibrant.views.boxes import (
     tables_of,
     weighed,
 )
-from calibrant.views.clusters import cluster_totals
 from calibrant.views.rules import Rule, quoted, text_of
+from calibrant.views.sample import cluster_totals
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

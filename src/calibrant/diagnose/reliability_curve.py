@@ -32,7 +32,8 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.nulls import CHUNK, ClusterSums, critical, null_events, p_value
 from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, run_starts, runs_of, weights
 from calibrant.views.points import SIGNS
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone
 
 Axis = Literal["probability", "logit"]
 Method = Literal["smooth", "isotonic"]

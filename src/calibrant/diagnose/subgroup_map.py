@@ -16,9 +16,9 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, Ints
 from calibrant.views.boxes import Tables, condition, tables_of, weighed_table
-from calibrant.views.clusters import cluster_totals
 from calibrant.views.features import SCORE
 from calibrant.views.rules import Condition, number_words
+from calibrant.views.sample import cluster_totals
 
 Runs = tuple[int, ...]  # cells from the first to below the second; of two runs, two more
 

@@ -318,14 +318,7 @@ def _group(of: Variable, rows: list[int]) -> Column:
 
 def _covariate(of: Coding) -> Column:
     low, high = (of.cells[0], of.cells[-1]) if of.cells and of.kind == "number" else (None, None)
-    return Column(
-        name=of.name,
-        kind=of.kind,
-        role="covariate",
-        distinct=len(of.levels) or None,
-        low=low,
-        high=high,
-    )
+    return Column(name=of.name, kind=of.kind, role="covariate", distinct=len(of.levels) or None, low=low, high=high)
 
 
 def _left_kind(why: str) -> str:

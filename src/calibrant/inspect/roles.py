@@ -19,32 +19,11 @@ LABELS = {"label", "y", "target", "outcome", "truth", "true", "actual", "event",
 EVENTS = {"readmitted", "died", "death", "dead", "mortality", "default", "defaulted", "churn", "churned", "survived"}
 EVENTS |= {"employed", "fraud", "diagnosis", "converted", "clicked", "relapse", "case", "positive"}
 SPLITS = {"train", "test", "split", "fold", "holdout", "validation", "weight", "weights"}
-GROUPS: tuple[str, ...] = (
-    "sex",
-    "gender",
-    "age",
-    "race",
-    "ethnicity",
-    "ethnic",
-    "nativity",
-    "disability",
-    "citizenship",
-    "language",
-)
+GROUPS: tuple[str, ...] = ("sex", "gender", "age", "race", "ethnicity", "ethnic", "nativity", "disability")
+GROUPS += ("citizenship", "language")
 GROUPS += ("education", "schooling", "income", "insurance", "occupation", "religion", "marital", "region", "country")
-GROUPS += (
-    "state",
-    "site",
-    "hospital",
-    "clinic",
-    "center",
-    "centre",
-    "department",
-    "year",
-    "month",
-    "product",
-    "segment",
-)
+GROUPS += ("state", "site", "hospital", "clinic", "center", "centre", "department", "year", "month")
+GROUPS += ("product", "segment")
 KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
 NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
 NEGATIVE |= {"nein", "falsch", "nee", "nej", "non", "não", "nao", "nie"}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.arguments import one_source
+from calibrant.arguments import one_source, takes
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross
@@ -22,6 +22,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.column_names import CONFIDENCE
+from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
@@ -36,34 +37,16 @@ FIRST_FILES = 20
 
 
 @one_source
-def look(
-    source: object,
-    *,
-    label: str | None = None,
-    score: str | None = None,
-    by: Iterable[str] | str | None = None,
-    variables: Iterable[str] | str | None = EVERY,
-    key: Iterable[str] | str | None = None,
-    cluster: Iterable[str] | str | None = None,
-    weights: str | None = None,
-    positive: str | None = None,
-    percent: bool = False,
-    missing: str = "level",
-    encoding: str = "",
-    delimiter: str = "",
-    decimal: str = "",
-    sheet: str = "",
-    bins: Mapping[str, Sequence[float]] | None = None,
-    engine: object = None,
-) -> Look:
+@takes(ColumnOptions, FIRST)
+def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOptions]) -> Look:
     """Look at a source before anything is computed: its columns, what is in the way, and the audit to run.
 
     Parameters
     ----------
     source : path, URI, glob, frame, Predictions or Sketch
         Anything that `calibrant.audit` takes.
-    label, score, by, variables, key, cluster, weights, positive, percent, missing, encoding, delimiter, decimal, sheet
-    bins, engine
+    label, score, by, variables, bins, intersections, key, cluster, weights, positive, percent, drop_missing, missing
+    encoding, delimiter, decimal, sheet, allow_same, seed, engine
         As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
         proposed.
 
@@ -93,24 +76,7 @@ def look(
     >>> seen.command
     "calibrant.audit(data, label='y', score='p', percent=True, by='site')"
     """
-    options = Reading.of(
-        label=label,
-        score=score,
-        by=by,
-        variables=variables,
-        key=key,
-        cluster=cluster,
-        weights=weights,
-        positive=positive,
-        percent=percent,
-        missing=missing,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        sheet=sheet,
-        bins=bins,
-    )
-    return looked(source, options, engine=engine)
+    return looked(source, Reading.of(**settings), engine=engine)
 
 
 def looked(source: object, options: Reading, engine: object = None) -> Look:

@@ -20,12 +20,7 @@ Ints = NDArray[np.int64]
 
 
 def bin_sums(
-    p: ArrayLike,
-    y: ArrayLike,
-    count: ArrayLike | None,
-    weight: ArrayLike | None,
-    edges: ArrayLike | None,
-    bins: int,
+    p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLike | None, edges: ArrayLike | None, bins: int
 ) -> Floats:
     """Return six sums for each bin.
 

@@ -11,7 +11,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
-from calibrant.views.grouped import keyed, parts
+from calibrant.views.points import parts
+from calibrant.views.sample import keyed
 
 
 @one_source

@@ -91,11 +91,10 @@ class ClassifierFit:
 
     def repaired(self, estimator: BaseEstimator, stated: Stated, rows: Whole) -> Repaired:
         """Fit the repair to what a classifier says of rows."""
-        table, of = self.table(), self.labels
-        weights = None if of.weights is None else of.weights[rows]
-        if weights is not None and not weights.any():
+        table, labels = self.table(), self.labels.take(rows)
+        if labels.weights is not None and not labels.weights.any():
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
-        data = ClassRows(stated, of.index[rows], len(of.classes), None if table is None else table.take(rows), weights)
+        data = ClassRows(stated, labels, None if table is None else table.take(rows))
         result = data.counted().fitted(self.recipe)
         return Repaired(calibrators=result.calibrators, scale=result.scale, estimator=estimator)
 

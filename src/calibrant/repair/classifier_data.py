@@ -249,69 +249,6 @@ class ClassCalibrators:
 
 
 @dataclass(frozen=True)
-class ClassRows:
-    """Rows to fit maps on."""
-
-    stated: Stated  # what the classifier says of them
-    index: Whole  # shape (n,): labels as numbers of classes
-    classes: int  # K
-    table: pa.Table | None = None  # what the repair reads besides scores
-    weights: Floats | None = None  # shape (n,): positive
-    groups: Labels | None = None  # shape (n,): which rows share clusters
-
-    def counted(self) -> ClassRows:
-        """The rows whose weight is not 0."""
-        if self.weights is None or self.weights.all():
-            return self
-        kept = np.flatnonzero(self.weights)
-        return ClassRows(
-            replace(self.stated, values=self.stated.values[kept]),
-            self.index[kept],
-            self.classes,
-            None if self.table is None else self.table.take(kept),
-            self.weights[kept],
-            None if self.groups is None else self.groups[kept],
-        )
-
-    def fitted(self, recipe: Recipe | Dirichlet) -> ClassCalibrators:
-        """Fit one map of two classes or of all at once, or one of each class against the rest."""
-        scale = self.stated.spread(self.weights)
-        fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
-        if at_once(recipe, self.classes):
-            return ClassCalibrators((fit(self._all(self.stated.matrix(scale), type(recipe).__name__)),), scale)
-        scores = self.stated.scores(scale)
-        columns = [(1, scores)] if self.classes == 2 else list(enumerate(scores.T))
-        data = (
-            predictions(self.index == k, p, self.table, weights=self.weights, cluster=self.groups) for k, p in columns
-        )
-        return ClassCalibrators(tuple(map(fit, data)), scale)
-
-    def _all(self, p: Floats, recipe: str) -> MulticlassPredictions:
-        """The rows for a repair of all classes: of two too, which are no `multiclass_predictions`."""
-        if self.groups is not None:
-            raise BadInput(f"{recipe} of all classes at once takes no groups: leave them out, or use another repair")
-        if self.classes > 2:
-            return multiclass_predictions(self.index, p, self.table, weights=self.weights)
-        return MulticlassPredictions(y=self.index.astype(np.int32), p=p, covariates=self.table, weights=self.weights)
-
-
-def at_once(one: object, classes: int) -> bool:
-    """Whether a recipe repairs so many classes at once; two only if it has no map of two."""
-    entry = recipes().get(type(one).__name__)
-    if entry is None or not isinstance(one, entry.recipe):
-        return False
-    return entry.fits(several=True) and (classes > 2 or not entry.fits(several=False))
-
-
-def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
-    """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
-    own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
-    if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
-        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
-    return cast("Recipe | Dirichlet", recipe)
-
-
-@dataclass(frozen=True)
 class Labelled:
     """Labels of rows, and how much each row counts."""
 
@@ -334,6 +271,70 @@ class Labelled:
                 f"y has one class, {classes[there[0]]!r}, among rows that count: a repair needs two classes or more"
             )
         return cls(labels, classes, index, weights)
+
+    def take(self, rows: Whole) -> Labelled:
+        """Those of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, y=self.y[rows], index=self.index[rows], weights=weights)
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Rows to fit maps on."""
+
+    stated: Stated  # what the classifier says of them
+    labels: Labelled
+    table: pa.Table | None = None  # what the repair reads besides scores
+    groups: Labels | None = None  # shape (n,): which rows share clusters
+
+    def counted(self) -> ClassRows:
+        """The rows whose weight is not 0."""
+        weights = self.labels.weights
+        if weights is None or weights.all():
+            return self
+        kept = np.flatnonzero(weights)
+        return ClassRows(
+            replace(self.stated, values=self.stated.values[kept]),
+            self.labels.take(kept),
+            None if self.table is None else self.table.take(kept),
+            None if self.groups is None else self.groups[kept],
+        )
+
+    def fitted(self, recipe: Recipe | Dirichlet) -> ClassCalibrators:
+        """Fit one map of two classes or of all at once, or one of each class against the rest."""
+        index, weights, classes = self.labels.index, self.labels.weights, len(self.labels.classes)
+        scale = self.stated.spread(weights)
+        fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
+        if not at_once(recipe, classes):
+            scores = self.stated.scores(scale)
+            columns = [(1, scores)] if classes == 2 else list(enumerate(scores.T))
+            each = (predictions(index == k, p, self.table, weights=weights, cluster=self.groups) for k, p in columns)
+            return ClassCalibrators(tuple(map(fit, each)), scale)
+        if self.groups is not None:
+            name = type(recipe).__name__
+            raise BadInput(f"{name} of all classes at once takes no groups: leave them out, or use another repair")
+        p = self.stated.matrix(scale)
+        if classes > 2:
+            data = multiclass_predictions(index, p, self.table, weights=weights)
+        else:  # of two too, which are no `multiclass_predictions`
+            data = MulticlassPredictions(y=index.astype(np.int32), p=p, covariates=self.table, weights=weights)
+        return ClassCalibrators((fit(data),), scale)
+
+
+def at_once(one: object, classes: int) -> bool:
+    """Whether a recipe repairs so many classes at once; two only if it has no map of two."""
+    entry = recipes().get(type(one).__name__)
+    if entry is None or not isinstance(one, entry.recipe):
+        return False
+    return entry.fits(several=True) and (classes > 2 or not entry.fits(several=False))
+
+
+def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
+    """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
+    own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
+    if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
+        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
+    return cast("Recipe | Dirichlet", recipe)
 
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:

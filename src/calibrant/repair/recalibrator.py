@@ -147,8 +147,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         clusters = None if groups is None else column_or_1d(groups)
         if clusters is not None and len(clusters) != n:
             raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {n} rows")
-        stated, table = self._stated(values), self._table(X)
-        rows = ClassRows(stated, labels.index, len(self.classes_), table, labels.weights, clusters)
+        rows = ClassRows(self._stated(values), labels, self._table(X), clusters)
         result = rows.counted().fitted(recipe)
         self.calibrators_, self._divisor = result.calibrators, result.scale
         return self

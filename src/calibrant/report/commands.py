@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.arguments import MASK, STEPS, TAB
-from calibrant.audit.about import About
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import About, AuditRecord
 from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used

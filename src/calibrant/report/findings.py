@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calibrant.audit.about import NOUN
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import NOUN, AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize

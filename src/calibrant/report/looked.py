@@ -12,6 +12,7 @@ from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
+from calibrant.report.wording.terms import joined
 from calibrant.sanitize import quote_blank, sanitize
 
 WIDTH = 80
@@ -21,24 +22,6 @@ VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
-REPORTS = {  # what is to know, by the code of its warning; the report says the same of an audit's data
-    "one-class": ("One outcome", "Every row has the same outcome: nothing can be said of the other."),
-    "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
-    "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
-    "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
-    "several-rows-per-cluster": (
-        "Shared clusters",
-        "Several rows share a cluster; the ranges assume independent rows.",
-    ),
-    "missing-label": ("Missing labels", "Rows without a label are refused, left out with --missing drop, or kept."),
-    "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
-    "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
-    "scores-look-like-logit": ("Scores", "The scores look like logits: apply 1/(1+exp(-x))."),
-    "scores-look-like-rounding": ("Scores", "Some scores are a trifle outside 0 to 1: clip them."),
-    "scores-outside": ("Scores", "The scores are no probabilities, no percent and no logits."),
-    "scores-are-decisions": ("Scores", "The scores are 0 and 1 only: decisions, where probabilities are audited."),
-    "words-for-missing": ("Words for missing", "Texts such as NA or ? are levels of their own."),
-}
 
 
 # ---- the whole ----
@@ -279,7 +262,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if (groups := kept.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
     if "words-for-missing" in seen.warnings:
-        yield "Words", REPORTS["words-for-missing"][1]
+        yield "Words", "Texts such as NA or ? are levels of their own."
 
 
 def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:
@@ -324,7 +307,7 @@ def _names(names: Sequence[str]) -> str:
     more = len(names) - len(shown)
     if more:
         return f"{', '.join(shown)} and {num.count(more)} more"
-    return " and ".join(t for t in (", ".join(shown[:-1]), shown[-1]) if t)
+    return joined(shown)
 
 
 def _item(lead: str, text: str) -> list[str]:

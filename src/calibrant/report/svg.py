@@ -176,31 +176,17 @@ def ruler_limit(limit: float, top: float, words: str) -> Svg:
     return tag("svg", text, cls="t", aria_hidden="true")
 
 
-# ---- dots that stand for groups or people ----
+# ---- dots that stand for people ----
 
 
-@dataclass(frozen=True, slots=True)
-class Dots:
-    """Dots on a grid: (class, x, y) each, and the size of the picture."""
-
-    width: int
-    height: int
-    dots: tuple[tuple[str, float, float], ...]
-
-
-def dots(picture: Dots, label: str, radius: float) -> Svg:
-    """Return dots: diamonds are over the limit, open circles undecided, squares people beyond what was expected."""
+def dots(placed: Sequence[tuple[str, float, float]], width: int, height: int, label: str) -> Svg:
+    """Dots by (class, x, y): filled people expected, squares those beyond, empty the others."""
     parts = []
-    for kind, x, y in picture.dots:
-        if kind == "over":
-            parts.append(tag("path", cls="ivl over", d=f"M{x:g} {y - 6:g}l6 6l-6 6l-6-6z"))
-        elif kind == "undecided":
-            parts.append(tag("circle", cls="wu", cx=x, cy=y, r=4))
-        elif kind == "ic2":
-            parts.append(tag("rect", cls="ic2", x=x - 4.3, y=y - 4.3, width=8.6, height=8.6))
-        else:
-            parts.append(tag("circle", cls=kind if kind in ("ic0", "ic1") else f"ivl {kind}", cx=x, cy=y, r=radius))
-    size = {"width": picture.width, "height": picture.height, "viewBox": f"0 0 {picture.width} {picture.height}"}
+    for kind, x, y in placed:
+        square = {"x": x - 4.3, "y": y - 4.3, "width": 8.6, "height": 8.6}
+        round_ = {"cx": x, "cy": y, "r": 4.3}
+        parts.append(tag("rect", cls=kind, **square) if kind == "ic2" else tag("circle", cls=kind, **round_))
+    size = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
     return tag("svg", *parts, cls="waffle", **size, role="img", aria_label=label)
 
 

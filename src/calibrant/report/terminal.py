@@ -274,6 +274,37 @@ def before_and_after(result: Comparison) -> list[str]:
     return lines
 
 
+CHANGES = ("", "rows", "come to act", "leave", "gain", "certified", "")
+
+
+def changed(result: Comparison) -> list[str]:
+    """Who changes side for everyone under every repair, and for groups under the one recommended or the only one."""
+    chosen = result.recommended if result.recommended != AS_AUDITED else ""
+    if not chosen and len(result.calibrators) == 1:
+        chosen = next(iter(result.calibrators))
+    shown = (d for d in lines_of(result.decisions) if d["population"] == "everyone" or d["probability"] == chosen)
+    rows, unshown, s = [CHANGES], False, result.decisions.settings
+    for d in shown:
+        who = f"  {d['population']}"
+        if d["population"] == "everyone":
+            who = f"{d['threshold']:g} {d['probability']}: everyone"
+        numbers = ("–", "–", "–", "–", "")
+        unshown |= d["shown"] is None
+        if d["shown"] is not None and d["gain"] is not None:
+            sides = num.count(d["to_act"] or 0), num.count(d["to_leave"] or 0)
+            gain = f"{d['gain']:+.4f}", f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+            numbers = (*sides, *gain, "no row changes side" if d["shown"] == "none" else d["shown"])
+        rows.append((sanitize(who), num.count(d["rows"]), *numbers))
+    note = "Rows rounded to multiples of five; gain in net benefit, true positives a row. "
+    if unshown:
+        note += f"–: under {s['least']} rows change side, or recoverable by subtraction. "
+    note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, simultaneously."
+    head = (
+        "Acted on from the threshold: repaired but not as audited (come to act), and the reverse (leave); rows judged:"
+    )
+    return [*wrap(head), *aligned(rows, left=(0, len(CHANGES) - 1)), *wrap(note)]
+
+
 def recommendation(result: Comparison) -> str:
     if result.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import Walks, extremes, outcomes
-from calibrant.stats.cells import Cells
+from calibrant.stats.cells import Cells, summed
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import CHUNK, SIGNS, ClusterSums, null_events
 from calibrant.stats.strata import equal_mass_edges
@@ -208,12 +208,13 @@ class ScoredInClusters(Scored):
         return x, WeighedByClusters(self.events, w, w * w, cluster)
 
     def covariance(self, terms: Floats) -> Floats:
-        residual = self._by_cluster(terms).residual
-        product: Floats = (residual @ residual.T).toarray()
-        return product
+        totals = np.array([summed(self.cluster, self.residual * term) for term in terms.T])
+        return totals @ totals.T
 
     def sums(self, terms: Floats, null: Drawing) -> Floats:
-        return self._by_cluster(terms).signed(null.draws, null.signs)
+        cell, mass = np.broadcast_to(np.arange(terms.shape[1]), terms.shape), self.each_weighs[:, None] * np.abs(terms)
+        drawn = ClusterSums.of(cell, self.cluster, terms.shape[1], self.residual[:, None] * terms, mass)
+        return drawn.signed(null.draws, null.signs)
 
     def totals(self, first: Places, null: Drawing) -> Floats:
         cell = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(self.p))))
@@ -229,11 +230,6 @@ class ScoredInClusters(Scored):
             walks = np.cumsum(signs[:, self.cluster] * self.residual, axis=1)[:, self.ends]
             low[some], high[some] = np.minimum(walks.min(axis=1), 0.0), np.maximum(walks.max(axis=1), 0.0)
         return low, high
-
-    def _by_cluster(self, terms: Floats) -> ClusterSums:
-        """Each cluster's residual sums times some terms, as cells."""
-        cell, mass = np.broadcast_to(np.arange(terms.shape[1]), terms.shape), self.each_weighs[:, None] * np.abs(terms)
-        return ClusterSums.of(cell, self.cluster, terms.shape[1], self.residual[:, None] * terms, mass)
 
 
 class Drawing(NamedTuple):

@@ -58,9 +58,9 @@ class Boundary:
         return int(up + (np.asarray(others)[self.low >= 1.0].sum() if alternative != "greater" else 0))
 
 
-def within(tolerance: float, alternative: Alternative, given: str = "p, x") -> str:
+def within(tolerance: float, alternative: Alternative, known: str = "p, x") -> str:
     """The null hypothesis, as a formula."""
-    rate = f"E[Y | {given}]"
+    rate = f"E[Y | {known}]"
     gap = {"two-sided": f"|{rate} - p|", "greater": f"{rate} - p", "less": f"p - {rate}"}[alternative]
     return f"{gap} <= {tolerance:g} for every row"
 

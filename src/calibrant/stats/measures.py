@@ -123,11 +123,7 @@ class WeighedByClusters(Weighed):
 
     def ranking(self, p: Floats, count: Floats) -> Ranking:
         """Influences are added up within each cluster before they are squared (Obuchowski 1997)."""
-        result, event = super().ranking(p, count), self.y == 1
-        area, placed = placements(p, event, self.mass)
-        totals = np.where(event, self.mass[event].sum(), self.mass[~event].sum())
-        seen = float(self.products(((placed - area) / totals)[None])[0, 0])
-        return replace(result, error=max(result.error, float(np.sqrt(seen))))
+        return ranking(p, self.y, count, self.mass, lambda influence: float(self.products(influence[None])[0, 0]))
 
 
 def bounded_ends(mean: float, variance: float, rows: float, alpha: float) -> tuple[float, float]:
@@ -261,11 +257,14 @@ def _midranks(event: Floats, other: Floats) -> tuple[float, Floats, Floats]:
     return float(event @ below / m), below, above
 
 
-def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
+def ranking(
+    p: Floats, y: Labels, count: Floats, weight: Floats, seen: Callable[[Floats], float] | None = None
+) -> Ranking:
     """The chance that an event outscores a non-event, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
     Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
-    carries its squared weight. `error` is zero when one outcome outscores the other everywhere.
+    carries its squared weight; or what is `seen` of the influences, if that is more. `error` is zero when one outcome
+    outscores the other everywhere.
     """
     order = np.argsort(p, kind="stable")
     s, label = p[order], y[order] == 1
@@ -281,6 +280,10 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
         square = np.add.reduceat(np.where(mask, f * w**2, 0.0), first) @ (value - area) ** 2
         variance += float(square) / total**2 * size / max(size - 1.0, 1.0)
         rows.append(float(total**2 / (f * w**2)[mask].sum()))
+    if seen is not None:
+        at, influence = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(s)))), np.empty(len(s))
+        influence[order] = np.where(label, (below[at] - area) / m, (above[at] - area) / n)
+        variance = max(variance, seen(influence))
     return Ranking(area, float(np.sqrt(variance)), *rows)
 
 

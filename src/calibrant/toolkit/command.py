@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from calibrant.cli.commands import reading as reading
     from calibrant.cli.commands import source as source
     from calibrant.cli.methods import run_method as run_method
+    from calibrant.cli.options import CHECK_STATUS as CHECK_STATUS
     from calibrant.cli.options import Command as Command
     from calibrant.cli.options import names as names
+    from calibrant.cli.parser import APPLY_STATUS as APPLY_STATUS
+    from calibrant.cli.parser import CHECK as CHECK
     from calibrant.cli.parser import asking as asking
     from calibrant.cli.progress import Progress as Progress
-    from calibrant.cli.words import APPLY_STATUS as APPLY_STATUS
-    from calibrant.cli.words import CHECK as CHECK
-    from calibrant.cli.words import CHECK_STATUS as CHECK_STATUS
 
 _WHERE = {
-    "APPLY_STATUS": "calibrant.cli.words",
-    "CHECK": "calibrant.cli.words",
-    "CHECK_STATUS": "calibrant.cli.words",
+    "APPLY_STATUS": "calibrant.cli.parser",
+    "CHECK": "calibrant.cli.parser",
+    "CHECK_STATUS": "calibrant.cli.options",
     "Command": "calibrant.cli.options",
     "Progress": "calibrant.cli.progress",
     "run_method": "calibrant.cli.methods",

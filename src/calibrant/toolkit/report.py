@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from calibrant.report.wording.terms import error_bounds as error_bounds
     from calibrant.report.wording.terms import judged_range as judged_range
     from calibrant.report.wording.terms import repair_named as repair_named
-    from calibrant.views.grouped import keyed as keyed
+    from calibrant.views.sample import keyed as keyed
 
     tables = results
 
@@ -105,7 +105,7 @@ _WHERE = {
     "headline": "calibrant.report.wording.headline",
     "inside": "calibrant.report.markdown",
     "judged_range": "calibrant.report.wording.terms",
-    "keyed": "calibrant.views.grouped",
+    "keyed": "calibrant.views.sample",
     "label": "calibrant.report.spans",
     "limit_of": "calibrant.report.findings",
     "marked": "calibrant.report.markdown",

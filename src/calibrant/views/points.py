@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +18,19 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.classical import Scored, in_clusters, scored
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import SIGNS as SIGNS
-from calibrant.views.clusters import named, one_cluster
-from calibrant.views.population import INDEPENDENT, Population, everyone
+from calibrant.views.population import INDEPENDENT, Population
+from calibrant.views.sample import (
+    Group,
+    Members,
+    everyone,
+    group,
+    grouped_sketch,
+    named,
+    named_groups,
+    one_cluster,
+    rows_of_groups,
+    some_rows,
+)
 
 Floats = NDArray[np.float64]
 
@@ -28,21 +40,29 @@ IN_CLUSTERS = "independent clusters (cluster=), rows of one cluster as dependent
 WEIGHTED_CLUSTERS = f"{IN_CLUSTERS}, sampled with probability inversely proportional to weights="
 
 
+ASSUMES = {  # of rows in clusters or not, weighted or not
+    (False, False): INDEPENDENT,
+    (False, True): WEIGHTED,
+    (True, False): IN_CLUSTERS,
+    (True, True): WEIGHTED_CLUSTERS,
+}
+
+
 def assumed(rows: Predictions) -> str:
-    """Return what is assumed of rows, in one line: whether they come in units, and whether they are weighted."""
-    if rows.cluster is not None:
-        return IN_CLUSTERS if rows.weights is None else WEIGHTED_CLUSTERS
-    return INDEPENDENT if rows.weights is None else WEIGHTED
+    """What is assumed of rows, in one line."""
+    return ASSUMES[rows.cluster is not None, rows.weights is not None]
 
 
-def weights_of(rows: Predictions) -> Floats:
+def weights_of(rows: Predictions | MulticlassPredictions) -> Floats:
     """The weight of each row, 1 where there are none."""
     return np.ones(rows.n) if rows.weights is None else rows.weights
 
 
 def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     """The weights divided by their mean: how many rows each counts as."""
-    return np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
+    weights = weights_of(rows)
+    even: Floats = weights / weights.mean()
+    return even
 
 
 def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
@@ -103,9 +123,7 @@ class Points:
     @cached_property
     def effective(self) -> float:
         """Kish's effective number of rows."""
-        return (
-            float(self.n) if self.weight is None else float(self.mass.sum() ** 2 / (self.mass * self.each_weighs).sum())
-        )
+        return float(self.mass.sum() ** 2 / (self.mass * self.each_weighs).sum())
 
     @property
     def effective_clusters(self) -> float:
@@ -134,9 +152,12 @@ class Points:
     @property
     def assumes(self) -> str:
         """The assumption, in one line."""
-        if self.cluster is None:
-            return INDEPENDENT if self.weight is None else WEIGHTED
-        return IN_CLUSTERS if self.weight is None else WEIGHTED_CLUSTERS
+        return ASSUMES[self.cluster is not None, self.weight is not None]
+
+    @property
+    def reported(self) -> dict[str, object]:
+        """For `settings`, how many clusters there are, and effectively."""
+        return {}
 
     def estimate(
         self, method: str, value: float, ends: tuple[float, float], alpha: float, cluster: str, **settings: Any
@@ -144,7 +165,7 @@ class Points:
         """Wrap a number and its large-sample interval."""
         low, high = ends
         interval = Interval(low=float(low), high=float(high), level=1.0 - alpha, guarantee="asymptotic")
-        known = {"reads": self.reads, "weights": self.weight is not None, **self._clusters(), **settings}
+        known = {"reads": self.reads, "weights": self.weight is not None, **self.reported, **settings}
         return Estimate(
             method=f"measure.{method}",
             value=float(value),
@@ -154,13 +175,6 @@ class Points:
             assumes=self.assumes,
             settings=known,
         )
-
-    def _clusters(self) -> dict[str, object]:
-        """Return for `settings` how many clusters there are, and effectively."""
-        if self.cluster is None:
-            return {}
-        count = int(self.cluster.max()) + 1
-        return named(self.columns) | {"clusters": count, "effective_clusters": self.effective_clusters}
 
 
 class ClusterPoints(Points):
@@ -175,6 +189,11 @@ class ClusterPoints(Points):
     @property
     def entries(self) -> Scored:
         return in_clusters(self.p, self.y, self.weight, self.cluster)
+
+    @property
+    def reported(self) -> dict[str, object]:
+        count = int(self.cluster.max()) + 1
+        return named(self.columns) | {"clusters": count, "effective_clusters": self.effective_clusters}
 
 
 class CellPoints(Points):
@@ -217,3 +236,20 @@ def both_outcomes(q: Points, what: str) -> None:
     """Refuse data in which every outcome is the same."""
     if q.events in (0, q.n):
         raise NotComputable(f"{what} needs both outcomes; all {q.n:,} rows have outcome {int(q.events > 0)}")
+
+
+def parts(
+    data: Predictions | Sketch, by: tuple[str, ...], intersections: bool = False
+) -> Iterator[tuple[Group, Predictions | Points]]:
+    """Yield each group that has rows, and these rows; of a sketch without clusters or weights its cells."""
+    if isinstance(data, Predictions) and by:
+        yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
+        return
+    sketch = grouped_sketch(data, by, intersections, seed=0)
+    if sketch.by_clusters:
+        members, rows = Members.of(sketch, sketch), sketch.rows()
+        for name, index in named_groups(sketch):
+            if len(kept := np.flatnonzero(members.rows((index,)))):
+                yield name, some_rows(rows, kept)
+        return
+    yield from ((name, cell_points(group(sketch, index))) for name, index in named_groups(sketch))

@@ -1,25 +1,17 @@
-"""From a sketch to the cells and levels that one certificate reads."""
+"""One population, as certificates read it: of independent rows, or of clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, number
-from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.read import sketch_rows
-from calibrant.data.reading import Reading
-from calibrant.data.sketches.rows import which_clusters
-from calibrant.data.sketches.sample import HERE, identities
-from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.spec import Spec
+from calibrant.arguments import checked_alpha, choice, number
 from calibrant.errors import NotComputable
-from calibrant.kernels.draws import hash_split
 from calibrant.kernels.tally import MOST
 from calibrant.results import Side
 from calibrant.stats.bounds import (
@@ -30,24 +22,17 @@ from calibrant.stats.bounds import (
     lower_evidence,
     shown_evidence,
 )
-from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
+from calibrant.stats.cells import SCALE, Cells
 from calibrant.stats.clusters.above import Above
 from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
 from calibrant.stats.evidence import Evidence, Gap, mean
-from calibrant.views.clusters import (
-    UNPROVED,
-    Members,
-    alone,
-    assumed,
-    assumed_of_two_way,
-    cluster_totals,
-    reported,
-    reported_of_two_way,
-    two_way_of,
-)
 
+UNPROVED = (
+    "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
+    "raw_lower, distance, groups, worst_group, variable or subgroups"
+)
 FINE = 200  # levels a sketch keeps
 EXACT_STEPS = (10, 20, 50, 100)
 ROWS_A_VALUE = 10  # rows, in the mean, that each value must have where the score is certified as it is
@@ -297,15 +282,6 @@ class OfClusters(Population):
         return ShownByClusters(cells, about, display, slack, tuple(tallies))
 
 
-def few(sketch: Sketch) -> bool:
-    """Whether the score takes so few values that it is certified as it is: decided once, for every group alike.
-
-    Only scores decide, of all rows and never of a group, and no label.
-    """
-    kept = sketch.parts["values"]
-    return not kept.many and are_few(len(kept.scores), sketch.n)
-
-
 def are_few(values: int, rows: int) -> bool:
     """Whether a score of so many values, in so many rows, is certified as it is."""
     return values <= min(MOST, rows // ROWS_A_VALUE)
@@ -320,134 +296,6 @@ def fixed_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return scores out of ``2^30`` as a sketch reads them."""
     result: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
     return result
-
-
-def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """A sketch of predictions, or the sketch itself."""
-    seed = checked_seed(seed)
-    inputs = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
-    if isinstance(inputs, Sketch) and inputs.by_clusters:
-        named = " and ".join(inputs.spec.row_attributes)
-        raise NotComputable(
-            f"a sketch's counts take rows as independent and of equal weight, not by {named}: pass its rows()"
-        )
-    if isinstance(inputs, Predictions) and (inputs.weights is not None or inputs.cluster is not None):
-        raise NotComputable(UNPROVED)
-    if isinstance(inputs, Sketch):
-        return inputs.checked()
-    return sketch_rows(inputs, Reading(by=tuple(by), intersections=intersections, seed=seed))
-
-
-def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """A sketch of rows with reported counts, clusters or not: certifying clusters reads `cluster_totals`."""
-    if isinstance(data, Sketch) and data.by_clusters:
-        checked_seed(seed)
-        return data.checked()
-    return sketch_of(alone(data) if isinstance(data, Predictions) else data, seed, by, intersections)
-
-
-class Clustering(NamedTuple):
-    """Whose rows are certified: clusters of every shift, those of some rows, and whether columns of clusters cross."""
-
-    clusters: tuple[Clusters, ...]
-    within: tuple[Callable[[NDArray[np.bool_]], Clusters], ...] = ()
-    two_way: bool = False
-    whose: str = ""  # which clusters these are, where a sketch does not hold all
-
-    @classmethod
-    def of(cls, data: Predictions | Sketch, seed: int) -> Clustering | None:
-        """That of data; None where rows are independent and count alike."""
-        if diagonals := two_way_of(data, seed):
-            return cls(tuple(s.clusters for s in diagonals), tuple(s.within for s in diagonals), two_way=True)
-        clusters = cluster_totals(data, seed)
-        return None if clusters is None else cls((clusters,), (clusters.within,), whose=which_clusters(data))
-
-    def population(self, q: Population, clusters: tuple[Clusters, ...]) -> Population:
-        """A population of clusters."""
-        if self.two_way:
-            assumes, of = assumed_of_two_way(clusters), reported_of_two_way(clusters)
-        else:
-            assumes, of = assumed(clusters[0], self.whose), reported(clusters[0])
-        counts = q.raw, q.fine, q.scores, q.by_score
-        return OfClusters(*counts, diagonals=clusters, two_way=self.two_way, assumes=assumes, reported=of)
-
-    def part(self, q: Population, rows: NDArray[np.bool_]) -> Population:
-        """The population of some rows, of the shifts that have any."""
-        parts = tuple(within(rows) for within in self.within)
-        return self.population(q, tuple(u for u in parts if u.count) or parts[:1])
-
-
-def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
-    """The population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
-    sketch, by = counted(data, checked_seed(seed)), Clustering.of(data, seed)
-    if sketch.n == 0:
-        raise NotComputable("there are no rows")
-    q = Population(sketch.cells, sketch.levels, *_by_score(sketch, None))
-    return q if by is None else by.population(q, by.clusters)
-
-
-def groups_of(
-    data: Predictions | Sketch, sketch: Sketch, groups: Sequence[Sequence[int]], seed: int
-) -> list[Population]:
-    """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
-    results = [group(sketch, each[0]) if len(each) == 1 else pooled(sketch, each) for each in groups]
-    by = Clustering.of(data, seed)
-    if by is None:
-        return results
-    members = Members.of(data, sketch)
-    return [by.part(q, members.rows(each)) for q, each in zip(results, groups, strict=True)]
-
-
-def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:
-    """The population of some rows, whose score is certified as it is in the values given; in none, as shown."""
-    sketch = sketch_of(data, seed)
-    q = Population(sketch.cells, sketch.levels)
-    if not len(scores):
-        return q
-    at = np.searchsorted(scores, fixed_scores(data.p))
-    counts = np.bincount(2 * at + data.y, minlength=2 * len(scores)).reshape(-1, 2)
-    return Population(q.raw, q.fine, scores, counts)
-
-
-@dataclass(frozen=True)
-class Dealing:
-    """How a sketch deals rows in memory that have no key: the same whatever the rows, so made once for many."""
-
-    block: NDArray[np.int64]  # shape (n,): of the first row, the second, and so on
-    blocks: int
-
-    @classmethod
-    def of(cls, rows: int, seed: int) -> Dealing:
-        """Deal so many rows."""
-        spec = Spec(label="y_true", score="y_prob", seed=seed)
-        return cls(hash_split(identities(rows, 0, HERE.salt(spec)), spec.blocks), spec.blocks)
-
-    def cells(self, q: NDArray[np.int64], y: NDArray[np.int8], few: bool) -> Cells:
-        """The thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""
-        starts = thin_starts()
-        place, size = np.repeat(np.arange(len(starts)), np.diff(starts, append=FINE_GRID))[q >> 16], len(starts)
-        at = 2 * (self.block[: len(q)] * size + place) + y
-        counts, sums = (np.bincount(at, v, 2 * self.blocks * size).reshape(-1, size, 2) for v in (None, q))
-        edges = np.append(starts, FINE_GRID) / FINE_GRID
-        return Cells(counts, sums, edges[:-1], edges[1:], few)
-
-
-def group(sketch: Sketch, index: int) -> Population:
-    """The population of one group of a sketch."""
-    return Population(sketch.group_cells[index], sketch.group_levels[index], *_by_score(sketch, [index]))
-
-
-def pooled(sketch: Sketch, indices: Sequence[int]) -> Population:
-    """Return several groups of a sketch as one population."""
-    rows = list(indices)
-    cells, levels = sketch.group_cells[rows].sum(axis=0), sketch.group_levels[rows].sum(axis=0)
-    return Population(cells, levels, *_by_score(sketch, rows))
-
-
-def _by_score(sketch: Sketch, groups: Sequence[int] | None) -> tuple[NDArray[np.int64], ...]:
-    """The score's values and the rows of each where they are few, otherwise nothing."""
-    kept = sketch.parts["values"]
-    return (kept.scores, kept.counts(groups)) if few(sketch) else ()
 
 
 def shares(alpha: float, side: Side) -> tuple[float, float]:

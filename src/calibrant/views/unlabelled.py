@@ -19,9 +19,7 @@ from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
-from calibrant.views.clusters import Members, alone
-from calibrant.views.grouped import grouped_sketch
-from calibrant.views.population import sketch_of
+from calibrant.views.sample import Members, alone, grouped_sketch, sketch_of
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'

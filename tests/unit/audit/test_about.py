@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import calibrant as cal
-from calibrant.audit.about import About
+from calibrant.audit.record import About
 
 
 @pytest.mark.parametrize("words", ["", "  ", "\t", "two\nlines", "one\r", "one\n", "a\u2028b", "a\x0bb"])

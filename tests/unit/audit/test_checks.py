@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +16,11 @@ from calibrant.audit import checks
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.reliability import _fixed_ranges, _people, _shares
 from calibrant.report import markdown
-from calibrant.views.population import everyone
+from calibrant.report.outline import declared
+from calibrant.views.sample import everyone
 
 ADDED = """
 from calibrant.audit.context import CheckResult, Check
-from calibrant.audit.record import CheckRecord
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 
@@ -29,8 +30,7 @@ def spread(case, so_far):
     assert so_far["reliability"].method == "diagnose.reliability_curve"
     found = Estimate(method="spread", value=0.25, unit="probability", n=case.everyone.n, assumes="nothing",
                      interval=Interval(low=0.2, high=0.3, level=0.95, guarantee="finite-sample"))
-    check = CheckRecord(code="spread", status="measured", estimate=found)
-    return CheckResult(checks=(check,), estimates={"spread": found})
+    return CheckResult(status="measured", estimate=found, estimates={"spread": found})
 
 DECLARED = (Check(code="spread", order=65, make=spread, step="spreading", gate=True,
                      asks="Spread of the scores", means="wide tells people apart"),)
@@ -58,6 +58,19 @@ def test_codes_and_orders_are_each_ones_own() -> None:
     asked = all_checks()
     assert len({q.code for q in asked}) == len({q.order for q in asked}) == len(asked)
     assert gates() == ("local-calibration", "strong-calibration", "subgroups")
+
+
+def test_each_check_has_its_section_its_entry_in_the_schema_and_its_line_in_the_guide() -> None:
+    read = {code for d in declared() for code in d.checks}
+    docs = Path(__file__).parents[3] / "docs"
+    listed = json.loads((docs / "schema/calibrant-4.json").read_text(encoding="utf-8"))["$defs"]["Check"]["properties"]
+    guide = (docs / "audit.md").read_text(encoding="utf-8")
+    asked = {q.code: q for q in all_checks()}
+    assert listed["code"]["enum"] == list(asked)
+    assert read <= set(asked)
+    for code, q in asked.items():
+        assert code in read or (q.asks and q.means), code
+        assert f"`{code}`" in guide or f"`{code.replace('-', '_')}`" in guide, code
 
 
 def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.decisions.line import CERTIFIED_ENDS, clopper_pearson
-from calibrant.audit.decisions.whom import reported
+from calibrant.audit.decisions import CERTIFIED_ENDS, clopper_pearson, reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.report import html, markdown, terminal

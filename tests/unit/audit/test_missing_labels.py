@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.rounding import MULTIPLE
-from calibrant.audit.unlabelled import Outward
 from calibrant.certify.missing_labels import MissingLabelOptions as Of
 from calibrant.certify.missing_labels import ends, lines, verdict
 from calibrant.errors import BadInput

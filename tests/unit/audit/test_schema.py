@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import runpy
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,7 +21,8 @@ from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
 
 pytestmark = pytest.mark.xdist_group("schema")  # one process makes the records, each once
-SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-4.json").read_text(encoding="utf-8"))
+FILE = Path(__file__).parents[3] / "docs/schema/calibrant-4.json"
+SCHEMA = json.loads(FILE.read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
@@ -132,6 +135,11 @@ def test_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
+def test_the_schema_is_that_of_the_types() -> None:
+    script = runpy.run_path(str(FILE.with_name("generate.py")))
+    assert FILE.read_text(encoding="utf-8") == script["text"](), "run docs/schema/generate.py"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_real_record_is_valid(name: str) -> None:
@@ -144,7 +152,7 @@ def test_every_verdict_and_pool_is_covered() -> None:
     assert {r.verdict for r in records} == {"within", "over", "undecided", "not_checked"}
     assert any(g.pooled for r in records for g in r.groups)
     assert {c.status for r in records for c in r.checks} == set(
-        SCHEMA["$defs"]["check"]["properties"]["status"]["enum"]
+        SCHEMA["$defs"]["Check"]["properties"]["status"]["enum"]
     )
 
 
@@ -172,7 +180,7 @@ BROKEN_RECORDS = {
     "other schema": _set("schema", to="calibrant/1"),
     "unknown verdict": _set("verdict", to="passed"),
     "verdict none in spite of a limit": _set("verdict", to="not_checked"),
-    "group under the mask": _set("groups", 0, "rows", to=19),
+    "group under the mask": _set("groups", 0, "rows", to=4),
     "bound over one": _set("everyone", "upper", "interval", "high", to=1.5),
     "rows as text": _set("everyone", "rows", to="3001"),
     "interval without a guarantee": _drop("everyone", "lower", "interval", "guarantee"),
@@ -190,6 +198,10 @@ BROKEN_RECORDS = {
 }
 
 
+# What types cannot say, and `RULES` of the schema do
+NOT_BY_TYPE = {"verdict none in spite of a limit", "a refusal without a reason", "pool of one"}
+
+
 @pytest.mark.parametrize("name", BROKEN_RECORDS)
 def test_spoilt_record_is_refused(name: str) -> None:
     record = json.loads(written("groups and a limit"))
@@ -197,6 +209,23 @@ def test_spoilt_record_is_refused(name: str) -> None:
     BROKEN_RECORDS[name](spoilt)
     assert faults(record) == []
     assert faults(spoilt)
+    if name not in NOT_BY_TYPE:
+        with pytest.raises(BadInput, match=r"^[^\n]+$"):
+            AuditRecord.from_dict(spoilt)
+
+
+def test_a_refusal_names_the_place() -> None:
+    record = json.loads(written("groups and a limit"))
+    for change, line in (
+        (_drop("data", "repeats", "of"), "object missing required field `of` - at `$.data.repeats`"),
+        (_set("settings", "threads", to=4), "object contains unknown field `threads` - at `$.settings`"),
+        (_set("groups", 0, "lower", "value", to=1.5), "expected `float` <= 1.0 - at `$.groups[0].lower.value`"),
+        (_set("curves", "variable_curve/age", to={}), "missing required field `columns` - at `$.curves.variable_curve"),
+    ):
+        spoilt = copy.deepcopy(record)
+        change(spoilt)
+        with pytest.raises(BadInput, match=re.escape(line)):
+            AuditRecord.from_dict(spoilt)
 
 
 @pytest.mark.parametrize("text", ["[" * 200_000, "9" * 5_000, "[]"], ids=("deep", "long", "list"))

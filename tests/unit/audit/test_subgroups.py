@@ -57,8 +57,7 @@ def answered(gap: float = 0.4, limit: float | None = 0.05) -> CheckResult:
 
 def test_a_planted_corner_is_certified_named_and_mapped() -> None:
     found = answered()
-    (check,) = found.checks
-    assert (check.code, check.status) == ("subgroups", "over")
+    assert found.status == "over"
     worst = found.estimates["subgroups"]
     assert worst.interval.low > 0.05
     assert {c["variable"] for c in worst.settings["conditions_low"]} == {"x0", "x1"}
@@ -69,16 +68,16 @@ def test_a_planted_corner_is_certified_named_and_mapped() -> None:
     drawn = found.curves["subgroup_map"]
     assert {a["name"] for a in drawn.settings["axes"]} == {"x0", "x1"}
     assert drawn.settings["subgroups"]
-    assert check.outcome is not None
-    assert check.outcome.p_value == pytest.approx(0.001 / WEIGHT, abs=1e-4)  # as told, rounded up
-    assert check.outcome.parts["detected_by"] == "scan"
-    assert check.outcome.parts.keys() == factories.subgroup_outcome().parts.keys()
-    assert check.outcome.settings.keys() == factories.subgroup_outcome().settings.keys()
+    assert found.outcome is not None
+    assert found.outcome.p_value == pytest.approx(0.001 / WEIGHT, abs=1e-4)  # as told, rounded up
+    assert found.outcome.parts["detected_by"] == "scan"
+    assert found.outcome.parts.keys() == factories.subgroup_outcome().parts.keys()
+    assert found.outcome.settings.keys() == factories.subgroup_outcome().settings.keys()
 
 
 def test_a_calibrated_model_is_not_broken_and_nothing_is_mapped() -> None:
     found = answered(0.0)
-    assert found.checks[0].status in ("within", "undecided")
+    assert found.status in ("within", "undecided")
     assert found.estimates["subgroups"].interval.low == 0.0
     assert found.estimates["subgroups"].settings["subgroup_low"] is None
     assert not any(found.curves["subgroups"].columns["over"])
@@ -87,7 +86,7 @@ def test_a_calibrated_model_is_not_broken_and_nothing_is_mapped() -> None:
 
 def test_without_a_limit_it_is_measured() -> None:
     found = answered(limit=None)
-    assert found.checks[0].status == "measured"
+    assert found.status == "measured"
     assert not any(found.curves["subgroups"].columns["over"])
     assert found.estimates["subgroups"].settings["rows_needed"] is None
 
@@ -117,7 +116,7 @@ def test_of_more_covariates_than_a_search_takes_some_are_searched_and_nothing_is
     p = rng.uniform(0.1, 0.5, 900)
     of = case(cal.predictions(rng.uniform(size=900) < p, p, halves), limit=0.5)
     found = QUESTION.make(of, {})
-    assert found.checks[0].status == "undecided"  # of those left out nothing is known
+    assert found.status == "undecided"  # of those left out nothing is known
     assert of.screen is not None
     assert len(found.estimates["subgroups"].settings["attributes"]) <= len(of.screen.chosen) + 1
 
@@ -125,7 +124,7 @@ def test_of_more_covariates_than_a_search_takes_some_are_searched_and_nothing_is
 def test_one_class_and_a_score_of_one_value_are_judged_all_the_same() -> None:
     x = np.random.default_rng(0).uniform(size=400)
     found = QUESTION.make(case(cal.predictions(np.zeros(400), np.full(400, 0.3), {"x": x}), limit=0.1), {})
-    assert found.checks[0].status == "over"
+    assert found.status == "over"
     assert found.curves["subgroups"].columns["side"][0] == "overpredicts"
 
 
@@ -141,8 +140,8 @@ def test_a_sketch_without_rows_is_certified_all_the_same() -> None:
     whole.parts.pop("sample")
     of = AuditContext(whole, Judging.of(gates=gates(), limit=0.05))
     found = QUESTION.make(of, {})
-    assert found.checks[0].status == "over"
-    assert found.checks[0].outcome is None
+    assert found.status == "over"
+    assert found.outcome is None
     assert not found.curves
 
 

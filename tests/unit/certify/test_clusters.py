@@ -6,7 +6,8 @@ import pytest
 import calibrant as cal
 from calibrant.certify.rows_needed import lower_gap, rows_to_decide
 from calibrant.errors import NotComputable
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone
 
 
 def data(clusters=60, size=5, **more):

@@ -8,7 +8,8 @@ import pytest
 import calibrant as cal
 from calibrant.certify.rows_needed import Need, rows_to_decide
 from calibrant.report import numbers as num
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone
 
 SPEND = 0.05, 0.05
 

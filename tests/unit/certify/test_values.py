@@ -15,7 +15,7 @@ from calibrant.cli import main
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.bounds import product_upper
-from calibrant.views.population import everyone, few, group, pooled, sketch_of
+from calibrant.views.sample import everyone, few, group, sketch_of
 
 
 def data(p: Any, seed: int = 0, **covariates: Any) -> Any:
@@ -102,7 +102,7 @@ def test_one_choice_serves_every_group() -> None:
         np.add.at(counts, (at[own], rows.y[own].astype(int)), 1)
         np.testing.assert_array_equal(q.judged(100).cells.totals, counts)
         np.testing.assert_allclose(q.judged(100).cells.low, values, atol=2.0**-29)
-    both = pooled(whole, [0, 1])
+    both = group(whole, 0, 1)
     np.testing.assert_array_equal(both.by_score, everyone(rows).by_score)
     ranges = cal.certify.groups(rows, by="sex")
     assert {e.settings["about"] for e in ranges.values()} == {"the raw score, which takes 101 values"}

@@ -16,7 +16,7 @@ import calibrant as cal
 from calibrant.data.profile import LevelCounts, round_edges
 from calibrant.data.specs.spec import Spec, Variable, bin_labels
 from calibrant.errors import BadInput
-from calibrant.views.grouped import keyed
+from calibrant.views.sample import keyed
 
 
 def levels(values: object, **options: object) -> dict[str, int]:

@@ -200,7 +200,7 @@ def test_plan_reads_any_data(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_rows_planned_for_the_low_end_decide_about_half_the_time(kind: str, error: float, limit: float) -> None:
     """Error of one sign, or of one change of sign; the estimate is the truth."""
     from calibrant.stats.bounds import lower_bound
-    from calibrant.views.population import everyone
+    from calibrant.views.sample import everyone
 
     def draw(n: int, seed: int) -> Any:
         rng = np.random.default_rng([seed, 0xDEC])

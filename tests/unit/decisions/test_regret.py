@@ -10,7 +10,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.decisions.ladder import Ladder
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 
 def exactly(low: float, high: float) -> cal.Predictions:

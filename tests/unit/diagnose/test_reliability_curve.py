@@ -16,7 +16,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import critical, null_events, p_value
 from calibrant.stats.smoothing import Runs, density, effective, half_width, runs_of, weights
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 COLUMNS = {
     "x",

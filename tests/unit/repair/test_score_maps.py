@@ -27,7 +27,7 @@ from calibrant.repair import (
 )
 from calibrant.repair.regression import EDGE, log_odds, log_of
 from calibrant.stats.jitter import jitter
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 FITTED = (
     Platt(),

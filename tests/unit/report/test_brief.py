@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 import factories
-from calibrant.audit.about import About
-from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.audit.record import About, AuditRecord, CheckRecord
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html
 from calibrant.report.brief import action, brief, parts

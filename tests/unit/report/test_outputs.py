@@ -23,7 +23,7 @@ from calibrant.results import Curve
 
 CURVES = {
     "score": factories.curve(),
-    "bins": factories.reliability(),
+    "bins": replace(factories.reliability(), method="diagnose.reliability_curve"),
     "number": factories.by_variable(),
     "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
     "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
@@ -152,7 +152,7 @@ def test_a_file_is_what_its_ending_says_and_is_read_again(name: str, tmp_path: P
 
 def test_a_long_record_is_packed_into_its_page_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = RECORDS["few people"]
-    long = replace(record, data={**record.data, "padding": [f"{i:06d}" for i in range(60_000)]})
+    long = replace(record, data={**record.data, "covariates": [f"{i:06d}" for i in range(60_000)]})
     path = long.save(tmp_path / "long.html")
     assert path.stat().st_size < 400_000 < len(long.to_json())
     assert cal.AuditRecord.load(path) == long

@@ -141,7 +141,7 @@ def drawn() -> list[str]:
         svg.heat(HEAT, "label"),
         svg.ruler_axis(4.0, "points"),
         svg.ruler_limit(0.02, 4.0, "limit 2"),
-        svg.dots(svg.Dots(40, 20, (("over", 6, 6), ("undecided", 20, 6), ("within", 34, 6))), "label", 4.75),
+        svg.dots((("ic1", 6, 6), ("ic2", 20, 6), ("ic0", 34, 6)), 40, 20, "label"),
         *(svg.icon(s) for s in svg.ICONS),
         *(svg.swatch(s) for s in svg.SWATCHES),
     ]

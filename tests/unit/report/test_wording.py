@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
-from calibrant.audit.about import About
-from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.audit.record import About, AuditRecord, CheckRecord
 from calibrant.report.brief import parts
 from calibrant.report.brief.action import decision
 from calibrant.report.findings import Off

@@ -9,7 +9,8 @@ from calibrant.repair.calibrators.boosting import bin_edges
 from calibrant.stats.betting import Above, Below
 from calibrant.stats.bounds import _wagers, lower_evidence, product_evidence, shown_evidence
 from calibrant.stats.nulls import total_interval, total_size
-from calibrant.views.population import Dealing, everyone, fixed_scores
+from calibrant.views.population import fixed_scores
+from calibrant.views.sample import Dealing, everyone
 
 
 def check_root(one, found, target):

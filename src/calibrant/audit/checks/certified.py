@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
-from calibrant.audit.record import CheckRecord, Finding, Status, Verdict
+from calibrant.audit.record import Finding, Status, Verdict
 from calibrant.certify.distance import distance_certificate
 from calibrant.certify.jittered import jittered
 from calibrant.certify.raw_lower import raw_certificate
@@ -53,10 +53,9 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
     )
-    check = CheckRecord(
-        code="error-everyone", status=status(verdict), estimate=upper if plan.judge == "error" else mean_gap
+    return CheckResult(
+        status=status(verdict), estimate=upper if plan.judge == "error" else mean_gap, findings=(result,)
     )
-    return CheckResult(checks=(check,), findings=(result,))
 
 
 def between(lower: Estimate, upper: Estimate) -> float:
@@ -109,9 +108,7 @@ def _check_of(
 ) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
     def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         result = make(context)
-        return CheckResult(
-            checks=(CheckRecord(code=code, status="measured", estimate=result),), estimates={code: result}
-        )
+        return CheckResult(status="measured", estimate=result, estimates={code: result})
 
     return answer
 

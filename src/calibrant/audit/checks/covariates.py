@@ -7,7 +7,6 @@ from typing import Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
-from calibrant.audit.record import CheckRecord
 from calibrant.audit.rounding import (
     RandomRounding,
     reported_by_variable,
@@ -25,21 +24,10 @@ from calibrant.results import Curve
 
 CURVES = 8  # variables with a curve of their own, the first of the ranking: what a reader takes in
 POINTS = 41  # of a map: about one a pixel of ten
+KERNEL = "kernel-error"
 LOCAL = "local-calibration"
 MAPS = 12  # group variables with a map of their own
-MAPPED = (
-    "x",
-    "label",
-    "people",
-    "share",
-    "gap",
-    "low",
-    "high",
-    "predicted",
-    "observed",
-    "rows",
-    "p_adjusted",
-)
+MAPPED = ("x", "label", "people", "share", "gap", "low", "high", "predicted", "observed", "rows", "p_adjusted")
 STRONG = "strong-calibration"
 
 
@@ -61,10 +49,7 @@ def ranking(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     reported = ranked.columns.get("variable", ())[:RANGES]
     hidden = {name: unshown_levels(context.fullest, name, context.mask) for name in reported}
     made = {name: curve for name, curve in curves.items() if curve is not None}
-    return CheckResult(
-        checks=(CheckRecord(code="variables", status="measured"),),
-        curves={"ranking": _masked(ranked, hidden, context.mask), **made},
-    )
+    return CheckResult(status="measured", curves={"ranking": _masked(ranked, hidden, context.mask), **made})
 
 
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
@@ -118,18 +103,34 @@ def _curve(context: AuditContext, name: str) -> Curve | None:
 
 def local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test for error that follows any covariate, and map it along each group variable."""
-    context.needs_covariates()
-    context.needs_tests()
-    if "local" not in context.sketch.parts and context.screen is None and not context.sketch.by_clusters:
-        raise NotRun(NO_TESTS)
+    _needs_sums(context)
     from calibrant.detect.local_calibration_test import local_calibration_test
 
     context.announce("testing for error that varies with covariates")
     outcome = local_calibration_test(context.tested, draws=DRAWS, seed=context.seed)
-    check = CheckRecord(
-        code=LOCAL, status="measured", outcome=reported_outcome(guarded(outcome, "region_", context.mask))
-    )
-    return CheckResult(checks=(check,), curves=_maps(context))
+    reported = reported_outcome(guarded(outcome, "region_", context.mask))
+    return CheckResult(status="measured", outcome=reported, curves=_maps(context))
+
+
+def _needs_sums(context: AuditContext) -> None:
+    """Say that what reads sums along score and covariates is not run where there are none."""
+    context.needs_covariates()
+    context.needs_tests()
+    if "local" not in context.sketch.parts and context.screen is None and not context.sketch.by_clusters:
+        raise NotRun(NO_TESTS)
+
+
+def kernel_error(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Measure the squared kernel local calibration error of the sums that the local test reads.
+
+    A sketch for tests holds them already, so that no row is read again; rows of clusters or of weights have no
+    interval.
+    """
+    _needs_sums(context)
+    from calibrant.measure.klce import klce
+
+    result = klce(context.tested, alpha=context.judging.alpha, features="default", seed=context.seed)
+    return CheckResult(status="measured", estimate=result, estimates={"klce": result})
 
 
 def _maps(context: AuditContext) -> dict[str, Curve]:
@@ -177,8 +178,8 @@ def strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     rows = context.needs_rows()
     outcome = reported_outcome(guarded(context.adaptive, "peak_", context.mask))
     shown = outcome.p_value <= context.judging.alpha
-    check = CheckRecord(code=STRONG, status="measured", outcome=outcome)
-    return CheckResult(checks=(check,), curves=_diagnosis(context.needs_sample(), rows, context, shown))
+    curves = _diagnosis(context.needs_sample(), rows, context, shown)
+    return CheckResult(status="measured", outcome=outcome, curves=curves)
 
 
 def _diagnosis(sample_rows: Predictions, rows: Predictions, context: AuditContext, shown: bool) -> dict[str, Curve]:
@@ -217,6 +218,7 @@ def _diagnosis(sample_rows: Predictions, rows: Predictions, context: AuditContex
 DECLARED = (
     Check(code="variables", order=80, make=ranking, step="ranking variables", cost=Cost(covariate=0.08, each=0.0024)),
     Check(code=LOCAL, order=90, make=local, cost=Cost(tests=True, sample_rows=0.003), gate=True),
+    Check(code=KERNEL, order=95, make=kernel_error),
     Check(
         code=STRONG,
         order=100,

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.audit.context import COPIES, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.decisions.line import COLUMNS, Line, line
-from calibrant.audit.decisions.whom import everyone, groups, reported
-from calibrant.audit.record import CheckRecord
+from calibrant.audit.decisions import COLUMNS, Line, everyone, groups, line, reported
 from calibrant.audit.rounding import step, stepped
 from calibrant.decisions.net_benefit import decision_curve
 from calibrant.errors import NotComputable
@@ -54,7 +52,7 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         "assumes": context.everyone.assumes,
     }
     curves = {CODE: Curve(method="audit.decisions", columns=columns, settings=settings), **_curve(context)}
-    return CheckResult(checks=(CheckRecord(code=CODE, status="measured"),), curves=curves)
+    return CheckResult(status="measured", curves=curves)
 
 
 def _curve(context: AuditContext) -> dict[str, Curve]:

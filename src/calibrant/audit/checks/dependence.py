@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.record import SAME_VARIANCE, CheckRecord
+from calibrant.audit.record import SAME_VARIANCE
 from calibrant.data.columns import Floats
 from calibrant.data.sketches.parts import Candidates, SampledRows
 from calibrant.data.sketches.sample import COVARIATES, doubles_of, labels_of, scores_of
@@ -55,7 +55,7 @@ def dependence(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     seen = context.sketch.spec.candidates is not None  # identifiers too, which are no covariates
     settings = {"level": LEVEL, "simultaneous": "Bonferroni", "identifiers": seen}
     curve = Curve(method=METHOD, columns=columns, settings=settings)
-    return CheckResult(checks=(CheckRecord(code=CODE, status="measured"),), curves={CODE: curve})
+    return CheckResult(status="measured", curves={CODE: curve})
 
 
 NAMES = ("column", "clusters", "rows", "design_effect", "p_adjusted", "found")

@@ -12,7 +12,7 @@ from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotR
 from calibrant.audit.inputs import two_way
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
-from calibrant.audit.record import CheckRecord, Finding, Verdict
+from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.groups import CLEAR_SIZE, GAP, signed
@@ -113,8 +113,7 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         says = verdicts([g.over(limit) for g in groups], [g.within(limit) for g in groups], plan.judge, plan.alpha)
     over = sum(plan.limit is not None and g.off > plan.limit for g in groups)
     result = tuple(_finding(g, verdict, context, (over, len(groups))) for g, verdict in zip(groups, says, strict=True))
-    check = CheckRecord(code="error-groups", status=status(worst(says)))
-    return CheckResult(checks=(check,), findings=result, estimates={"worst_group": _worst(groups, context)})
+    return CheckResult(status=status(worst(says)), findings=result, estimates={"worst_group": _worst(groups, context)})
 
 
 def _people(context: AuditContext) -> str:
@@ -213,11 +212,6 @@ def _identifier(name: Name) -> str:
 
 DECLARED = (
     Check(
-        code="error-groups",
-        order=20,
-        make=of_groups,
-        step="certifying groups",
-        cost=Cost(group=0.008),
-        crosses=True,
+        code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.008), crosses=True
     ),
 )

@@ -136,4 +136,12 @@ def of_the_events(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     return CheckResult(curves={"inference": inference(context.sketch, context.judging.alpha, context.mask)})
 
 
-DECLARED = (Check(code="inference", order=120, make=of_the_events),)
+DECLARED = (
+    Check(
+        code="inference",
+        order=120,
+        make=of_the_events,
+        asks="The events, by probabilities",
+        means="what means and shares among the events would be if probabilities stood in for labels",
+    ),
+)

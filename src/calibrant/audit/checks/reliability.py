@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import coarse
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
-from calibrant.audit.record import CheckRecord
 from calibrant.audit.rounding import reported_line, reported_sets
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
@@ -39,10 +38,8 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     try:
         curves["bins"] = bins_of(context.everyone, plan.steps, plan.alpha, plan.mask)
     except NotComputable as e:
-        return CheckResult(
-            checks=(CheckRecord(code="reliability", status="not-applicable", reason=e.reason),), curves=curves
-        )
-    return CheckResult(checks=(CheckRecord(code="reliability", status="measured"),), curves=curves)
+        return CheckResult(status="not-applicable", reason=e.reason, curves=curves)
+    return CheckResult(status="measured", curves=curves)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
-from calibrant.audit.record import NO_CURVE, CheckRecord
+from calibrant.audit.record import NO_CURVE
 from calibrant.audit.rounding import step, stepped
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.results import Curve
@@ -94,7 +94,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
         curves["fixed"] = people.shown(result.fixed)
     if result.decisions.columns:
         curves["repair_decisions"] = result.decisions
-    return CheckResult(checks=(CheckRecord(code=REPAIR, status="measured"),), curves=curves)
+    return CheckResult(status="measured", curves=curves)
 
 
 def _shortened(result: Comparison, ranked: Sequence[str]) -> Curve:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
-from calibrant.audit.record import CheckRecord
 from calibrant.measure.heterogeneity import heterogeneity
 from calibrant.results import Curve
 
@@ -33,7 +32,7 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         return CheckResult()
     clip = CLIP if bool(((rows.p == 0.0) | (rows.p == 1.0)).any()) else 0.0
     result = heterogeneity(rows, clip=clip, alpha=context.judging.alpha)
-    return CheckResult(checks=(CheckRecord(code=CODE, status="measured"),), curves={CODE: _reported(context, result)})
+    return CheckResult(status="measured", curves={CODE: _reported(context, result)})
 
 
 def _reported(context: AuditContext, result: Curve) -> Curve:
@@ -57,11 +56,6 @@ def _reported(context: AuditContext, result: Curve) -> Curve:
 
 DECLARED = (
     Check(
-        code=CODE,
-        order=26,
-        make=sites,
-        step="comparing sites",
-        cost=Cost(flat=0.3, sample_rows=0.004),
-        crosses=True,
+        code=CODE, order=26, make=sites, step="comparing sites", cost=Cost(flat=0.3, sample_rows=0.004), crosses=True
     ),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from calibrant.audit.checks.certified import status
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.record import CheckRecord, Status
+from calibrant.audit.record import Status
 from calibrant.audit.subgroups import reported_map, reported_subgroups, reported_worst
 from calibrant.certify.subgroups import CLEAR_SIZE
 from calibrant.errors import NotComputable
@@ -34,8 +35,13 @@ def subgroups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         worst = _worst(context, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
     except NotComputable:
         return _tested(context)
-    check = CheckRecord(code=CODE, status=_status(context, worst), estimate=worst, outcome=_searched(context))
-    return CheckResult(checks=(check,), estimates={CODE: worst}, curves=curves)
+    return CheckResult(
+        status=_status(context, worst),
+        estimate=worst,
+        outcome=_searched(context),
+        estimates={CODE: worst},
+        curves=curves,
+    )
 
 
 def _tested(context: AuditContext) -> CheckResult:
@@ -43,8 +49,7 @@ def _tested(context: AuditContext) -> CheckResult:
     searched = _searched(context)
     if searched is None:
         raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
-    status: Status = "measured" if context.judging.limit is None else "undecided"
-    return CheckResult(checks=(CheckRecord(code=CODE, status=status, outcome=searched),))
+    return CheckResult(status="measured" if context.judging.limit is None else "undecided", outcome=searched)
 
 
 def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
@@ -87,7 +92,7 @@ def _status(context: AuditContext, worst: Estimate) -> Status:
     verdict = context.judging.verdict(worst.interval.low, worst.interval.high)
     if verdict == "within" and (worst.settings["clear_size"] > CLEAR_SIZE or context.screen is not None):
         return "undecided"
-    return "measured" if verdict == "not_checked" else verdict
+    return status(verdict)
 
 
 def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
@@ -115,19 +120,10 @@ def _searched(context: AuditContext) -> Outcome | None:
         return None
     both = joined(scan, adaptive, context.judging.alpha)
     impossible = max(int(t.parts.get("impossible", 0)) for t in (scan, adaptive))
-    return Outcome(
-        method=both.method,
-        statistic=both.statistic,
-        p_value=both.p_value,
-        alternative=both.alternative,
-        null=both.null,
-        law=both.law,
+    return replace(
+        both,
         settings={k: scan.settings[k] for k in ("order", "min_size", "tolerance", "draws", "null", "seed")},
-        parts={
-            **{k: both.parts[k] for k in PARTS},
-            "subgroups": scan.parts["subgroups"],
-            "impossible": impossible,
-        },
+        parts={**{k: both.parts[k] for k in PARTS}, "subgroups": scan.parts["subgroups"], "impossible": impossible},
     )
 
 

@@ -128,11 +128,7 @@ def first_look(
 
 
 def sketch_source(
-    source: Source,
-    spec: Spec,
-    progress: OnRows | None = None,
-    looked: FirstLook | None = None,
-    caller: Caller = PYTHON,
+    source: Source, spec: Spec, progress: OnRows | None = None, looked: FirstLook | None = None, caller: Caller = PYTHON
 ) -> Sketch:
     """Read every part once, in record batches, and return the checked sketch.
 
@@ -157,12 +153,7 @@ def sketch_source(
 
 
 def chosen_rows(
-    source: Source,
-    spec: Spec,
-    names: Sequence[str],
-    most: int,
-    progress: OnRows | None = None,
-    caller: Caller = PYTHON,
+    source: Source, spec: Spec, names: Sequence[str], most: int, progress: OnRows | None = None, caller: Caller = PYTHON
 ) -> Chosen:
     """Read a source once and keep the `most` sound rows with the smallest hashed identities, covariates as they are.
 
@@ -203,12 +194,7 @@ def _summed(source: Source, task: Task, progress: OnRows | None) -> Summary:
 
 
 def _on_threads(
-    source: Source,
-    start: Callable[[], S],
-    columns: Sequence[str],
-    score: str,
-    most: int,
-    progress: OnRows | None,
+    source: Source, start: Callable[[], S], columns: Sequence[str], score: str, most: int, progress: OnRows | None
 ) -> S:
     """Read the parts on up to `most` threads, each with a summary of its own, and merge the summaries."""
     threads = max(min(len(source.parts), os.cpu_count() or 1, most), 1)

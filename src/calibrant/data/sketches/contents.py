@@ -231,10 +231,8 @@ SPEAKING = 3.0  # expected contradictions of labels from which on their absence 
 FINE = 0.005  # share of pairs alike in a column, up to which it is practically continuous: whole years of age are not
 RARE = 5.0  # equal rows for each that such a column would leave, were it independent of the score
 MANY = 10.0  # contradictions expected then, of which a quarter or fewer is no chance: one in 370 for Poisson counts
-SAME_VARIANCE = (
-    0.05,
-    5.0,
-)  # equal rows for each pair that is alike in all columns, by which scores may follow from the columns
+# Equal rows for each pair that is alike in all columns, by which scores may follow from the columns.
+SAME_VARIANCE = 0.05, 5.0
 SURELY = 20  # different rows that all occur g times, or 2 g, 3 g, ...: chance has it in one of 2^20
 CHANCE = 1e-6  # that two files of independent rows are equal
 

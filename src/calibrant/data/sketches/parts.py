@@ -177,11 +177,8 @@ def sound_rows(
     `stacked` has a row for each grouping of the spec.
     """
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
-    ids = (
-        origin.identities(len(p), spec)
-        if spec.sample or spec.local or spec.candidates
-        else np.zeros(len(p), dtype=np.uint64)
-    )
+    known = spec.sample or spec.local or spec.candidates
+    ids = origin.identities(len(p), spec) if known else np.zeros(len(p), dtype=np.uint64)
     coded = {c.name for c in spec.codings}
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     keys, clusters, weights = origin.keys, origin.clusters(spec), origin.row_attributes.weights

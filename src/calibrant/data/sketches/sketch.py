@@ -14,15 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from calibrant.arguments import lacking
-from calibrant.data.columns import (
-    Floats,
-    binary_labels,
-    few_of,
-    label_values,
-    no_events,
-    require,
-    score_values,
-)
+from calibrant.data.columns import Floats, binary_labels, few_of, label_values, no_events, require, score_values
 from calibrant.data.inputs import Levels
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both, repeats_of
@@ -121,9 +113,7 @@ class Sketch:
             group_levels=np.zeros((g, b, LEVELS, 2), dtype=np.int64),
         )
         self._packed: Packed | None = None
-        self._rows: tuple[Integers, Predictions] | None = (
-            None  # of these lines; others are made by counting and merging
-        )
+        self._rows: tuple[Integers, Predictions] | None = None  # of these lines; counting and merging make others
         self.rows_read = 0
         self.name, self.files, self.nested, self.log, self.two_way = "data", (), (), NO_LOG, None
         self.kept, self.no_event = None, {}

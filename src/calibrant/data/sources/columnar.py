@@ -23,15 +23,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 AGAIN = "it may be damaged or cut short: fetch or write it again"
-BROKEN = (
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    MemoryError,
-    SystemError,
-    RuntimeError,
-)  # of a reader
+BROKEN = (OSError, ValueError, LookupError, OverflowError, MemoryError, SystemError, RuntimeError)  # of a reader
 
 
 @contextmanager

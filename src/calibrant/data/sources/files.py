@@ -16,18 +16,7 @@ from calibrant.data.sources.columnar import arrow, orc, parquet
 from calibrant.data.sources.delimited import Texts
 from calibrant.data.sources.formats import excel, json_rows, numpy_arrays
 from calibrant.data.sources.frames import frame
-from calibrant.data.sources.kinds import (
-    ARROW,
-    EXCEL,
-    JSON,
-    NUMPY,
-    ORC,
-    PARQUET,
-    TEXT,
-    kind_of,
-    one_kind,
-    other_format,
-)
+from calibrant.data.sources.kinds import ARROW, EXCEL, JSON, NUMPY, ORC, PARQUET, TEXT, kind_of, one_kind, other_format
 from calibrant.data.sources.listing import (
     Listing,
     dataset_files,
@@ -47,9 +36,8 @@ from calibrant.plugins import FORMATS
 
 # ---- files as they were when they were opened: one that changes meanwhile would mix two files in one answer ----
 
-FileVersion = (
-    tuple[object, ...] | None
-)  # device, inode, size, time; of a file afar size and time; None if it is not there
+# Device, inode, size, time; of a file afar size and time; None if it is not there.
+FileVersion = tuple[object, ...] | None
 UNKNOWN: FileVersion = ("unknown",)  # a store that does not say: what was read is not held against it
 
 CHANGED = "{} changed while it was read: {}; nothing was counted, so run it again when it is complete"
@@ -231,10 +219,8 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
         root, result = path.parent, [path]
     else:
         fixed = itertools.takewhile(lambda part: not globbing.has_magic(part), path.parts[:-1])
-        root, result = (
-            Path(*fixed),
-            sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file()),
-        )
+        root = Path(*fixed)
+        result = sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file())
     if not result:
         fix = HOW if QUERY.match(pattern) else "check the path (a glob such as 'log/*.parquet' works too)"
         raise BadInput(f"no file at {pattern!r}: {fix}")

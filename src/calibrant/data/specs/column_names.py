@@ -19,10 +19,8 @@ FIRST = {"id", "code", "zip", "icd"}  # `id_hospital`, `code_postal`
 COUNTING = {"n", "num", "no", "nr", "number", "count"}  # of `number_of_visits`, `num_patient`: first, they count
 ABOUT = {"of", "in", "to", "from", "since", "until", "at", "near", "time", "times", "duration", "length", "distance"}
 ABOUT |= {"amount", "cost", "costs", "price", "rate", "beds", "visits", "days", "score"}  # `time_in_hospital`
-WEIGHTS, OF_ROWS = (
-    {"weight", "weights", "wt", "wgt"},
-    {"pweight", "pweights", "fweight", "pwgt", "pwgtp", "ipw", "iptw"},
-)
+WEIGHTS = {"weight", "weights", "wt", "wgt"}
+OF_ROWS = {"pweight", "pweights", "fweight", "pwgt", "pwgtp", "ipw", "iptw"}
 DESIGN = {"survey", "sample", "sampling", "design", "p", "probability", "inverse", "propensity", "person", "household"}
 COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
 FEWEST = 20  # clusters, under which nothing by clusters could be certified

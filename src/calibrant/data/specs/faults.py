@@ -20,12 +20,8 @@ HARDLY = 100  # one in so many scores above 1, or fewer: they are no percent
 LEAST_ROWS = 20  # of a file whose scores tell its scale
 SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
 
-PARTS = {
-    "label": LABEL_MISSING,
-    "score": SCORE_MISSING,
-    "cluster": CLUSTER_MISSING,
-    "weight": WEIGHT_MISSING,
-}  # of a row
+# Of a row.
+PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "cluster": CLUSTER_MISSING, "weight": WEIGHT_MISSING}
 
 DIVIDE = "divide all of them by 100"
 LOGITS = "apply 1 / (1 + exp(-x))"
@@ -64,12 +60,7 @@ class Faults:
         self.files[part] = there + known, above + int(np.count_nonzero(p > (0.01 if percent else 1.0)))
 
     def note(
-        self,
-        p: Floats,
-        y: Floats | NDArray[np.int8] | None = None,
-        part: str = "",
-        first_row: int = 0,
-        digits: int = 9,
+        self, p: Floats, y: Floats | NDArray[np.int8] | None = None, part: str = "", first_row: int = 0, digits: int = 9
     ) -> None:
         """Count the faulty among rows: their scores and, if given, their labels as numbers, NaN where missing."""
         missing = np.isnan(p)

@@ -201,16 +201,8 @@ class Spec:
     def columns(self) -> tuple[str, ...]:
         """Columns to read: score, label, variables, covariates, key, cluster, weights; each once."""
         covariates = (c.name for c in self.codings)
-        named = [
-            self.score,
-            self.label,
-            *self.by_name,
-            *covariates,
-            *self.key,
-            *self.row_attributes,
-            *(self.candidates or ()),
-        ]
-        return tuple(dict.fromkeys(named))
+        own = (self.score, self.label, *self.by_name, *covariates, *self.key)
+        return tuple(dict.fromkeys((*own, *self.row_attributes, *(self.candidates or ()))))
 
     @property
     def row_attributes(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from calibrant.data.predictions import frozen
 from calibrant.diagnose.reliability_curve import METHOD, Axis, reliability_curve
 from calibrant.errors import BadInput
 from calibrant.results import Curve
-from calibrant.views.clusters import one_cluster
+from calibrant.views.sample import one_cluster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

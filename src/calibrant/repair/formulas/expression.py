@@ -74,7 +74,6 @@ class Named(Term):
     """A number that was worked out in an earlier step."""
 
     name: str
-    step: int
 
 
 @dataclass(frozen=True)
@@ -319,7 +318,7 @@ class Formula:
         """Work out numbers before the rest, so that they are written once; return them by name."""
         names = {name: f"calibrant_{name}_{len(self.steps)}" for name in terms}
         self.steps.append({names[name]: kept for name, kept in terms.items()})
-        return {name: Named(names[name], len(self.steps) - 1) for name in terms}
+        return {name: Named(names[name]) for name in terms}
 
 
 def _scaled(x: Term, c: Coding) -> Term:

@@ -68,8 +68,8 @@ from calibrant.repair.judge.verdict import (
     verdict_of,
 )
 from calibrant.results import Curve
-from calibrant.views.grouped import keyed
 from calibrant.views.population import are_few, values_of_scores
+from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"

@@ -30,7 +30,7 @@ from calibrant.repair.judge.verdict import AS_AUDITED, Shown, by_ends, curve_of
 from calibrant.repair.regression import Whole, independent
 from calibrant.results import Curve
 from calibrant.stats.decisions.comparison import benefit_lost
-from calibrant.views.grouped import keyed
+from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
 FIVE = 5  # rows in which numbers are reported; a step of a gain is at most so many people's share

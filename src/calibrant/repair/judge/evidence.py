@@ -27,9 +27,9 @@ from calibrant.stats.betting import mean_limits
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
-from calibrant.views.grouped import Group
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population, group
+from calibrant.views.population import Population
+from calibrant.views.sample import Group, group
 
 # ---- Scores before and after ----
 
@@ -139,14 +139,14 @@ class JudgedGroups:
     index: tuple[int, ...]  # number of each group in a sketch
     rows: tuple[Whole, ...]
 
-    def populations(self, judged: Judged, name: str, seed: int) -> list[list[Population]]:
-        """Each group under one probability, in each fold that has some of it."""
+    def populations(self, judged: Judged, name: str, seed: int) -> tuple[list[Population], list[list[Population]]]:
+        """Everyone under one probability in each fold, and each group in each fold that has some of it."""
         if judged.clusters(name, seed) is None:
             sketches = [self._counted(judged, judged.scores[name], rows) for rows, _ in judged.each_fold()]
             every = [[group(sketch, i) for sketch in sketches] for i in self.index]
-            return [[q for q in parts if q.n] for parts in every]
-        folds = (judged.each_fold(rows) for rows in self.rows)
-        return [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in own] for own in folds]
+            return [Population(s.cells, s.levels) for s in sketches], [[q for q in parts if q.n] for parts in every]
+        own = [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in judged.each_fold(r)] for r in self.rows]
+        return everyone(judged, name, seed), own
 
     def _counted(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
         out = Sketch(self.spec)
@@ -218,16 +218,25 @@ LOOKED = 5  # groups whose error is certified from below: those with the plaines
 NO_VALUES = np.zeros(0, dtype=np.int64)
 
 
+def everyone(judged: Judged, name: str, seed: int) -> list[Population]:
+    """All rows under one probability, in each fold."""
+    return [judged.population(name, rows, NO_VALUES, seed) for rows, _ in judged.each_fold()]
+
+
 def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Judging) -> Summary:
     """The row with the certificates of its probability: each family shares alpha over all probabilities.
 
     In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
     about the average over the folds' maps.
     """
-    name, delta, folds = row.probability, how.alpha / len(judged.scores), judged.each_fold(np.arange(judged.data.n))
+    name, delta, own = row.probability, how.alpha / len(judged.scores), list[list[Population]]()
+    if groups is not None and how.certify_groups:
+        whole, own = groups.populations(judged, name, how.seed)
+    else:
+        whole = everyone(judged, name, how.seed)
     low = shown_low = shown_high = distance = 0.0
-    for rows, share in folds:
-        q, each = judged.population(name, rows, NO_VALUES, how.seed), delta / len(folds)
+    for q, (_, share) in zip(whole, judged.each_fold(), strict=True):
+        each = delta / len(whole)
         shown = shown_certificate(q, q.as_shown(how.steps))
         low += share * raw_certificate(q).below(each / 2, how.seed)
         shown_low += share * shown.below(each / 2, how.seed)
@@ -240,9 +249,7 @@ def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Ju
         error_shown_low=float(shown_low),
         distance_high=float(distance),
     )
-    if groups is None or not how.certify_groups:
-        return row
-    return _worst_group(row, groups, groups.populations(judged, name, how.seed), delta, how)
+    return row if groups is None or not own else _worst_group(row, groups, own, delta, how)
 
 
 def _worst_group(

@@ -38,7 +38,8 @@ from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Whole
 from calibrant.results import Curve
 from calibrant.views.points import weights_of
-from calibrant.views.population import Dealing, are_few, fixed_scores
+from calibrant.views.population import are_few, fixed_scores
+from calibrant.views.sample import Dealing
 
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 COLUMNS = (

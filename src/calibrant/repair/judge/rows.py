@@ -23,9 +23,9 @@ from calibrant.stats.betting import mean_limits
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
-from calibrant.views.clusters import cluster_totals
 from calibrant.views.points import weights_of
-from calibrant.views.population import Clustering, Population, part_of
+from calibrant.views.population import Population
+from calibrant.views.sample import ClusterSample, cluster_totals, part_of
 
 # ---- What is asked of the judge ----
 
@@ -162,7 +162,7 @@ class Judged:
             here = np.zeros(self.data.n, dtype=bool)
             here[rows] = True
             clusters = clusters.within(here)
-        return Clustering((clusters,)).population(q, (clusters,))
+        return ClusterSample((clusters,), ()).population(q)
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""

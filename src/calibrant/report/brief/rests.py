@@ -13,7 +13,7 @@ from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.terms import capital, p_reported
+from calibrant.report.wording.terms import capital, joined, p_reported
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -163,10 +163,9 @@ def not_checked(record: AuditRecord) -> Text:
         missing.insert(0, "against a limit")
     if not missing:
         return ()
-    listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
     return say(
-        f"Not checked, which is not a pass: {listed}.",
+        f"Not checked, which is not a pass: {joined(missing)}.",
         *quick,
         *one_column(record),
         " ",

@@ -1,4 +1,4 @@
-"""What a terminal shows of decisions: what may be accepted, models compared, and who changes side by a repair."""
+"""What a terminal shows of decisions: what may be accepted, and models or audits compared."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import cast
 
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison
-from calibrant.repair.judge.decisions import DecisionChange, lines_of
-from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.outputs import notebook, results
 from calibrant.report.outputs.notebook import Drawing
-from calibrant.report.terminal import aligned, clip, wrap
+from calibrant.report.terminal import aligned, clip
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -241,50 +239,3 @@ def _bound(most: float, at: str) -> str:
     if high < 0.0:
         return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
     return f"In no group{at} is it worse by more than {high:.4f}."
-
-
-HEAD = ("", "rows", "come to act", "leave", "gain", "certified", "")
-
-
-def changed(result: Comparison) -> list[str]:
-    chosen = result.recommended if result.recommended != AS_AUDITED else ""
-    if not chosen and len(result.calibrators) == 1:
-        chosen = next(iter(result.calibrators))
-    rows = [HEAD, *_rows(result, chosen)]
-    s = result.decisions.settings
-    note = "Rows rounded to multiples of five; gain in net benefit, true positives a row. "
-    if any(line.shown is None for line in _reported(result, chosen)):
-        note += f"–: under {s['least']} rows change side, or recoverable by subtraction. "
-    note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, simultaneously."
-    head = (
-        "Acted on from the threshold: repaired but not as audited (come to act), and the reverse (leave); rows judged:"
-    )
-    return [*wrap(head), *aligned(rows, left=(0, len(HEAD) - 1)), *wrap(note)]
-
-
-def _reported(result: Comparison, chosen: str) -> Iterator[DecisionChange]:
-    for line in lines_of(result.decisions):
-        if line.population == EVERYONE or line.probability == chosen:
-            yield line
-
-
-def _rows(result: Comparison, chosen: str) -> Iterator[tuple[str, ...]]:
-    for line in _reported(result, chosen):
-        who = (
-            f"{line.threshold:g} {line.probability}: everyone"
-            if line.population == EVERYONE
-            else f"  {line.population}"
-        )
-        rows = num.count(line.rows)
-        if line.shown is None or line.gain is None:
-            yield sanitize(who), rows, "–", "–", "–", "–", ""
-        else:
-            yield (
-                sanitize(who),
-                rows,
-                num.count(line.to_act or 0),
-                num.count(line.to_leave or 0),
-                f"{line.gain:+.4f}",
-                f"{line.gain_low:+.4f} to {line.gain_high:+.4f}",
-                "no row changes side" if line.shown == "none" else line.shown,
-            )

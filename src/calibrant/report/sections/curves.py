@@ -24,7 +24,7 @@ from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
-from calibrant.report.wording.terms import DIRECTIONS, TOO, UNPROVEN, capital, cardinal, together, variable_name
+from calibrant.report.wording.terms import DIRECTIONS, TOO, UNPROVEN, capital, cardinal, joined, together, variable_name
 from calibrant.results import Curve
 
 NAMED = 4  # places in a sentence
@@ -215,7 +215,7 @@ def _several(reported: Sequence[Off], digits: int) -> str:
     each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:NAMED]]
     if len(reported) > NAMED:
         return f"{', '.join(each)} and {cardinal(len(reported) - NAMED)} more"
-    return " and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+    return joined(each)
 
 
 def further(by_variable: ByVariable, digits: int) -> str:

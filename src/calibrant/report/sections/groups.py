@@ -84,8 +84,8 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    of = independent(record)
-    rows = of.many if of is CLUSTERS else facts.noun(record)
+    by = independent(record)
+    rows = by.many if by is CLUSTERS else facts.noun(record)
     few = f"For {cardinal(undecided)} there are too few {rows} to decide; the largest certified errors come first."
     return say(f"{first} {few}")
 
@@ -230,7 +230,7 @@ def icons(record: AuditRecord) -> Iterator[doc.Columns]:
     who = f"one of the {facts.noun(record)}" if each == 1 else f"{each} {facts.noun(record)}"
     rest = "more for those beyond that" if beyond else "of them did not happen"
     words = f"{total} dots, {who} each: {expected} that the model expects, {apart} {rest}"
-    picture = svg.dots(svg.Dots(252, round(12.4 * (total // ACROSS)), dots), words, 4.3)
+    picture = svg.dots(dots, 252, round(12.4 * (total // ACROSS)), words)
     name = Span(clipped(label(worst[0])), "name")
     start = say(
         strong(f"Of every {num.count(d)} {facts.noun(record)} in "), name, ", the model ", *people(record, worst[0])

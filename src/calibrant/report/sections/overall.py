@@ -26,6 +26,7 @@ from calibrant.report.wording.terms import (
     certified_range,
     error_at_most,
     error_bounds,
+    joined,
     judged_range,
     people_share,
     together,
@@ -178,21 +179,15 @@ def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
     for where, words in (("low", "underpredicts"), ("high", "overpredicts")):
         spans = [_span(s, digits - 1) for s in stretches if s.side == where]
         if spans:
-            reported.append(f"{words} {'where it says' if not reported else 'at'} {_several(spans)}")
+            more = f"{cardinal(len(spans) - 4)} more stretch{'' if len(spans) == 5 else 'es'}"
+            listed = f"{', '.join(spans[:4])} and {more}" if len(spans) > 4 else joined(spans)
+            reported.append(f"{words} {'where it says' if not reported else 'at'} {listed}")
     return f"{capital('; '.join(reported))}"
 
 
 def _span(stretch: Stretch, digits: int) -> str:
     low, high = (num.nearest(v, digits) for v in (stretch.low, stretch.high))
     return f"about {low}%" if low == high else f"{low}% to {high}%"
-
-
-def _several(spans: Sequence[str]) -> str:
-    """Return up to four spans as a list, and how many more."""
-    shown = list(spans[:4])
-    if len(spans) > 4:
-        return f"{', '.join(shown)} and {cardinal(len(spans) - 4)} more stretch{'' if len(spans) == 5 else 'es'}"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def reading(smooth: bool, across: Window, cut: bool) -> str:

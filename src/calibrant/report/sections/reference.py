@@ -321,22 +321,10 @@ def limits(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def methods(record: AuditRecord) -> Iterator[doc.Node]:
-    yield doc.Entries(
-        tuple(
-            _called(e, record)
-            for e in (
-                *_confidence(record),
-                *(e for d in declared() for e in d.methods(record)),
-                *by_clusters(record),
-                *ALWAYS,
-            )
-        )
-    )
-
-
-def _confidence(record: AuditRecord) -> tuple[doc.Entry, ...]:
-    of = record.data.get("confidence")
-    return (doc.Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
+    of = record.data.get("confidence")  # how it came to be decides what an audit of it is about
+    confidence = (doc.Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
+    sections = (e for d in declared() for e in d.methods(record))
+    yield doc.Entries(tuple(_called(e, record) for e in (*confidence, *sections, *by_clusters(record), *ALWAYS)))
 
 
 def glossary(record: AuditRecord) -> Iterator[doc.Node]:

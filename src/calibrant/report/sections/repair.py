@@ -12,7 +12,7 @@ from calibrant.report.findings import FIXED, Line, limit_of, lines_of, noun, ran
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
+from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, joined, repair_named, unmade
 from calibrant.sanitize import sanitize
 
 AS_AUDITED = "as audited"
@@ -276,9 +276,8 @@ def orders(record: AuditRecord) -> str:
     reported: list[str] = []
     for order, words in KEEPS.items():
         if who := kinds.get(order):
-            names = who[0] if len(who) == 1 else f"{', '.join(who[:-1])} and {who[-1]}"
             first = words if reported or order == "kept" else words.replace("it", "the order of {noun}", 1)
-            reported.append(f"{names} {first.format(s='s' if len(who) == 1 else '', noun=noun(record))}")
+            reported.append(f"{joined(who)} {first.format(s='s' if len(who) == 1 else '', noun=noun(record))}")
     return f"{capital('; '.join(reported))}." if reported else ""
 
 

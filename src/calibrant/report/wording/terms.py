@@ -57,6 +57,11 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def joined(texts: Sequence[str]) -> str:
+    """Words as a list: "a, b and c"."""
+    return " and ".join(t for t in (", ".join(texts[:-1]), *texts[-1:]) if t)
+
+
 def together(record: AuditRecord) -> str:
     """Return how often all ranges hold, such as "95 of 100 times"."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))

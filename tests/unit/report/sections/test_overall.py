@@ -18,7 +18,7 @@ from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import overall
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import plain
-from calibrant.views.population import everyone
+from calibrant.views.sample import everyone
 
 
 def test_findings_in_words():

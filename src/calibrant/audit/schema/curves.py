@@ -1,0 +1,321 @@
+"""How the parts of a record are noted: types of values, and what makes a type of fields that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType, defstruct
+
+from calibrant.audit.record import Verdict
+
+Kind: TypeAlias = Any  # a type, made when this is loaded
+Fields: TypeAlias = Mapping[str, Kind]  # types by the names of the fields that have them; a record may lack "name?"
+Share = Annotated[float, Meta(ge=0, le=1)]
+Gap = Annotated[float, Meta(ge=-1, le=1)]
+Level = Annotated[float, Meta(gt=0, lt=1)]
+Positive = Annotated[float, Meta(gt=0)]
+Size = Annotated[float, Meta(ge=0)]
+Odds = Annotated[float, Meta(ge=1)]
+Zero = Annotated[float, Meta(ge=0, le=0)]
+One = Annotated[float, Meta(ge=1, le=1)]
+Count = Annotated[int, Meta(ge=0)]
+Some = Annotated[int, Meta(ge=1)]
+Several = Annotated[int, Meta(ge=2)]
+Reported = Annotated[int, Meta(ge=5)]  # of some of the people, in multiples of five
+Steps = Annotated[int, Meta(ge=2, le=1024)]
+Distinct = Annotated[int, Meta(ge=1, le=1024)]
+Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
+Condition: Kind = Annotated[dict, Meta(description="One condition of a rule, as data.")]
+Judge = Literal["error", "gap"]
+Order = Literal[1, 2, 3]
+Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
+Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON Schema: for other programs alone
+RULES: dict[str, dict[str, object]] = {}  # by the names of parts
+UNDONE = {"enum": ["not-applicable", "not-run"]}
+NULL = {"type": "null"}
+
+
+def noted(kind: Kind, text: str, **bounds: Kind) -> Kind:
+    """A type with what it means."""
+    return Annotated[kind, Meta(description=text, **bounds)]
+
+
+def many(kind: Kind) -> Kind:
+    """A list of such."""
+    return list[kind]
+
+
+def named(kind: Kind) -> Kind:
+    """Such, by their names."""
+    return dict[str, kind]
+
+
+def part(name: str, fields: Fields, text: str = "", tag: tuple[str, str] | None = None, rules: Rules = None) -> Kind:
+    """The type of a part of a record, which has no other field; a tag is a field with one value, and tells it apart."""
+    RULES[name] = dict(rules or {})
+    kinds = [(key, kind) for keys, kind in fields.items() for key in keys.split()]
+    return defstruct(
+        name,
+        [(k[:-1], kind | UnsetType, UNSET) if k.endswith("?") else (k, kind) for k, kind in kinds],
+        namespace={"__doc__": text},
+        tag_field=tag and tag[0],
+        tag=tag and tag[1],
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+
+
+def curve(
+    method: str, text: str, columns: Fields | None = None, settings: Fields | None = None, rules: Rules = None
+) -> Kind:
+    """The type of a curve that a function draws: with those of what is in its columns, and of its settings."""
+    name = method.title().replace(".", "").replace("_", "")
+    listed = None if columns is None else {names: many(kind) for names, kind in columns.items()}
+    own = {
+        "columns": named(list) if listed is None else part(f"{name}Columns", listed, rules=rules),
+        "settings": dict if settings is None else part(f"{name}Settings", settings),
+    }
+    return part(name, own, text, ("method", method))
+
+
+FIXED_ABOUT = part(
+    "FixedAbout", {"now": str, "after": str | None}, "Which score the ranges of errors are about from above, in words."
+)
+FIXED_CANDIDATE = part(
+    "FixedCandidate",
+    {"name command": str, "over undecided within": Count, "low high": float | None},
+    "As audited, or a repair: for how many of those reported it is over the limit, undecided and within it; the range "
+    "of everyone.",
+)
+FIXED_TEST = part("FixedTest", {"now after": float | None}, "The p-value of a test as audited and after the repair.")
+AXIS = part("Axis", {"name": str, "kind": Literal["number", "date", "category"], "labels": list[str | None]})
+NOT_RUN = "Absent where the test was not run."
+
+CURVES = {
+    "bins": curve(
+        "reliability",
+        "Observed against predicted in ranges of the score, with limits of the gap that hold together, one entry a "
+        "range. Absent where not applicable.",
+        {"x x_low x_high predicted observed": Share, "gap low high": Gap, "rows": Some},
+        {"level?": Level, "simultaneous?": Yes},
+    ),
+    "reliability": curve(
+        "diagnose.reliability_curve",
+        "The smoothed curve on cells of at least `mask` people; no columns, and the reason, if not computable.",
+        {
+            "x? predicted? observed?": Share,
+            "gap? low? high? low_point? high_point?": Gap,
+            "rows?": Positive,
+            "density_events? density_nonevents?": Size,
+            "stretch?": Count,
+        },
+        {
+            "reason?": Annotated[str, Meta(min_length=1)],
+            "alpha?": Level,
+            "axis?": Literal["probability", "logit"],
+            "band? null?": str,
+            "bandwidth? critical? effective_clusters?": Positive,
+            "draws? clusters?": Some,
+            "masked?": Count,
+            "method?": Literal["smooth", "isotonic"],
+            "p_value?": Annotated[float, Meta(gt=0, le=1)],
+            "seed?": int,
+            "smallest?": Some,
+            "statistic?": Size,
+            "trim?": tuple[Share, Share],
+        },
+        {"anyOf": [{"maxProperties": 0}, {"minProperties": 12}]},
+    ),
+    "ranking": curve(
+        "diagnose.rank_variables",
+        "Every covariate, the one the error follows most first. Absent where none was audited.",
+    ),
+    "variable_curve/": curve("diagnose.variable_curve", "Curves of the covariates that the report draws."),
+    "local_bias/": curve("diagnose.local_bias", "Maps of the group variables."),
+    "control_chart": curve(
+        "diagnose.control_chart", f"Cumulative evidence of error, the most suspicious people first. {NOT_RUN}"
+    ),
+    "importance": curve("diagnose.importance", f"What the strong test's finding rests on. {NOT_RUN}"),
+    "searched_subgroups": curve(
+        "diagnose.subgroups.searched", f"Rules for the people the error was found among. {NOT_RUN}"
+    ),
+    "inference": curve(
+        "measure.inferred_mean",
+        "What the events would look like if probabilities stood in for labels, the least likely by chance first: "
+        "variable, level (null for the mean of a number or date), inferred, observed, bias, and low and high, its "
+        "limits, which hold simultaneously. Without columns where nothing can be said: the settings say why.",
+    ),
+    "repairs": curve(
+        "repair.compare",
+        "Repairs fitted on one half of the rows held and judged on the other, as audited first. Absent where none was "
+        "compared.",
+    ),
+    "repair_decisions": curve(
+        "repair.compare.decisions",
+        "With thresholds: for each repair and population, on rows that no repair was fitted on, how many change side "
+        "of the threshold, and the certified gain in net benefit, true positives a row: probability, threshold, "
+        "population, rows, to_act, to_leave, gain, gain_low, gain_high, shown; null where fewer people than are shown "
+        "change side. Absent without thresholds, and where no repairs were compared.",
+    ),
+    "fixed": curve(
+        "repair.compare.fixed",
+        "Is it fixed? Everyone, the groups over the limit and the subgroups certified to be, on rows that no repair "
+        "was fitted on: certified ranges and verdicts now and after the repair recommended. Of a gap with its sign. "
+        "Absent where no repair was compared.",
+        {
+            "id who variable value": str,
+            "kind": Literal["everyone", "group", "subgroup"],
+            "rows": Some,
+            "measure": Judge,
+            "now_low now_high": float,
+            "now": Verdict,
+            "after_low after_high": float | None,
+            "after": Verdict | None,
+        },
+        {
+            "candidate": noted(str, "The repair recommended; empty where none is."),
+            "command": noted(str, "What `calibrant repair --method` calls it."),
+            "rows_fit rows_judged test_rows": int,
+            "alpha": float,
+            "limit": float | None,
+            "judge": Judge,
+            "about": FIXED_ABOUT,
+            "groups": noted(int, "Groups that share alpha."),
+            "candidates": many(FIXED_CANDIDATE),
+            "tests": named(FIXED_TEST),
+        },
+    ),
+    "subgroups": curve(
+        "diagnose.subgroups",
+        "A few distinct subgroups, one entry each: rule, people, what the model says and what happened, the gap with "
+        "limits that hold simultaneously for all subgroups, what is left of it without the people of those before, and "
+        "in settings.besides what else its people differ by (attribute, level or range, share inside, share "
+        "outside). Empty columns: none has people enough to be shown. Absent where not run.",
+        {
+            "rule": str,
+            "rows": Reported,
+            "share predicted observed floor stability": Share,
+            "gap low high": Gap,
+            "evidence": Size,
+            "gap_left": Gap | None,
+            "rows_left": Reported | None,
+            "side": Literal["underpredicts", "overpredicts"],
+            "over": bool,
+        },
+        {
+            "alpha": Level,
+            "besides": list[list[tuple[str, str, Share, Share]]],
+            "subgroups halves n": Some,
+            "conditions": many(many(Condition)),
+            "limit": Level | None,
+            "min_size": Share,
+            "order": Order,
+            "seed": Count,
+        },
+    ),
+    "subgroup_map": curve(
+        "diagnose.subgroup_map",
+        "The gap in the cells of the two attributes of a subgroup: numbers of cells along settings.axes, from 0. Cells "
+        "of few people are left out, and others, so that none follows from totals. Absent where no subgroup of two "
+        "attributes is reported.",
+        {"first second": Count, "rows": Reported, "predicted observed": Share, "gap": Gap},
+        {
+            "axes": noted(many(AXIS), "Of the map.", min_length=2, max_length=2),
+            "n": Some,
+            "subgroups": list,
+            "rules": list[str],
+            "seed": Count,
+        },
+    ),
+    "dependence": curve(
+        "audit.dependence",
+        "Columns that rows may share as those of one person do, where no cluster was named, with the design effect of "
+        "residuals: the largest first. Absent where a cluster was named.",
+        {"column": str, "clusters rows": Some, "design_effect": Odds, "p_adjusted": Share, "found": bool},
+        {"level": Level, "identifiers": bool, "simultaneous": Literal["Bonferroni"]},
+    ),
+    "sites": curve(
+        "audit.sites",
+        "How far calibration differs between the clusters, where five or more have rows enough: calibration "
+        "intercepts in logits, and as events for each that was expected (ratio); new: of a new cluster. A line for "
+        "each cluster with rows enough, at most 60, the lowest first, without name and counts and in steps of a "
+        "twentieth. Absent otherwise.",
+        {"rank": Some, "estimate low high": float},
+        {
+            "alpha clip error p_value mean mean_low mean_high new_low new_high tau tau_low tau_high": float,
+            "ratio ratio_low ratio_high ratio_new_low ratio_new_high": float,
+            "site method": str,
+            "sites": Annotated[int, Meta(ge=5)],
+            "unshown": Count,
+            "degrees new_degrees": Some,
+            "measure": Literal["intercept"],
+        },
+    ),
+    "missing_labels": curve(
+        "certify.missing_labels",
+        "Everyone, then each group, with the people whose label is missing: a line for each assumption about them; "
+        "stands_to is the ratio of odds up to which the verdict at random stands. Of groups, counts are multiples of "
+        "five and ends are moved outward. Only with missing=keep, and mask people or more without a label.",
+        {
+            "people": str,
+            "assumption": Literal["labelled", "at random", "odds", "any"],
+            "odds": Odds | None,
+            "rows unlabelled": Count,
+            "low high": Gap,
+            "verdict": Verdict,
+            "stands_to": Size | str,
+        },
+        {
+            "alpha": Level,
+            "assumes": str,
+            "judge": Judge,
+            "limit": float | None,
+            "odds": Odds,
+            "steps": Several,
+            "clusters?": Some,
+            "clusters_unlabelled?": Count,
+        },
+    ),
+    "without_label": curve(
+        "diagnose.missing_labels",
+        "Who is without a label: the share in each range of the score and each group shown, its standardised "
+        "difference from those with one, and a test by variable. Counts are multiples of five. Only where "
+        "missing_labels is.",
+        {
+            "about": Literal["score", "group"],
+            "variable level": str,
+            "rows unlabelled": Count,
+            "share": Share,
+            "difference": float | None,
+            "p_value p_adjusted": Share | None,
+        },
+        {"rows unlabelled": Some},
+    ),
+    "decisions": curve(
+        "audit.decisions",
+        "What it means to act from a threshold on: everyone and each group by threshold. Counts are multiples of five, "
+        "ends are moved outward; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
+        "acted on; missed: an event, of those not), of net benefit, of what it is over acting on everyone and of "
+        "regret are certified; all hold together, with an alpha of their own. Only where a threshold or costs were "
+        "given.",
+        {
+            "group": str,
+            "threshold": Level,
+            "acts_from": Share,
+            "rows acted events_acted left events_left": Count,
+            "wrong wrong_low wrong_high missed missed_low missed_high": Share | None,
+            "net_benefit net_benefit_low net_benefit_high over_all over_all_low over_all_high": float,
+            "regret regret_low regret_high": Size,
+        },
+        {"alpha": Level, "thresholds": list[Level], "costs": list[Positive], "groups": Count, "assumes": str},
+    ),
+    "decision_curve": curve(
+        "diagnose.decision_curve",
+        "Net benefit of everyone against the threshold, with acting on everyone, with bands that hold at all "
+        "thresholds at once: asymptotic, or certified where there are few clusters, as the guarantee says; in steps of "
+        "a few people, without counts. Only where decisions is.",
+        {"threshold net_benefit low high treat_all over_all over_all_low over_all_high": float},
+        {"alpha": Level, "level": float, "least_rows": int, "guarantee?": Literal["asymptotic", "finite-sample"]},
+    ),
+}

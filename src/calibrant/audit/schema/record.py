@@ -1,0 +1,400 @@
+"""What a record holds: estimates, findings, checks, data and settings; `AuditRecord.from_dict` refuses anything else.
+
+``docs/schema/generate.py`` writes the same as JSON Schema, for other programs. Loaded when a record is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
+
+from calibrant.audit.record import SCHEMA, Status, Verdict
+from calibrant.audit.schema.curves import (
+    CURVES,
+    NULL,
+    UNDONE,
+    Condition,
+    Count,
+    Distinct,
+    Fields,
+    Gap,
+    Judge,
+    Kind,
+    Level,
+    Odds,
+    One,
+    Order,
+    Pair,
+    Positive,
+    Reported,
+    Several,
+    Share,
+    Size,
+    Some,
+    Steps,
+    Zero,
+    many,
+    named,
+    noted,
+    part,
+)
+from calibrant.results import Guarantee, converted, plain
+
+INTERVAL = {"low high": float, "level": Level, "guarantee": Guarantee}
+ANY = {"value": float, "n": Some, "interval": part("Interval", INTERVAL), "assumes": str, "settings": dict}
+PROBABILITY = {**ANY, "unit": Literal["probability"]}
+CLUSTERS = {
+    "about": str,
+    "clusters? diagonals?": Some,
+    "pilot_clusters? truncated_clusters? blocks?": Count,
+    "effective_clusters? effective_blocks?": Size,
+    "largest_cluster? largest_block?": Positive,
+    "two_way?": Pair,
+}
+SEEDED = {**CLUSTERS, "seed": Count}
+DISPLAYED = {**SEEDED, "delta": tuple[Zero, Level]}
+GRID = {"grid": Literal[1024, 16384], "seed": Count}
+
+
+def certified(
+    method: str, ends: tuple[Kind, Kind], settings: Fields | None, value: Kind = Share, text: str = ""
+) -> Kind:
+    """The type of what a certificate finds: with those of its two ends, its settings and its value."""
+    name = method.title().replace(".", "").replace("_", "")
+    low, high = ends
+    own = {
+        "value": value,
+        "interval": part(f"{name}Interval", {"low": low, "high": high, "level": Level, "guarantee": Guarantee}),
+        "settings": dict if settings is None else part(f"{name}Settings", settings),
+    }
+    return part(name, {**PROBABILITY, **own}, text, ("method", method))
+
+
+KERNEL = {
+    "features": Literal["default"],
+    "variables": list[str],
+    "landmarks": Several,
+    "joint_features": Some,
+    "width": Positive,
+    "bound": noted(Positive, "Largest size of the kernel between two rows."),
+    "accepted": noted(Positive, "The estimate of a calibrated model is under it with probability 1 - alpha."),
+    "alpha": Level,
+    "seed": Count,
+}
+KLCE = part(
+    "Klce",
+    {**ANY, "method": Literal["measure.klce"], "settings": part("KlceSettings", KERNEL)},
+    "Squared kernel local calibration error of the raw score along score and covariates; no unit.",
+    ("unit", ""),
+)
+MEASURE = part(
+    "Measure",
+    {**ANY, "method": str, "value": float | Literal["inf", "-inf"], "unit": Literal["probability", "ratio", ""]},
+    "A standard measure of the raw score: not certified, with an interval that is asymptotic.",
+)
+WORST = certified(
+    "certify.subgroups",
+    (Share, Share),
+    {
+        "about": str,
+        "attributes": list[str],
+        "order": Order,
+        "subgroups": Some,
+        "min_size clear_size": Share,
+        "seed": Count,
+        "subgroup_low subgroup_high": str | None,
+        "conditions_low conditions_high": many(Condition),
+        "rows_low rows_high": Reported | None,
+        "share_low share_high": Share | None,
+        "rows_needed?": noted(Some | None, "Rows that would decide, about, or with rows_at_least at least."),
+        "clusters_needed?": noted(Some | None, "The same in clusters, where rows share clusters."),
+        "rows_at_least? clusters_at_least?": bool,
+    },
+    text="The worst gap of any subgroup: some subgroup of at least min_size of the people is off by at least low, none "
+    "of at least clear_size by more than high. The ends are about subgroups of different sizes, so low can lie above "
+    "high. Settings say which: null where nothing is shown to be off, or where few people are in it or outside.",
+)
+ESTIMATES = part(
+    "Estimates",
+    {
+        "gap?": certified("measure.gap", (Gap, Gap), CLUSTERS, Gap),
+        "distance?": certified("certify.distance", (Zero, Share), {**SEEDED, "route": str}),
+        "jittered?": certified("certify.jittered", (Zero, Share), {"about": str, "bandwidth": Level, **GRID}),
+        "klce?": KLCE,
+        "ece? smooth_ece? max_calibration_error? brier? log_loss? auroc?": MEASURE,
+        "calibration_intercept? calibration_slope? observed_expected?": MEASURE,
+        "subgroups?": WORST,
+        "worst_group?": part(
+            "WorstGroup",
+            {**PROBABILITY, "method": str},
+            "No group shown is off by more than the high end, from above at alpha / 2; settings: pooled, how many "
+            "small ones are judged only together.",
+        ),
+    },
+    "Certified, as their guarantee says (finite-sample): gap, distance, jittered, klce, subgroups, worst_group. The "
+    "others are standard measures of the raw score. Absent where not computable.",
+)
+
+
+# ---- findings and checks ----
+
+FINDING = {
+    "id": Annotated[str, Meta(pattern="^[a-z0-9-]+$")],
+    "variables": list[tuple[str, str]],
+    "rows": Some,
+    "events": Count,
+    "expected": noted(Size, "Sum of the predicted probabilities."),
+    "lower": certified("certify.raw_lower", (Share, One), {**CLUSTERS, **GRID, "delta": Level}),
+    "upper": noted(
+        certified("certify.values", (Zero, Share), {**DISPLAYED, "values": Distinct})
+        | certified("certify.rounded", (Zero, Share), {**DISPLAYED, "steps": Steps}),
+        "Of the raw score where it takes few values, else of the rounded score; data.display says which.",
+    ),
+    "error": noted(Share, "Debiased estimate; not certified."),
+    "gap": certified("certify.gap", (Gap, Gap), None, Gap, "Happened minus said on average, with its certified range."),
+    "verdict": Verdict,
+    "rows_needed": noted(Some | None, "Rows of the log that would decide, about, or with rows_at_least at least."),
+    "clusters_needed": noted(Some | None, "The same in clusters, where rows share clusters; rows_needed is then null."),
+    "rows_at_least": noted(bool, "The limit is within the estimate's noise: so many rows if the score is calibrated."),
+    "pooled": noted(Count, "Number of small levels pooled; 0 for an ordinary group."),
+}
+DECIDED = {
+    "if": {"properties": {"verdict": {"const": "undecided"}}},
+    "else": {"properties": {"rows_needed": NULL, "clusters_needed": NULL}},
+}
+NOBODY = Annotated[list[tuple[str, str]], Meta(max_length=0)]
+EVERYONE = part(
+    "Everyone", {**FINDING, "id": Literal["everyone"], "variables": NOBODY, "pooled": Literal[0]}, rules=DECIDED
+)
+GROUP = part(
+    "Group",
+    {
+        **FINDING,
+        "variables": noted(list[tuple[str, str]], "Of a pool one, with its members.", min_length=1, max_length=2),
+        "rows": noted(Reported, "At least settings.mask."),
+    },
+    rules={**DECIDED, "properties": {"id": {"not": {"const": "everyone"}}, "pooled": {"not": {"const": 1}}}},
+)
+OUTCOME = part(
+    "Outcome",
+    {"method alternative null law": str, "statistic": float, "p_value": Share, "settings parts": dict},
+    "A test: a finding, never within or over.",
+)
+CHECK = part(
+    "Check",
+    {
+        "code reason": str,
+        "status": Status,
+        "estimate": part("Estimate", {**ANY, "method": str}, "", ("unit", "probability")) | KLCE | None,
+        "outcome": OUTCOME | None,
+    },
+    rules={
+        "if": {"properties": {"status": UNDONE}},
+        "then": {"properties": {"reason": {"minLength": 1}, "estimate": NULL, "outcome": NULL}},
+        "else": {"properties": {"reason": {"const": ""}}},
+    },
+)
+
+
+# ---- data, settings and all of it ----
+
+CLUSTERED = part(
+    "Clusters",
+    {
+        "count": noted(Some, "Clusters of the data; rows, where only weights are known."),
+        "exact": noted(bool, "Counted; otherwise estimated from the hashes of those held."),
+        "held": noted(Some, "Clusters whose rows are certified, or are pilots."),
+        "rows_in_sample": Some,
+        "effective": noted(Size, "Squared sum of the certified clusters' sizes over the sum of their squares."),
+        "pilots": noted(Some, "Clusters set aside as pilot sample; they give the largest size."),
+        "truncated_weights": noted(Count, "Certified clusters larger than any pilot, cut to weigh as much as one."),
+        "design_effect": noted(Size, "Variance of the mean error by clusters over that by rows."),
+        "wider": noted(Size | None, "Width of everyone's certified range of the gap over that of rows, all alike."),
+    },
+    "What is certified where rows share a cluster or count more; where clusters cross, blocks of rows that share none.",
+)
+VARIABLE = part(
+    "Variable",
+    {
+        "kind": Literal["category", "number", "month", "quarter", "year", "decade"],
+        "edges": list[float],
+        "folded": noted(Count, 'Distinct values of a category folded into "other".'),
+    },
+)
+REPEATS = part(
+    "Repeats",
+    {
+        "rows": noted(Count, "Rows that are equal to an earlier one."),
+        "of": Some,
+        "exact": noted(bool, "Counted; otherwise estimated from 16,384 hashes of different rows."),
+        "by": noted(Literal["row", "key"], "What is equal: every column that is read, as it is counted, or the key."),
+        "copied": noted(bool, "More than chance explains."),
+        "times": noted(Odds, "How often a row's own content is there, on average over rows."),
+    },
+)
+COLUMN = part(
+    "Column",
+    {
+        "kind": Literal["category", "constant", "date", "id", "label", "number", "score", "unusable"],
+        "used": Literal["cluster", "covariate", "group", "key", "label", "left out", "score", "weights"],
+        "missing": noted(Share | None, "Share of the rows, in steps of at least mask people; null where not counted."),
+    },
+)
+DISPLAY = part(
+    "Display",
+    {"values?": Distinct, "steps?": Steps},
+    "What the upper ends are about: the score itself, of so many values, or the score in so many rounding steps.",
+    rules={"minProperties": 1, "maxProperties": 1},
+)
+CONFIDENCE = part(
+    "Confidence",
+    {"provenance": Literal["stated", "token_probability", "judge", "sampled"], "tool field": str | None},
+    "Where a confidence of a language model comes from: as its column's name says, and which field of which log.",
+)
+ARRIVAL = part(
+    "Arrival", {"column first last": str, "rows_a_year": Positive}, "How fast rows come, where a date is known."
+)
+SCREEN = part(
+    "Screen",
+    {"chosen": list[str], "of": Some, "rows_chose rows_tested": Count},
+    "Of more columns than tests take at once: those that tests, subgroups and repairs read, and how many rows, not "
+    "among those tested, chose them. Null where all were read.",
+)
+WARNINGS = Literal[
+    "columns-not-read",
+    "likely-id",
+    "mostly-under-1-percent",
+    "one-class",
+    "one-score",
+    "other-labels",
+    "repeated-rows",
+    "repeats-score",
+    "scores-are-decisions",
+    "unfinished-log",
+    "weights-not-used",
+]
+LACKED = Literal["label", "score", "cluster", "weight"]
+DATA = part(
+    "Data",
+    {
+        "label score": str,
+        "positive": str | None,
+        "by": noted(list[Annotated[list[str], Meta(min_length=1, max_length=2)]], "Variables, or pairs of them."),
+        "key": list[str],
+        "cluster": noted(str | None, "Column that names the clusters of rows; null where rows are independent."),
+        "two_way?": noted(dict[str, Some], "Clusters of each of two columns that cross.", min_length=2, max_length=2),
+        "nested?": noted(dict[str, Some], "Clusters of other columns, each whole in one cluster of the coarsest."),
+        "weights": noted(str | None, "Column of how much each row counts; null where all count alike."),
+        "clusters": CLUSTERED | None,
+        "rows": Some,
+        "events dropped file_count": Count,
+        "unlabelled": noted(Count | None, "Rows without a label, counted apart; null for fewer than mask."),
+        "percent": noted(bool, "Scores were percentages, divided by 100 as they were read."),
+        "missing": noted(Literal["level", "drop", "keep", "refuse"], "What was done about missing values."),
+        "fingerprint": Annotated[str, Meta(pattern="^[0-9a-f]{64}$")],
+        "files": Annotated[list[str], Meta(max_length=20)],
+        "variables": named(VARIABLE),
+        "repeats": REPEATS,
+        "suppressed": noted(bool, "Rows are copies, so that nothing is decided: no verdict is within or over."),
+        "warnings": noted(list[WARNINGS], "What the reader of the numbers should know of the data."),
+        "dropped_for?": noted(
+            dict[LACKED, Some],
+            "How many of the rows left out lack which part, and perhaps others; empty where it is not known.",
+            extra_json_schema={"propertyNames": {"enum": get_args(LACKED)}},
+        ),
+        "other_labels?": noted(dict[str, Some | None], "Frequent values that are no event: rows, null of a few."),
+        "other_label_count?": noted(Several | None, "How many there are of them; null for more than 1,000."),
+        "unfinished?": noted(list[str], "Logs that did not come to their end, each with how many answers it has."),
+        "repeats_score?": noted(list[str], "Covariates that reveal the score: error along them is the score's own."),
+        "columns": noted(named(COLUMN), "What each column was interpreted and used as."),
+        "covariates": noted(list[str], "Columns that were ranked and tested."),
+        "left_out": noted(list[Pair], "Columns that could not be used, each with the reason."),
+        "display?": DISPLAY,
+        "confidence?": CONFIDENCE,
+        "arrival?": ARRIVAL | None,
+        "screen?": SCREEN | None,
+    },
+)
+ABOUT = part("About", {"noun": str, "model intended_use period population set_by": str | None}, "As it was given.")
+FORM = part("Form", {"encoding? delimiter? decimal? sheet? format?": str}, "What was said of how files are written.")
+TESTS = Literal["local-calibration", "strong-calibration", "subgroups"]
+SETTINGS = part(
+    "Settings",
+    {
+        "alpha": Level,
+        "limit": Level | None,
+        "steps": Steps,
+        "bandwidth": Annotated[float, Meta(gt=0, le=0.5)],
+        "seed": Count,
+        "blocks": Some,
+        "quick": bool,
+        "outcome date": str | None,
+        "mask": noted(Reported, "Groups with fewer people are never shown, nor are their names."),
+        "fail_on": noted(list[TESTS], "Tests that count for the exit status."),
+        "tolerance": noted(Annotated[float, Meta(ge=0, lt=1)], "Of the strong calibration test."),
+        "missing_odds": noted(Odds, "How many times the odds may differ of people without a label."),
+        "variables?": noted(list[str], "Covariates asked for; * is every column that can be used."),
+        "judge": noted(Judge, "What the limit is about."),
+        "about": ABOUT,
+        "allow_same?": noted(bool, "Rows that are there more than once are meant, and count so."),
+        "form?": FORM,
+        "threshold?": noted(list[Level], "Scores from which on people are acted on, increasing; empty without."),
+        "costs?": noted(list[Positive], "Of acting on a non-event, and of not acting on an event; else empty."),
+    },
+)
+
+
+def of_verdict(verdict: Mapping[str, object]) -> dict[str, object]:
+    """That the verdict of all, of everyone and of each group is such a one."""
+    one = {"properties": {"verdict": verdict}}
+    return {"properties": {"verdict": verdict, "everyone": one, "groups": {"items": one}}}
+
+
+RECORD = part(
+    "AuditRecord",
+    {
+        "schema": Literal[SCHEMA],
+        "name": noted(str, "Name of the data set."),
+        "verdict": noted(Verdict, "The worst of everyone and all groups, and over where a subgroup is."),
+        "verdicts": part(
+            "Verdicts",
+            {
+                "everyone": Verdict,
+                "groups": Literal[Verdict, "absent"],
+                "subgroups": Literal[Verdict, "absent", "error_shown"],
+            },
+            "In three parts, none of which stands for another.",
+        ),
+        "everyone": EVERYONE,
+        "groups": noted(many(GROUP), "All bounds of all groups hold together with probability 1 - alpha."),
+        "checks": Annotated[many(CHECK), Meta(min_length=1)],
+        "estimates": ESTIMATES,
+        "curves": part(
+            "Curves",
+            {f"{name.rstrip('/')}?": named(kind) if name.endswith("/") else kind for name, kind in CURVES.items()},
+            "What could be drawn, by name; covariates' names follow the slash.",
+        ),
+        "data": DATA,
+        "settings": SETTINGS,
+        "versions": Annotated[dict[str, str], Meta(extra_json_schema={"required": ["calibrant", "python"]})],
+    },
+    "What AuditRecord.to_dict and `calibrant audit --json` write. Probabilities are in [0, 1]; 0.01 is one point.",
+    rules={
+        "if": {"properties": {"settings": {"properties": {"limit": NULL}}}},
+        "then": of_verdict({"const": "not_checked"}),
+        "else": of_verdict({"enum": ["within", "undecided", "over"]}),
+    },
+)
+
+
+def refuse_others(record: Mapping[str, object]) -> None:
+    """Refuse what is no record and name the place, where curves of a family ("variable_curve/age") are together."""
+    read = plain(record, str)
+    if isinstance(curves := read.get("curves"), dict):
+        read["curves"] = {name: curve for name, curve in curves.items() if "/" not in name}
+        for name in curves.keys() - read["curves"].keys():
+            family, _, about = name.partition("/")
+            read["curves"].setdefault(family, {})[about] = curves[name]
+    converted(read, RECORD)

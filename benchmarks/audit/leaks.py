@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from calibrant.stats.leaks import SMALL, Column, Leak, coded, leaks
+from calibrant.data.leaks import SMALL, Column, Leak, coded, leaks
 
 Columns = dict[str, NDArray[Any]]
 ENOUGH = 35  # rows of the rarer label, from which on copies are always named

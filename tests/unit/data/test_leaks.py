@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from calibrant.stats.leaks import Column, Leak, area, coded, grown, leaks
+from calibrant.data.leaks import Column, Leak, area, coded, grown, leaks
 
 N = 2000
 

@@ -1,16 +1,19 @@
-"""The first look: groups and covariates, never labels, fix a spec."""
+"""The first look: groups and covariates, never labels, fix a spec; labels only show which columns reproduce them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from calibrant.data.columns import LONGEST, Floats, Ids, clipped, require, score_values, short
+from calibrant.data.columns import LONGEST, Floats, Ids, clipped, label_values, require, score_values, short
+from calibrant.data.leaks import Column, Leak, leaks
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import ALMOST, ColumnProfile, LevelCounts
 from calibrant.data.sketches.parts import ends_of
@@ -25,24 +28,31 @@ from calibrant.data.sketches.sample import (
     Batch,
     Origin,
     RawSample,
+    doubles_of,
+    labels_of,
     scores_of,
 )
 from calibrant.data.specs.attributes import attributes_of
 from calibrant.data.specs.coding import codings
 from calibrant.data.specs.column_names import FEWEST, names_cluster
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
-from calibrant.data.specs.sketch_file import packed, unpacked
+from calibrant.data.specs.sketch_file import Integers, packed, unpacked
 from calibrant.data.specs.spec import MOST_SAMPLED, Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import SCORE_BITS
 
 # ---- one look at groups and covariates, mergeable like a sketch ----
 
+LARGEST = np.int64(2**63 - 1)
+UNLABELLED = -1
 LOOK = 20_000  # rows that fix the codings: a quantile of them is off by 0.35 points of rank, a standard error
 
 
 class Look(RawSample):
-    """Rows seen, those with a score, the sum of the scores, and a sample of their covariates; never a label."""
+    """Rows seen, those with a score, the sum of the scores, and a sample of their covariates and labels.
+
+    Labels are read by `leaks` alone: nothing that is fixed here but what is left out depends on them.
+    """
 
     lenient = True
 
@@ -67,13 +77,31 @@ class Look(RawSample):
             self._profiles[name] = ColumnProfile(self.seen.column(name), name)
         return self._profiles[name]
 
-    def see(self, ids: Ids, p: Floats, batch: Batch) -> None:
+    def leaks(self, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
+        """Those of some columns that reproduce the outcome, in the rows of the sample that have a label."""
+        lines = self.lines
+        y = labels_of(lines)
+        rows = (y == 0) | (y == 1)
+        columns = {name: self._read(j, lines[rows]) for j, name in enumerate(self.names) if name in names}
+        kept = {name: column for name, column in columns.items() if column is not None}
+        return tuple(leaks(kept, y[rows], scores_of(lines)[rows], seed))
+
+    def _read(self, j: int, lines: Integers) -> Column | None:
+        """A column as it is held against labels; None where it cannot be read."""
+        values, kind = lines[:, COVARIATES + j], self.types[j]
+        if self.names[j] in self.unread or pa.types.is_null(kind):
+            return None
+        if kind == TEXT:
+            return Column.of_text(np.where(values == 0, -1, values & LARGEST))
+        return Column.of_number(doubles_of(values) if kind == NUMBER else np.where(values == ABSENT, np.nan, values))
+
+    def see(self, ids: Ids, p: Floats, batch: Batch, y: NDArray[np.int8] | None = None) -> None:
         """Look at a batch. Identities are not hashed again: two samples of the same rows may hold other ones."""
         good = (p >= 0.0) & (p <= 1.0)
         self.rows += len(p)
         self.n += int(np.count_nonzero(good))
         self.total += int(np.floor(p[good] * (1 << SCORE_BITS)).astype(np.int64).sum())
-        self.keep(ids, p, np.zeros(len(p), dtype=np.int8), batch, good)
+        self.keep(ids, p, np.full(len(p), UNLABELLED, dtype=np.int8) if y is None else y, batch, good)
 
     def merge(self, other: Look) -> None:
         """Add another look at the same columns."""
@@ -114,7 +142,7 @@ class FirstLook:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns to read."""
-        sampled = (self.spec.score, *self.covariates, *self.spec.key) if self.covariates else ()
+        sampled = (self.spec.label, self.spec.score, *self.covariates, *self.spec.key) if self.covariates else ()
         return tuple(dict.fromkeys([*(q.name for q in self.profiles), *sampled]))
 
     def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
@@ -126,7 +154,15 @@ class FirstLook:
             return
         require(self.columns, batch.schema.names, "covariate")
         ids = Origin.of(batch, self.spec, part, first_row).identities(batch.num_rows, self.spec)
-        self.look.see(ids, score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent), batch)
+        p = score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent)
+        self.look.see(ids, p, batch, self._labels(batch))
+
+    def _labels(self, batch: Batch) -> NDArray[np.int8] | None:
+        """The labels of a batch; what is wrong with them is said when they are counted."""
+        with suppress(BadInput):
+            y = label_values(batch.column(self.spec.label), self.spec.label, self.spec.positive)
+            return np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
+        return None
 
     def add(self, other: FirstLook) -> FirstLook:
         """Add what another part showed, and return this."""
@@ -204,7 +240,8 @@ def covariate_names(data: Predictions) -> tuple[str, ...]:
 def look_at(data: Predictions, spec: Spec, names: Sequence[str]) -> Look:
     """Look at covariates of rows in memory."""
     look = Look(names)
-    look.see(HERE.identities(data.n, spec), data.p, pa.table({}) if data.covariates is None else data.covariates)
+    covariates = pa.table({}) if data.covariates is None else data.covariates
+    look.see(HERE.identities(data.n, spec), data.p, covariates, data.y)
     return look
 
 

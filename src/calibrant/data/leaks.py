@@ -87,6 +87,12 @@ class Leak:
     rows: int  # with one outcome alone, where it is a level that reproduces it; all that were read, else
 
 
+    def says(self) -> str:
+        """How well, in a few words."""
+        alone = "" if len(self.columns) == 1 else f"by {WAYS[self.way]} with {self.columns[1]!r}, "
+        return f"{alone}{100 * self.error:.1f}% wrong, where the score's best is {100 * self.error_of_score:.1f}%"
+
+
 def leaks(columns: Mapping[str, Column], y: NDArray[np.int8], p: Floats, seed: int = 0) -> list[Leak]:
     """Columns and pairs of columns that reproduce the outcome.
 

@@ -75,6 +75,7 @@ class Reading:
     seed: int = 0  # deals the rows into blocks
     spec: Spec | None = None  # of an earlier sketch, in place of all this
     allow_same: bool = False  # count rows twice that two files hold
+    allow: tuple[str, ...] = ()  # columns that are kept though they reproduce the outcome
     caller: Caller = PYTHON  # how refusals name the arguments
 
     @classmethod

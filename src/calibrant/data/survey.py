@@ -210,6 +210,7 @@ KEPT = 300_000  # rows that a sketch for tests keeps: 55 MB with 20 covariates
 VALUES = 60_000_000  # of covariates that they have at most, 480 MB: of 500 covariates 120,000 rows are kept
 ROOM = 8_000_000  # numbers that rows of clusters have at least, 64 MB: a million rows of five groups and no covariate
 ONE_VALUE = "it takes one value only"
+LEAKED = "it reproduces the outcome"
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,8 @@ class Survey:
     n: int  # rows with a score in all
     expected: float  # sum of all scores
     names: tuple[str, ...]  # covariates that can be used
-    left_out: tuple[tuple[str, str], ...] = ()  # those of "every column" that cannot, and why
+    left_out: tuple[tuple[str, str], ...] = ()  # those that cannot, and why
+    leaks: tuple[Leak, ...] = ()  # columns that reproduce the outcome, left out or asked about
 
 
 def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...]) -> Survey | None:
@@ -245,8 +247,8 @@ def look_at(data: Predictions, spec: Spec, names: Sequence[str]) -> Look:
     return look
 
 
-def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
-    """Return what was seen; of "every column", leave out those that cannot be used."""
+def survey(look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str] = (), seed: int = 0) -> Survey:
+    """Return what was seen; leave out what reproduces the outcome and, of "every column", what cannot be used."""
     if not look.rows:
         raise BadInput("no rows to audit: the data is empty")
     unread = [look.unread[name] for name in names if name in look.unread]
@@ -259,7 +261,11 @@ def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    return Survey(look.seen.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)
+    found = tuple(leak for leak in look.leaks(used, seed) if not set(leak.columns) & set(allow))
+    leaked = {name: f"{LEAKED}: {leak.says()}" for leak in found if leak.kind == "leak" for name in leak.columns}
+    used = tuple(name for name in used if name not in leaked)
+    table = look.seen.select(list(used))
+    return Survey(table, scores_of(look.lines), look.n, look.expected, used, (*left, *leaked.items()), found)
 
 
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:

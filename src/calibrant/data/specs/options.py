@@ -55,6 +55,9 @@ class ColumnOptions(RowOptions, total=False):
         Option("COLUMN=A,B,…"),
     ]
     intersections: Annotated[bool, "also every pair of the group columns"]
+    allow: Annotated[
+        Columns, "columns that reproduce the outcome, and that were known before it all the same", Option(check=names)
+    ]
 
 
 class CommandOptions(ColumnOptions, total=False):

@@ -34,6 +34,7 @@ Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON
 RULES: dict[str, dict[str, object]] = {}  # by the names of parts
 UNDONE = {"enum": ["not-applicable", "not-run"]}
 NULL = {"type": "null"}
+SETTINGS = "Settings"  # the type of the record's own; names of those of results end so
 
 
 def noted(kind: Kind, text: str, **bounds: Kind) -> Kind:
@@ -52,7 +53,10 @@ def named(kind: Kind) -> Kind:
 
 
 def part(name: str, fields: Fields, text: str = "", tag: tuple[str, str] | None = None, rules: Rules = None) -> Kind:
-    """The type of a part of a record, which has no other field; a tag is a field with one value, and tells it apart."""
+    """The type of a part of a record, which has no other field; a tag is a field with one value, and tells it apart.
+
+    Settings of results may have others when they are read, so that no report of ours is refused; the schema has none.
+    """
     RULES[name] = dict(rules or {})
     kinds = [(key, kind) for keys, kind in fields.items() for key in keys.split()]
     return defstruct(
@@ -62,7 +66,7 @@ def part(name: str, fields: Fields, text: str = "", tag: tuple[str, str] | None 
         tag_field=tag and tag[0],
         tag=tag and tag[1],
         kw_only=True,
-        forbid_unknown_fields=True,
+        forbid_unknown_fields=name == SETTINGS or not name.endswith(SETTINGS),
     )
 
 

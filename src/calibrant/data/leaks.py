@@ -37,6 +37,7 @@ ALONE = 0.15  # error of a column by itself under which it joins no pair
 ONE_OUTCOME, TIMES, LEAST, ELSEWHERE = 0.005, 10, 20, 0.6  # see `_one_outcome`
 GRID = 64  # of quantiles of each rate, whose mean has an upper limit
 QUANTILE = 0.95
+WAYS = {"levels": "its levels together", "order": "which is larger", "equality": "whether both are the same"}
 SALT = 0x1EA4
 
 
@@ -86,11 +87,10 @@ class Leak:
     p_value: float  # of the sign test: rows that the column has right and the score wrong, against the converse
     rows: int  # with one outcome alone, where it is a level that reproduces it; all that were read, else
 
-
     def says(self) -> str:
         """How well, in a few words."""
-        alone = "" if len(self.columns) == 1 else f"by {WAYS[self.way]} with {self.columns[1]!r}, "
-        return f"{alone}{100 * self.error:.1f}% wrong, where the score's best is {100 * self.error_of_score:.1f}%"
+        pair = f"{WAYS[self.way]}, {' and '.join(map(repr, self.columns))}, " if len(self.columns) > 1 else ""
+        return f"{pair}{100 * self.error:.1f}% wrong, where the score's best is {100 * self.error_of_score:.1f}%"
 
 
 def leaks(columns: Mapping[str, Column], y: NDArray[np.int8], p: Floats, seed: int = 0) -> list[Leak]:

@@ -359,7 +359,7 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
         return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked
-    result = survey(looked.look, names, every) if options.variables else None
+    result = survey(looked.look, names, every, options.allow, options.seed) if options.variables else None
     if result is not None and every:
         result = replace(result, left_out=(*result.left_out, *not_read))
     return with_parts(spec, result, options.tests), looked
@@ -406,7 +406,16 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     """The sketch of rows in memory, kept with them: callers must not change it."""
     by, seed = options.by, options.seed
     edges = repr(sorted(options.bins.items()))
-    cached = (by, options.intersections, edges, seed, options.variables, options.tests, options.candidates)
+    cached = (
+        by,
+        options.intersections,
+        edges,
+        seed,
+        options.variables,
+        options.tests,
+        options.candidates,
+        options.allow,
+    )
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates
@@ -428,7 +437,9 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     names = wanted(options.variables, available, spec)
     others = unnamed_clusters(names, available, by, spec) if options.candidates and not cluster else ()
     look = look_at(data, spec, (*names, *others)) if options.variables or others else None
-    result = survey(look, names, EVERY in options.variables) if look is not None and options.variables else None
+    result = None
+    if look is not None and options.variables:
+        result = survey(look, names, EVERY in options.variables, options.allow, seed)
     spec = replace(spec, candidates=candidates_of(look, spec) if options.candidates else None)
     spec = with_clusters(with_parts(spec, result, options.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))

@@ -18,7 +18,7 @@ from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.column_names import names_weights, of_column
 from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import ONE_VALUE
+from calibrant.data.survey import LEAKED, ONE_VALUE
 from calibrant.views.unlabelled import Cells, ClusterCells
 
 EPOCH = date(1970, 1, 1)
@@ -213,6 +213,8 @@ def _absent(sketch: Sketch) -> dict[str, int]:
 
 def _of_columns(spec: Spec) -> Iterator[str]:
     """Yield the codes of what to know of columns in addition to label and score."""
+    if any(why.startswith(LEAKED) for _, why in spec.left_out):
+        yield "reproduces-outcome"
     if any(RENAME in why for _, why in spec.left_out):
         yield "columns-not-read"
     if not spec.weights and any(c.kind == "number" and names_weights(c.name) == "design" for c in spec.codings):

@@ -221,7 +221,7 @@ def of_function(p: Command, function: Callable[..., object], **words: str | tupl
 ROW_OPTIONS = "positive", "cluster", "weights", "allow_same"
 SCORE = "score", "percent", "missing", "drop_missing"
 COLUMNS = "label", *SCORE, *ROW_OPTIONS
-GROUPS = "by", "variables", "bins", "intersections"
+GROUPS = "by", "variables", "bins", "intersections", "allow"
 
 
 def files(p: Command, more: str = "") -> None:

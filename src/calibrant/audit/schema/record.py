@@ -271,6 +271,7 @@ WARNINGS = Literal[
     "other-labels",
     "repeated-rows",
     "repeats-score",
+    "reproduces-outcome",
     "scores-are-decisions",
     "unfinished-log",
     "weights-not-used",

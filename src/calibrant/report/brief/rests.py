@@ -17,7 +17,9 @@ from calibrant.report.wording.terms import capital, joined, p_reported
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
-MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent", "unfinished-log")]
+MISREAD = [
+    NOTICES[code][0] for code in ("reproduces-outcome", "other-labels", "mostly-under-1-percent", "unfinished-log")
+]
 BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs

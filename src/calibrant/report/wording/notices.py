@@ -36,6 +36,11 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
         "Repeated rows",
         "If they are copies, they count more than once and the ranges are too narrow.",
     ),
+    "reproduces-outcome": (
+        "Known only with the outcome",
+        "They are no attributes: left out of subgroups, tests, rankings and repairs. If one was known before the "
+        "outcome, keep it with --allow.",
+    ),
     "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),
     "columns-not-read": ("Columns not read", ""),
     "weights-not-used": (
@@ -78,6 +83,8 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             out.append((lead, say(text, *_listed(names), ".")))
         elif warning == "columns-not-read":
             out.append((lead, say(*_not_read(record))))
+        elif warning == "reproduces-outcome":
+            out.append((lead, say(*_leaks(record), ". ", text)))
         elif warning == "weights-not-used":
             name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
             out.append((lead, say(code(name), " ", text)))
@@ -97,6 +104,19 @@ def _not_read(record: AuditRecord) -> Iterator[Span]:
     for i, (name, why) in enumerate(kept[:NAMED]):
         yield from say("; " if i else "", code(name), ": ", sanitize(why))
     yield from say(f"; and {num.count(len(kept) - NAMED)} more." if len(kept) > NAMED else ".")
+
+
+def _leaks(record: AuditRecord) -> Iterator[Span]:
+    """Yield the columns that reproduce the outcome, each with how well."""
+    kept = [
+        (name, why.partition(": ")[2])
+        for name, why in record.data.get("left_out") or ()
+        if "reproduces the outcome" in why
+    ]
+    for i, (name, why) in enumerate(kept[:NAMED]):
+        yield from say("; " if i else "", code(name), f" ({sanitize(why)})")
+    if len(kept) > NAMED:
+        yield from say(f"; and {num.count(len(kept) - NAMED)} more")
 
 
 def _no_events(record: AuditRecord) -> Iterator[Span]:

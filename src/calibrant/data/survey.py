@@ -261,11 +261,11 @@ def survey(look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str]
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    found = tuple(leak for leak in look.leaks(used, seed) if not set(leak.columns) & set(allow))
-    leaked = {name: f"{LEAKED}: {leak.says()}" for leak in found if leak.kind == "leak" for name in leak.columns}
+    detected = tuple(leak for leak in look.leaks(used, seed) if not set(leak.columns) & set(allow))
+    leaked = {name: f"{LEAKED}: {leak.says()}" for leak in detected if leak.kind == "leak" for name in leak.columns}
     used = tuple(name for name in used if name not in leaked)
     table = look.seen.select(list(used))
-    return Survey(table, scores_of(look.lines), look.n, look.expected, used, (*left, *leaked.items()), found)
+    return Survey(table, scores_of(look.lines), look.n, look.expected, used, (*left, *leaked.items()), detected)
 
 
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:

@@ -22,8 +22,8 @@ def others(rng: np.random.Generator, n: int) -> Columns:
 
 
 def only(looked: Looked) -> SharedValue:
-    assert len(looked.found) == 1
-    return looked.found[0]
+    assert len(looked.detected) == 1
+    return looked.detected[0]
 
 
 def test_one_outcome_looked_at_many_times_is_a_cluster() -> None:
@@ -57,7 +57,7 @@ def test_visits_whose_rates_differ_are_a_cluster() -> None:
         p = rng.beta(1.0, 2.0, 900)
         rate = expit(np.log(p / (1.0 - p)) + 1.5 * rng.normal(size=300)[who])
         looked = shared_values({"k": codes(who)}, (rng.random(900) < rate).astype(np.int8), p)
-        found += any(f.kind == "cluster" and f.columns == ("k",) for f in looked.found)
+        found += any(f.kind == "cluster" and f.columns == ("k",) for f in looked.detected)
     assert found >= 9
 
 
@@ -71,7 +71,7 @@ def test_independent_rows_are_named_in_one_log_of_a_hundred() -> None:
         off = [0.0, 0.5 * (x > 1.0), np.linspace(-0.6, 0.6, n)][seed % 3]
         y = (rng.random(n) < expit(x - 0.5 + off)).astype(np.int8)
         columns = others(rng, n) | {"x": codes(np.round(10.0 * x), True), "site": codes(rng.integers(0, 50, n))}
-        named += bool(shared_values(columns, y, expit(0.8 * x - 0.5), seed=seed).found)
+        named += bool(shared_values(columns, y, expit(0.8 * x - 0.5), seed=seed).detected)
     assert named <= 6
 
 
@@ -81,7 +81,7 @@ def test_a_site_that_is_off_is_no_cluster() -> None:
         rng = np.random.default_rng([2, seed])
         site, p = rng.integers(0, 40, 4000), rng.beta(2.0, 5.0, 4000)
         y = (rng.random(4000) < np.clip(p + 0.2 * (site == 7), 0.0, 1.0)).astype(np.int8)
-        kinds += [f.kind for f in shared_values({"site": codes(site)}, y, p, seed=seed).found]
+        kinds += [f.kind for f in shared_values({"site": codes(site)}, y, p, seed=seed).detected]
     assert "group" in kinds
     assert kinds.count("cluster") <= 1
 
@@ -91,7 +91,7 @@ def test_thirty_values_are_groups_and_not_looked_at() -> None:
     site = rng.integers(0, 30, 3000)
     y = (rng.random(3000) < rng.beta(2.0, 2.0, 30)[site]).astype(np.int8)
     looked = shared_values({"site": codes(site)}, y, np.full(3000, y.mean()))
-    assert looked.found == ()
+    assert looked.detected == ()
     assert looked.columns == 1
 
 
@@ -99,7 +99,7 @@ def test_thirty_values_are_groups_and_not_looked_at() -> None:
 def test_few_events_say_nothing(events: int) -> None:
     y = np.zeros(400, dtype=np.int8)
     y[:events] = 1
-    assert shared_values({"k": codes(np.repeat(np.arange(100), 4))}, y, np.full(400, 0.02)).found == ()
+    assert shared_values({"k": codes(np.repeat(np.arange(100), 4))}, y, np.full(400, 0.02)).detected == ()
 
 
 def test_missing_values_share_nothing() -> None:

@@ -2,7 +2,7 @@
 
 Rows that share a value, or values of two or three columns, are held against outcomes drawn independently given the
 scores. Residuals are taken off their mean among rows of about the same score, and, of numbers, among rows of about the
-same value: a trend is no cluster. What is found is a cluster where many values share the excess, and groups where a few
+same value: a trend is no cluster. What is detected is a cluster where many values share the excess, and groups where a few
 values make it: the data of groups that are off, and of clusters, look the same otherwise.
 """
 
@@ -56,9 +56,9 @@ class SharedValue:
 
 @dataclass(frozen=True)
 class Looked:
-    """What was found, and how many columns, and pairs and triples of these, were looked at."""
+    """What was detected, and how many columns, and pairs and triples of these, were looked at."""
 
-    found: tuple[SharedValue, ...]
+    detected: tuple[SharedValue, ...]
     columns: int
     joint: int
 
@@ -137,14 +137,14 @@ class _Log:
         many = len(one), len(two), LEAD * len(self.columns)
         shares = [LEVEL * share / max(n, 1) for share, n in zip(SHARES, many, strict=True)]
         out = [s for s in (*one, *two, *three) if s.z > SCREEN[len(s.names) - 1]]
-        found: list[tuple[_Screened, SharedValue]] = []
+        detected: list[tuple[_Screened, SharedValue]] = []
         for s in sorted(out, key=lambda s: (-round(s.z, 6), len(s.names)))[:LOOKED]:
-            if len(found) == NAMED:
+            if len(detected) == NAMED:
                 break
-            if not any(self.explained(s, other) for other, f in found if f.kind == "cluster"):
+            if not any(self.explained(s, other) for other, f in detected if f.kind == "cluster"):
                 confirmed = self.confirmed(s, shares[len(s.names) - 1])
-                found += [(s, confirmed)] if confirmed else []
-        return Looked(tuple(f for _, f in found), len(self.columns), len(two) + len(three))
+                detected += [(s, confirmed)] if confirmed else []
+        return Looked(tuple(f for _, f in detected), len(self.columns), len(two) + len(three))
 
     def pairs(self) -> list[Names]:
         """Pairs of columns that can make small clusters: the nearest to three rows each first."""

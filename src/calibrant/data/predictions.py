@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
@@ -126,6 +126,14 @@ class Predictions:
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
         reported = [f"{self.n:,} rows", f"{self.events:,} events", *apart, *_columns(self.covariates), *extras]
         return f"Predictions({sanitize(self.name)}: {', '.join(reported)})"
+
+
+def remembered(data: Predictions, key: object, make: Callable[[], Kind]) -> Kind:
+    """What is made of rows once, and kept with them."""
+    if key not in data.cache:
+        data.cache[key] = make()
+    result: Kind = data.cache[key]
+    return result
 
 
 def _columns(covariates: Any) -> list[str]:

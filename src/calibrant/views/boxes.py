@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, names, number, shown
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions, checked_data, remembered
 from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -216,8 +216,9 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
     if options is not None and data.covariates is not None:  # in the order of the columns, as a sketch has them
         place = {name: j for j, name in enumerate(data.covariates.column_names)}
         options = tuple(sorted(dict.fromkeys(options), key=lambda name: place.get(name, len(place))))
-    key = ("attributes", options, seed)
-    if key not in data.cache:  # the cells of each row are made once, whatever is asked of them
+
+    def made() -> tuple[tuple[Attribute, ...], SampleRows, tuple[tuple[str, str], ...]]:
+        """The cells of each row: made once, whatever is asked of them."""
         ids = identities_of(data.n, seed)
         p, table, how, left_out = first_look(data, options, seed, ids)
         used = tuple(c for c in how if c.kind != "constant")
@@ -225,8 +226,9 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
         cells = np.concatenate([cells_of(attributes, r.p, r.encoded, used) for r in chunks(data, used, ids)], axis=1)
         constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
         kept = SampleRows(cells=cells, p=data.p, y=data.y, ids=hashes_of(ids))
-        data.cache[key] = attributes, kept, (*left_out, *constant)
-    attributes, kept, left = data.cache[key]
+        return attributes, kept, (*left_out, *constant)
+
+    attributes, kept, left = remembered(data, ("attributes", options, seed), made)
     return _counted(attributes, kept, order, left)
 
 

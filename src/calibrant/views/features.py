@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import names
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions, checked_data, remembered
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Encoded, codings, encode
 from calibrant.data.specs.spec import Spec
@@ -72,11 +72,7 @@ def rows_of(data: object) -> Predictions:
 def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Features:
     """The features of predictions, remembered with them."""
     wanted = None if variables is None else names("variables", variables, what="a covariate")
-    key = ("strong features", wanted)
-    if key not in data.cache:
-        data.cache[key] = _features(data, wanted)
-    result: Features = data.cache[key]
-    return result
+    return remembered(data, ("strong features", wanted), lambda: _features(data, wanted))
 
 
 def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller, checked_seed, shown
 from calibrant.data.columns import require
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions, checked_data, remembered
 from calibrant.data.profile import LevelCounts
 from calibrant.data.read import make_spec, sketch_rows
 from calibrant.data.reading import Reading
@@ -31,13 +31,6 @@ from calibrant.views.population import UNPROVED, OfClusters, Population, are_few
 Group = tuple[tuple[str, str], ...]
 
 # ---- Whose rows these are ----
-
-
-def remembered(data: Predictions, key: object, make: Callable[[], Any]) -> Any:
-    """What is made of rows once, and kept with them."""
-    if key not in data.cache:
-        data.cache[key] = make()
-    return data.cache[key]
 
 
 def cluster_totals(inputs: Predictions | Sketch, seed: int) -> Clusters | None:
@@ -58,8 +51,7 @@ def cluster_totals(inputs: Predictions | Sketch, seed: int) -> Clusters | None:
         raise ClustersCross(ALL_AS_ONE.format(*data.crossing.names))
     if alone(data) is data:
         return None
-    result: Clusters | None = remembered(data, ("clusters", seed), lambda: _hash_split(inputs, data, seed))
-    return result
+    return remembered(data, ("clusters", seed), lambda: _hash_split(inputs, data, seed))
 
 
 def two_way_of(inputs: Predictions | Sketch, seed: int) -> tuple[DiagonalBlocks, ...]:
@@ -73,8 +65,7 @@ def two_way_of(inputs: Predictions | Sketch, seed: int) -> tuple[DiagonalBlocks,
         blocks = Design(crossing.codes.astype(np.int64), seed).diagonal_blocks(rows.p, rows.y, rows.weights)
         return tuple(replace(each, clusters=replace(each.clusters, columns=crossing.names)) for each in blocks)
 
-    result: tuple[DiagonalBlocks, ...] = remembered(rows, ("two_way", seed), made)
-    return result
+    return remembered(rows, ("two_way", seed), made)
 
 
 def one_cluster(inputs: Predictions | Sketch, caller: Caller | None = None) -> NotComputable:
@@ -111,12 +102,11 @@ def alone(data: Predictions) -> Predictions:
     """The rows without clusters and weights: what is counted and shown, not what is certified."""
     if data.weights is None and data.cluster is None:
         return data
-    result: Predictions = remembered(
+    return remembered(
         data,
         "rows alone",
         lambda: replace(data, weights=None, cluster=None, cluster_ids=None, crossing=None, cache={}),
     )
-    return result
 
 
 def assumed(clusters: Clusters, whose: str = "") -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, remembered
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -183,8 +183,8 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
     apart = None if data is None else data.unlabelled
     if data is None or apart is None:
         raise NotComputable(NONE_KEPT)
-    key = ("unlabelled units", sketch.spec.digest)
-    if key not in data.cache:
+
+    def made() -> ClusterRows:
         n, m = data.n, len(apart.p)
         cluster: NDArray[np.int64] = np.arange(n + m)
         if data.cluster is not None:
@@ -193,7 +193,7 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
         p = np.concatenate([data.p, apart.p])
         q = np.minimum(np.floor(p * STEPS), STEPS - 1.0).astype(np.int64)
         groups = [Members.of_rows(table, k, sketch).group for table, k in ((data.covariates, n), (apart.covariates, m))]
-        data.cache[key] = ClusterRows(
+        return ClusterRows(
             cluster=cluster.astype(np.int64),
             cell=q >> UNLABELLED_REST,
             y=np.concatenate([data.y.astype(np.float64), np.full(m, np.nan)]),
@@ -201,7 +201,8 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
             weight=np.concatenate(weights),
             group=np.concatenate(groups, axis=1),
         )
-    return data.cache[key]  # type: ignore[no-any-return]
+
+    return remembered(data, ("unlabelled units", sketch.spec.digest), made)
 
 
 def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:

@@ -18,7 +18,7 @@ from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.column_names import names_weights, of_column
 from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import LEAKED, ONE_VALUE
+from calibrant.data.survey import LEAKED, ONE_VALUE, REPEATED
 from calibrant.views.unlabelled import Cells, ClusterCells
 
 EPOCH = date(1970, 1, 1)
@@ -54,6 +54,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
+        "asked": tuple(tuple(v) for v in spec.asked),
         "columns": columns(sketch, mask),
         "repeats": repeats.to_dict(),
         "fingerprint": sketch.fingerprint,
@@ -215,6 +216,10 @@ def _of_columns(spec: Spec) -> Iterator[str]:
     """Yield the codes of what to know of columns in addition to label and score."""
     if any(why.startswith(LEAKED) for _, why in spec.left_out):
         yield "reproduces-outcome"
+    if spec.asked:
+        yield "may-reproduce-outcome"
+    if any(why == REPEATED for _, why in spec.left_out):
+        yield "follows-from-score"
     if any(RENAME in why for _, why in spec.left_out):
         yield "columns-not-read"
     if not spec.weights and any(c.kind == "number" and names_weights(c.name) == "design" for c in spec.codings):

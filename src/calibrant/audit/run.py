@@ -35,7 +35,7 @@ from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
     *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),
-    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "about"),
+    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow", "allow_same", "about"),
 )
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
@@ -216,7 +216,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
-    settings |= {"variables": variables, "allow_same": context.meant}
+    settings |= {"variables": variables, "allow": context.sketch.spec.allowed, "allow_same": context.meant}
     form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,

@@ -157,7 +157,9 @@ def _judged(
             )
     else:
         _check_keys(mine.hashes, options.key)
-    usable = audited_variables(mine.data, options.variables, options.seed)[0]
+    usable, left_out = audited_variables(mine.data, options.variables, options.seed, options.allow)
+    for name, why in left_out:
+        print(sanitize(f"calibrant: left out {name}: {why}"), file=sys.stderr)
     progress(ProgressEvent(step="comparing repairs"))
     result = compare(
         mine.data if other is None else other.data,

@@ -38,6 +38,9 @@ ONE_OUTCOME, TIMES, LEAST, ELSEWHERE = 0.005, 10, 20, 0.6  # see `_one_outcome`
 GRID = 64  # of quantiles of each rate, whose mean has an upper limit
 QUANTILE = 0.95
 WAYS = {"levels": "its levels together", "order": "which is larger", "equality": "whether both are the same"}
+CHANCE = 25.0  # logarithm of the number of orders, of which one or two are a decision's
+TINY = 1e-300  # largest value under which numbers are not brought to one
+LINEAR = 1.0 - 1e-6  # correlation of a number with the score of which it is another way of writing
 SALT = 0x1EA4
 
 
@@ -67,6 +70,24 @@ class Column:
         level[codes < 0] = LEVELS + 1
         return cls(level=level, text=codes)
 
+    def repeats(self, p: Floats) -> bool:
+        """Whether it is a decision at a threshold of the score, or a number of many values that is linear in it."""
+        if self.level is not None:
+            different, code, count = np.unique(self.level, return_inverse=True, return_counts=True)
+            if len(different) != 2:
+                return False
+            n, fewest = len(p), int(count.min())
+            orders = float(np.log((n - np.arange(fewest)) / (1.0 + np.arange(fewest))).sum())  # log of n choose k
+            up, down = (bool((np.diff(code[np.lexsort((s * code, p))]) * s >= 0).all()) for s in (1, -1))
+            return orders >= CHANCE and (up or down)
+        if self.number is None or not np.isfinite(self.number).all() or len(np.unique(self.number)) <= LEVELS:
+            return False
+        largest = float(np.abs(self.number).max())
+        own = self.number * (1.0 / largest if largest > TINY else 1.0)
+        own = own - own.mean()
+        spread = float(np.sqrt((own @ own) * np.var(p) * len(p)))
+        return spread > 0.0 and abs(float(own @ (p - p.mean()))) >= LINEAR * spread
+
     def part(self, rows: Ints) -> Column:
         """The same of some rows, whose levels are counted again."""
         if self.text is not None:
@@ -87,10 +108,11 @@ class Leak:
     p_value: float  # of the sign test: rows that the column has right and the score wrong, against the converse
     rows: int  # with one outcome alone, where it is a level that reproduces it; all that were read, else
 
-    def says(self) -> str:
-        """How well, in a few words."""
+    def says(self, *, alone: bool = False) -> str:
+        """How well, in a few words; `alone`: held against no score."""
         pair = f"{WAYS[self.way]}, {' and '.join(map(repr, self.columns))}, " if len(self.columns) > 1 else ""
-        return f"{pair}{100 * self.error:.1f}% wrong, where the score's best is {100 * self.error_of_score:.1f}%"
+        score = "" if alone else f", where the score's best is {100 * self.error_of_score:.1f}%"
+        return f"{pair}{100 * self.error:.1f}% wrong{score}"
 
 
 def leaks(columns: Mapping[str, Column], y: NDArray[np.int8], p: Floats, seed: int = 0) -> list[Leak]:

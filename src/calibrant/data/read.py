@@ -34,6 +34,7 @@ from calibrant.data.survey import (
     candidates_of,
     covariate_names,
     look_at,
+    refuse_leaks,
     survey,
     unnamed_clusters,
     wanted,
@@ -352,7 +353,9 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
         if every:  # there is no other column: nothing to look at, but rows may be kept
             return replace(plain, sample=KEPT if options.tests else 0), None
         return with_parts(plain, None, options.tests), None
-    looked = first_look(opened, plain, options.by, (*names, *more), counted(progress, "looking", opened.rows))
+    covariates = tuple(dict.fromkeys((*names, *more, *options.by)))
+    looked = first_look(opened, plain, options.by, covariates, counted(progress, "looking", opened.rows))
+    refuse_leaks(looked.look, options.by, options.allow, options.seed, options.caller)
     spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)
     if options.candidates:
         spec = replace(spec, candidates=candidates_of(looked.look, spec) if opened.numbered or plain.key else None)
@@ -436,7 +439,10 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     spec = replace(spec, cluster=cluster, weights=options.weights or weights)
     names = wanted(options.variables, available, spec)
     others = unnamed_clusters(names, available, by, spec) if options.candidates and not cluster else ()
-    look = look_at(data, spec, (*names, *others)) if options.variables or others else None
+    seen = tuple(dict.fromkeys((*names, *others, *by)))
+    look = look_at(data, spec, seen) if options.variables or seen else None
+    if look is not None:
+        refuse_leaks(look, by, options.allow, seed, options.caller)
     result = None
     if look is not None and options.variables:
         result = survey(look, names, EVERY in options.variables, options.allow, seed)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibrant.arguments import Caller
 from calibrant.data.columns import LONGEST, Floats, Ids, clipped, label_values, require, score_values, short
 from calibrant.data.leaks import Column, Leak, leaks
 from calibrant.data.predictions import Predictions
@@ -77,14 +78,21 @@ class Look(RawSample):
             self._profiles[name] = ColumnProfile(self.seen.column(name), name)
         return self._profiles[name]
 
-    def leaks(self, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
+    def leaks(self, names: Sequence[str], allow: Sequence[str], seed: int) -> tuple[Leak, ...]:
         """Those of some columns that reproduce the outcome, in the rows of the sample that have a label."""
         lines = self.lines
         y = labels_of(lines)
         rows = (y == 0) | (y == 1)
         columns = {name: self._read(j, lines[rows]) for j, name in enumerate(self.names) if name in names}
         kept = {name: column for name, column in columns.items() if column is not None}
-        return tuple(leaks(kept, y[rows], scores_of(lines)[rows], seed))
+        detected = leaks(kept, y[rows], scores_of(lines)[rows], seed)
+        return tuple(leak for leak in detected if not {*leak.columns} & {*allow})
+
+    def repeats_score(self, name: str) -> bool:
+        """Whether a column is the score again: a decision by it, or a number that is linear in it."""
+        lines = self.lines
+        column = self._read(self.names.index(name), lines)
+        return column is not None and column.repeats(scores_of(lines))
 
     def _read(self, j: int, lines: Integers) -> Column | None:
         """A column as it is held against labels; None where it cannot be read."""
@@ -211,6 +219,7 @@ VALUES = 60_000_000  # of covariates that they have at most, 480 MB: of 500 cova
 ROOM = 8_000_000  # numbers that rows of clusters have at least, 64 MB: a million rows of five groups and no covariate
 ONE_VALUE = "it takes one value only"
 LEAKED = "it reproduces the outcome"
+REPEATED = "it follows from the score"
 
 
 @dataclass(frozen=True)
@@ -224,14 +233,15 @@ class Survey:
     names: tuple[str, ...]  # covariates that can be used
     left_out: tuple[tuple[str, str], ...] = ()  # those that cannot, and why
     leaks: tuple[Leak, ...] = ()  # columns that reproduce the outcome, left out or asked about
+    allowed: tuple[str, ...] = ()  # columns that were to be kept
 
 
-def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...]) -> Survey | None:
-    """Sample the covariates of rows in memory; None if no covariates are named."""
+def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...], allow: Sequence[str] = ()) -> Survey | None:
+    """Sample the covariates of rows in memory; None if no covariates are named. One that is named is allowed."""
     if not names:
         return None
-    look = look_at(data, spec, wanted(names, covariate_names(data), spec))
-    return survey(look, look.names, EVERY in names)
+    every, look = EVERY in names, look_at(data, spec, wanted(names, covariate_names(data), spec))
+    return survey(look, look.names, every, allow if every else look.names)
 
 
 def covariate_names(data: Predictions) -> tuple[str, ...]:
@@ -261,11 +271,35 @@ def survey(look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str]
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    detected = tuple(leak for leak in look.leaks(used, seed) if not set(leak.columns) & set(allow))
-    leaked = {name: f"{LEAKED}: {leak.says()}" for leak in detected if leak.kind == "leak" for name in leak.columns}
-    used = tuple(name for name in used if name not in leaked)
-    table = look.seen.select(list(used))
-    return Survey(table, scores_of(look.lines), look.n, look.expected, used, (*left, *leaked.items()), detected)
+    out = {name: REPEATED for name in used if name not in allow and look.repeats_score(name)}
+    detected = look.leaks(tuple(name for name in used if name not in out), allow, seed)
+    out |= {name: f"{LEAKED}: {leak.says()}" for leak in detected if leak.kind == "leak" for name in leak.columns}
+    used = tuple(name for name in used if name not in out)
+    table, p = look.seen.select(list(used)), scores_of(look.lines)
+    return Survey(table, p, look.n, look.expected, used, (*left, *out.items()), detected, tuple(allow))
+
+
+def refuse_leaks(look: Look, by: Sequence[str], allow: Sequence[str], seed: int, caller: Caller) -> None:
+    """Refuse a group column that reproduces the outcome: its groups are made of what the score is held against."""
+    for leak in look.leaks(tuple(by), allow, seed):
+        if leak.kind == "leak" and len(leak.columns) == 1:
+            raise BadInput(
+                f"group column {leak.columns[0]!r} reproduces the outcome ({leak.says()}): leave it out of "
+                f"{caller.says('by')}, or name it in {caller.says('allow')} too if it was known before the outcome"
+            )
+
+
+def leaks_in(table: pa.Table, label: str, positive: str | None, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
+    """Columns of a table that reproduce the label, held against no score."""
+    some = table.take(np.unique(np.linspace(0, len(table) - 1, min(len(table), LOOK)).astype(np.int64)))
+    try:
+        y = label_values(some.column(label), label, positive)
+    except BadInput:  # said where labels are read
+        return ()
+    look, level = Look(names), np.full(len(y), 0.5)
+    labels = np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
+    look.see(HERE.identities(len(y), Spec(label=label, score="", seed=seed)), level, some, labels)
+    return look.leaks(tuple(names), (), seed)
 
 
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
@@ -285,6 +319,8 @@ def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
         spec,
         codings=used,
         left_out=(*result.left_out, *constant),
+        asked=tuple((name, leak.says()) for leak in result.leaks if leak.kind == "ask" for name in leak.columns),
+        allowed=result.allowed,
         sample=min(KEPT, VALUES // max(len(used), 1)) if tests else 0,
     )
     if not tests or len(used) > MOST or spec.row_attributes:

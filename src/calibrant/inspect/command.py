@@ -54,6 +54,7 @@ def _options(request: Reading) -> dict[str, object]:
         "cluster": request.levels or request.cluster or None,
         "weights": request.weights or None,
         "variables": request.variables if request.variables != ("*",) else None,
+        "allow": request.allow or None,
         "bins": {k: tuple(v) for k, v in request.bins.items()} or None,
         "intersections": request.intersections or None,
         "allow_same": request.allow_same or None,

@@ -83,7 +83,7 @@ class Look(Plain):
         ``"rounding"`` (a trifle outside 0 to 1), ``"other"``, or empty without a score.
     candidates : Mapping of str to tuple of str
         Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
-        content alone.
+        content alone; those that reproduce the ``"outcome"``, each with how well.
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
     repeats : int or None

@@ -23,7 +23,7 @@ from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.options import FIRST, ColumnOptions
-from calibrant.data.survey import EVERY
+from calibrant.data.survey import EVERY, leaks_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.columns import LEAST, looked_at_sketch, sampled, seen
@@ -63,7 +63,8 @@ def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOpti
 
     Notes
     -----
-    **Guarantee.** A look spends none: every column is seen by itself, and labels are never held against scores.
+    **Guarantee.** A look spends none: labels are never held against scores; against other columns they are, to name
+    those that reproduce the outcome.
     **Cost.** At most 6 million values, all rows or as many from evenly spread places: about a second.
     **Reads.** Rows, or what a sketch holds.
 
@@ -156,11 +157,17 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     free = (u for u in others if u not in (*taken, *options.by) and not kept[u].missing)
     # none where rows without a label are kept, which have clusters in memory alone: whoever has room names one
     cluster = planned.cluster or ("" if options.missing == "keep" else next(free, ""))
-    groups = roles.groups(columns, (*taken, *others, cluster, *opened.log.own, *opened.log.verdicts))
+    positive = options.positive if options.positive is not None or plain or not values else event
+    used = [
+        c.name for c in columns if c.role != "left out" and c.name not in (*taken, *others, cluster, *options.allow)
+    ]
+    detected = leaks_in(rows.table, label, positive, used, options.seed) if label in kept else ()
+    leaked = {name: leak.says(alone=True) for leak in detected if leak.kind == "leak" for name in leak.columns}
+    groups = roles.groups(columns, (*taken, *others, cluster, *opened.log.own, *opened.log.verdicts, *leaked))
     proposed = replace(
         planned,
         cluster=cluster,
-        positive=options.positive if options.positive is not None or plain or not values else event,
+        positive=positive,
         percent=options.percent or scale == "percent",
         missing="drop" if dropped and options.missing == "level" else options.missing,
         by=options.by or groups[: roles.OFFERED],
@@ -193,6 +200,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
             "key": roles.keys(columns),
             "cluster": roles.clusters(columns),
             "weights": roles.weights(columns, (label, score)),
+            "outcome": tuple(f"{name} ({how})" for name, how in leaked.items()),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *stated)),
         },
         dropped=dropped,

@@ -31,6 +31,7 @@ REPAIRING = (  # options that `repair` takes too
         "--missing",
         "--bins",
         "--variables",
+        "--allow",
     ),
     *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--format"),
@@ -146,6 +147,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--by", _list(_group_columns(record)))]
     flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
+    flags += [("--allow", _list(listed(s.get("allow"))))]
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]

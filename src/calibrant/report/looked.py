@@ -257,12 +257,26 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
     if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
         yield "Left out", f"{_names(single)}: one value only, or none."
+    yield from _of_outcome(kept.get("outcome", []))
     if output := kept.get("output"):
         yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
     if (groups := kept.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
     if "words-for-missing" in seen.warnings:
         yield "Words", "Texts such as NA or ? are levels of their own."
+
+
+def _of_outcome(leaks: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is known only once the outcome is."""
+    if leaks:
+        more = [f"{num.count(len(leaks) - LISTED)} more"] if len(leaks) > LISTED else []
+        named = joined([*map(sanitize, leaks[:LISTED]), *more])
+        which = "reproduces" if len(leaks) == 1 else "reproduce"
+        yield (
+            "Outcome",
+            f"{named} {which} the outcome: left out of the audit. Keep with --allow what was known before the "
+            "outcome. (Labels were compared with other columns, never with the score.)",
+        )
 
 
 def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:

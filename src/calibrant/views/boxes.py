@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import prod
+from math import comb, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from calibrant.data.sketches.sums import Boxes, Layout
 from calibrant.data.specs.attributes import Attribute, Cells, attributes_of, cells_of
 from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import INSTEAD
+from calibrant.data.survey import LEAKED
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.boxes import SUMS
 from calibrant.stats.cells import summed
@@ -102,7 +103,15 @@ class Tables:
         result = family_of(self.tables, self.layout.combined, sets, conditions, self.n, least)
         if not result.size:
             raise NotComputable(f"there are {self.n:,} rows: no subgroup has {least:,} of them and not all")
-        return result
+        return replace(result, weight=result.weight * self._share)
+
+    @property
+    def _share(self) -> float:
+        """The part of alpha that the boxes have: what was left out because of the labels keeps its own."""
+        order = max(map(len, self.layout.combined))
+        kept = len(self.attributes)
+        every = kept + sum(why.startswith(LEAKED) for _, why in self.left_out)
+        return comb(kept, order) / comb(every, order) if kept >= order else 1.0
 
     def _frequent(self, attribute: int, sets: Ints, least: float) -> Ints:
         """The sets that have rows enough for a box to lie in them, each of two levels by itself."""

@@ -17,7 +17,7 @@ from calibrant.errors import BadInput
 
 N = 400
 COLUMNS: dict[str, list[Any]] = {
-    "y": [i % 3 == 0 for i in range(N)],
+    "y": [i * 5 % 7 < 3 for i in range(N)],
     "p": [(i * 7 % N) / N for i in range(N)],
     "site": [("007", "7", "0042")[i % 3] for i in range(N)],  # codes
     "sex": [("f", "m", None)[i % 3] for i in range(N)],

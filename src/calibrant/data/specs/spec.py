@@ -150,7 +150,11 @@ class Spec:
     codings : tuple of Coding
         Covariates of the curves and tests, and how each becomes numbers or levels.
     left_out : tuple of (str, str)
-        Columns that were asked for by "all" and cannot be used, with the reason.
+        Columns that are no attributes or cannot be used, with the reason.
+    asked : tuple of (str, str)
+        Covariates that may reproduce the outcome, and how well they do: kept, and asked about.
+    allowed : tuple of str
+        Columns that were kept though they reproduce the outcome or the score.
     sample : int
         Whole rows kept, at most; 0 for none.
     local : LocalSpec or None
@@ -183,6 +187,8 @@ class Spec:
     blocks: Annotated[int, Meta(ge=1, le=MOST_BLOCKS)] = 8
     codings: tuple[Coding, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    asked: tuple[tuple[str, str], ...] = ()
+    allowed: tuple[str, ...] = ()
     sample: Annotated[int, Meta(ge=0, le=MOST_SAMPLED)] = 0
     local: LocalSpec | None = None
     attributes: tuple[Attribute, ...] = ()
@@ -256,7 +262,8 @@ class Spec:
     @property
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
-        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None, attributes=(), candidates=None)
+        none = replace(self.as_read, codings=(), attributes=(), left_out=(), asked=(), allowed=())
+        return replace(none, sample=0, local=None, candidates=None)
 
     @property
     def as_read(self) -> Spec:

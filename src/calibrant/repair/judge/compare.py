@@ -251,12 +251,12 @@ def compared(rows: Predictions, how: Judging) -> Comparison:
 
 
 def audited_variables(
-    data: Predictions, variables: Iterable[str] | str | None, seed: int
+    data: Predictions, variables: Iterable[str] | str | None, seed: int, allow: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], LeftOut]:
     """The covariates to audit; of "every one" those that can be used, and why others cannot."""
     every = variables is None or variables in (EVERY, (EVERY,))
     wanted = (EVERY,) if every and data.covariates is not None else () if every else names("variables", variables)
-    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
+    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted, allow)
     return ((), ()) if result is None else (result.names, result.left_out)
 
 

@@ -38,8 +38,15 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     ),
     "reproduces-outcome": (
         "Known only with the outcome",
-        "They are no attributes: left out of subgroups, tests, rankings and repairs. If one was known before the "
-        "outcome, keep it with --allow.",
+        "Left out of subgroups, tests, rankings and repairs. Keep with --allow what was known before the outcome.",
+    ),
+    "may-reproduce-outcome": (
+        "Known before the outcome?",
+        "The verdict on subgroups depends on it. If not, leave it out: name the others with --variables.",
+    ),
+    "follows-from-score": (
+        "The model's own output",
+        "Left out of subgroups, tests, rankings and repairs: it follows from the score. Keep it with --allow.",
     ),
     "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),
     "columns-not-read": ("Columns not read", ""),
@@ -66,6 +73,11 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     ),
     "one-score": ("One score", "All have the same score, to within 0.01 points."),
 }
+COLUMNS = {  # codes of notices that list columns, with the reason why these are left out; those asked about have none
+    "reproduces-outcome": "it reproduces the outcome",
+    "may-reproduce-outcome": "",
+    "follows-from-score": "it follows from the score",
+}
 
 
 def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
@@ -83,8 +95,8 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             out.append((lead, say(text, *_listed(names), ".")))
         elif warning == "columns-not-read":
             out.append((lead, say(*_not_read(record))))
-        elif warning == "reproduces-outcome":
-            out.append((lead, say(*_leaks(record), ". ", text)))
+        elif warning in COLUMNS:
+            out.append((lead, say(*_columns(record, COLUMNS[warning]), ". ", text)))
         elif warning == "weights-not-used":
             name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
             out.append((lead, say(code(name), " ", text)))
@@ -106,15 +118,12 @@ def _not_read(record: AuditRecord) -> Iterator[Span]:
     yield from say(f"; and {num.count(len(kept) - NAMED)} more." if len(kept) > NAMED else ".")
 
 
-def _leaks(record: AuditRecord) -> Iterator[Span]:
-    """Yield the columns that reproduce the outcome, each with how well."""
-    kept = [
-        (name, why.partition(": ")[2])
-        for name, why in record.data.get("left_out") or ()
-        if "reproduces the outcome" in why
-    ]
+def _columns(record: AuditRecord, reason: str) -> Iterator[Span]:
+    """Yield columns that are no attributes, or may be none, each with how well it does what it should not."""
+    pairs = record.data.get("left_out" if reason else "asked") or ()
+    kept = [(name, why.partition(": ")[2] if reason else why) for name, why in pairs if why.startswith(reason)]
     for i, (name, why) in enumerate(kept[:NAMED]):
-        yield from say("; " if i else "", code(name), f" ({sanitize(why)})")
+        yield from say("; " if i else "", code(name), f" ({sanitize(why)})" if why else "")
     if len(kept) > NAMED:
         yield from say(f"; and {num.count(len(kept) - NAMED)} more")
 

@@ -88,7 +88,7 @@ class Family:
     events: Floats
     expected: Floats
     variance: Floats
-    weight: Floats  # shape (boxes,): share of alpha; they add up to one
+    weight: Floats  # shape (boxes,): share of alpha; they add up to one, or to less where attributes were left out
 
     @property
     def size(self) -> int:
@@ -125,11 +125,11 @@ class Family:
         return tuple((t, self.sets[t][int(self.place[box, axis])]) for axis, t in enumerate(own))
 
     def kept(self, some: Flags) -> Family:
-        """The family of some of the boxes, which share all of alpha."""
+        """The family of some of the boxes, which share what all had of alpha."""
         own = {
             k: getattr(self, k)[some] for k in ("table", "place", "rows", "events", "expected", "variance", "weight")
         }
-        return replace(self, **own | {"weight": own["weight"] / own["weight"].sum()})
+        return replace(self, **own | {"weight": own["weight"] * (self.weight.sum() / own["weight"].sum())})
 
     def inside(self, box: int, cells: NDArray[np.uint8]) -> Flags:
         """Return which rows lie in a box, given their cells, shape (attributes, n)."""

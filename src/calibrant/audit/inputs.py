@@ -54,7 +54,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
-        "asked": tuple(tuple(v) for v in spec.asked),
+        "in_question": tuple(tuple(v) for v in spec.in_question),
         "columns": columns(sketch, mask),
         "repeats": repeats.to_dict(),
         "fingerprint": sketch.fingerprint,
@@ -216,7 +216,7 @@ def _of_columns(spec: Spec) -> Iterator[str]:
     """Yield the codes of what to know of columns in addition to label and score."""
     if any(why.startswith(LEAKED) for _, why in spec.left_out):
         yield "reproduces-outcome"
-    if spec.asked:
+    if spec.in_question:
         yield "may-reproduce-outcome"
     if any(why == REPEATED for _, why in spec.left_out):
         yield "follows-from-score"

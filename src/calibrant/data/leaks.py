@@ -71,28 +71,37 @@ class Column:
         return cls(level=level, text=codes)
 
     def repeats(self, p: Floats) -> bool:
-        """Whether it is a decision at a threshold of the score, or a number of many values that is linear in it."""
+        """Whether it is a decision at a threshold of the score, or a number that is linear in it or in its log-odds."""
+        if len(np.unique(p)) <= LEVELS:  # of few scores, a group may well have one
+            return False
         if self.level is not None:
             different, code, count = np.unique(self.level, return_inverse=True, return_counts=True)
             if len(different) != 2:
                 return False
             n, fewest = len(p), int(count.min())
             orders = float(np.log((n - np.arange(fewest)) / (1.0 + np.arange(fewest))).sum())  # log of n choose k
-            up, down = (bool((np.diff(code[np.lexsort((s * code, p))]) * s >= 0).all()) for s in (1, -1))
-            return orders >= CHANCE and (up or down)
+            low, high = ((p[code == k].min(), p[code == k].max()) for k in (0, 1))
+            return orders >= CHANCE and (low[1] <= high[0] or high[1] <= low[0])
         if self.number is None or not np.isfinite(self.number).all() or len(np.unique(self.number)) <= LEVELS:
             return False
+        with np.errstate(divide="ignore"):
+            odds = np.log(p / (1.0 - p)) if 0.0 < p.min() and p.max() < 1.0 else p
         largest = float(np.abs(self.number).max())
         own = self.number * (1.0 / largest if largest > TINY else 1.0)
         own = own - own.mean()
-        spread = float(np.sqrt((own @ own) * np.var(p) * len(p)))
-        return spread > 0.0 and abs(float(own @ (p - p.mean()))) >= LINEAR * spread
+        return any(_linear(own, score - score.mean()) for score in (p, odds))
 
     def part(self, rows: Ints) -> Column:
         """The same of some rows, whose levels are counted again."""
         if self.text is not None:
             return Column.of_text(self.text[rows])
         return Column() if self.number is None else Column.of_number(self.number[rows])
+
+
+def _linear(a: Floats, b: Floats) -> bool:
+    """Whether two centred numbers are one up to scale."""
+    spread = float(np.sqrt((a @ a) * (b @ b)))
+    return spread > 0.0 and abs(float(a @ b)) >= LINEAR * spread
 
 
 @dataclass(frozen=True)

@@ -319,7 +319,7 @@ def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
         spec,
         codings=used,
         left_out=(*result.left_out, *constant),
-        asked=tuple((name, leak.says()) for leak in result.leaks if leak.kind == "ask" for name in leak.columns),
+        in_question=tuple((name, leak.says()) for leak in result.leaks if leak.kind == "ask" for name in leak.columns),
         allowed=result.allowed,
         sample=min(KEPT, VALUES // max(len(used), 1)) if tests else 0,
     )

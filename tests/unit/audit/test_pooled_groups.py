@@ -12,7 +12,7 @@ from calibrant.audit.pooling import group_populations
 
 def shown(columns: dict[str, list[str]]) -> dict[tuple[tuple[str, str], ...], int]:
     n = len(next(iter(columns.values())))
-    data = pa.table({"y": np.arange(n) % 2, "p": np.full(n, 0.5), **columns})
+    data = pa.table({"y": np.arange(n) // 3 % 2, "p": np.full(n, 0.5), **columns})
     whole = cal.sketch(data, label="y", score="p", by=list(columns), intersections=True)
     return {name: q.n for name, q, _ in group_populations(whole)}
 
@@ -41,7 +41,7 @@ def test_no_small_cell_or_level_is_a_difference_of_shown_counts(seed: int) -> No
     pa_, pb = rng.dirichlet(np.full(int(rng.integers(2, 6)), 0.5)), rng.dirichlet(np.full(int(rng.integers(2, 5)), 0.5))
     a, b = rng.choice(len(pa_), n, p=pa_), rng.choice(len(pb), n, p=pb)
     columns = {"a": [f"a{v}" for v in a], "b": [f"b{v}" for v in b]}
-    data = pa.table({"y": np.arange(n) % 2, "p": np.full(n, 0.5), **columns})
+    data = pa.table({"y": np.arange(n) // 3 % 2, "p": np.full(n, 0.5), **columns})
     whole = cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True)
     counts = np.zeros((len(pa_), len(pb)), int)
     np.add.at(counts, (a, b), 1)

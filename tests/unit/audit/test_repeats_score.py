@@ -7,6 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.inputs import repeats_score
+from calibrant.data.survey import REPEATED
 from calibrant.report import markdown
 
 
@@ -28,14 +29,17 @@ def made(n: int, seed: int = 0, spread: float = 1.0):
 
 @pytest.mark.parametrize("n", [2_000, 20_000])
 def test_copies_of_the_score_are_named_and_no_other(n: int) -> None:
-    reported = repeats_score(cal.sketch(made(n), variables="*"))
-    assert set(reported) == {"complement", "log odds", "decision"}
+    again = {"complement", "log odds", "decision"}
+    sketch = cal.sketch(made(n), variables="*")
+    assert {name for name, why in sketch.spec.left_out if why == REPEATED} == again
+    assert not repeats_score(sketch)
+    assert set(repeats_score(cal.sketch(made(n), variables="*", allow=list(again)))) == again
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [60, 150, 300])
 def test_chance_in_few_rows_is_not_told(n: int, seed: int) -> None:
-    reported = set(repeats_score(cal.sketch(made(n, seed), variables="*")))
+    reported = set(repeats_score(cal.sketch(made(n, seed), variables="*", allow=["decision"])))
     assert reported <= {"complement", "log odds", "decision"}
 
 
@@ -45,7 +49,7 @@ def test_nothing_is_told_of_scores_without_spread() -> None:
 
 @pytest.mark.slow
 def test_the_page_says_so_and_draws_others() -> None:
-    record = cal.audit(made(2_000), seed=0)
+    record = cal.audit(made(2_000), seed=0, allow=["complement", "log odds", "decision"])
     assert record.data["repeats_score"] == ("complement", "log odds", "decision")
     assert "repeats-score" in record.data["warnings"]
     text = markdown.render(record)

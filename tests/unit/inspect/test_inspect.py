@@ -342,7 +342,7 @@ def test_names_cannot_steer_a_terminal_or_a_page() -> None:
 
 def test_names_with_commas_and_blanks_are_quoted(tmp_path: Path) -> None:
     pq.write_table(
-        pa.table({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), "a, b": ["x", "y"] * 30}),
+        pa.table({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), "a, b": ["x", "x", "y"] * 20}),
         tmp_path / "-odd name.parquet",
     )
     words = shlex.split(cal.look(tmp_path / "-odd name.parquet").command)

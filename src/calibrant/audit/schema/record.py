@@ -314,7 +314,7 @@ DATA = part(
         "columns": noted(named(COLUMN), "What each column was interpreted and used as."),
         "covariates": noted(list[str], "Columns that were ranked and tested."),
         "left_out": noted(list[Pair], "Columns that are no attributes or could not be used, each with the reason."),
-        "asked?": noted(list[Pair], "Covariates that may reproduce the outcome: kept, and asked about."),
+        "in_question?": noted(list[Pair], "Covariates that may reproduce the outcome: kept, and asked about."),
         "display?": DISPLAY,
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,

@@ -151,7 +151,7 @@ class Spec:
         Covariates of the curves and tests, and how each becomes numbers or levels.
     left_out : tuple of (str, str)
         Columns that are no attributes or cannot be used, with the reason.
-    asked : tuple of (str, str)
+    in_question : tuple of (str, str)
         Covariates that may reproduce the outcome, and how well they do: kept, and asked about.
     allowed : tuple of str
         Columns that were kept though they reproduce the outcome or the score.
@@ -187,7 +187,7 @@ class Spec:
     blocks: Annotated[int, Meta(ge=1, le=MOST_BLOCKS)] = 8
     codings: tuple[Coding, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
-    asked: tuple[tuple[str, str], ...] = ()
+    in_question: tuple[tuple[str, str], ...] = ()
     allowed: tuple[str, ...] = ()
     sample: Annotated[int, Meta(ge=0, le=MOST_SAMPLED)] = 0
     local: LocalSpec | None = None
@@ -262,7 +262,7 @@ class Spec:
     @property
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
-        none = replace(self.as_read, codings=(), attributes=(), left_out=(), asked=(), allowed=())
+        none = replace(self.as_read, codings=(), attributes=(), left_out=(), in_question=(), allowed=())
         return replace(none, sample=0, local=None, candidates=None)
 
     @property

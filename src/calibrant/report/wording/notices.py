@@ -120,7 +120,7 @@ def _not_read(record: AuditRecord) -> Iterator[Span]:
 
 def _columns(record: AuditRecord, reason: str) -> Iterator[Span]:
     """Yield columns that are no attributes, or may be none, each with how well it does what it should not."""
-    pairs = record.data.get("left_out" if reason else "asked") or ()
+    pairs = record.data.get("left_out" if reason else "in_question") or ()
     kept = [(name, why.partition(": ")[2] if reason else why) for name, why in pairs if why.startswith(reason)]
     for i, (name, why) in enumerate(kept[:NAMED]):
         yield from say("; " if i else "", code(name), f" ({sanitize(why)})" if why else "")

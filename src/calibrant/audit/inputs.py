@@ -65,6 +65,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "warnings": (*warnings(sketch, repeats.copied), *(("repeats-score",) if reported else ())),
     }
     results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
+    results |= {"excluded": sketch.log.excluded} if sketch.log.excluded else {}
     return (
         results | _others(sketch, mask) | confidence(sketch) | ({"two_way": both} if (both := two_way(sketch)) else {})
     )
@@ -240,6 +241,8 @@ def warnings(sketch: Sketch, copied: bool) -> Iterator[str]:
         yield "repeated-rows"
     if sketch.log.unfinished:
         yield "unfinished-log"
+    if sketch.log.excluded:
+        yield "fitted-rows"
     yield from _of_columns(sketch.spec)
     rows = sketch.cells[..., :2].sum(axis=(0, 2))
     there = rows.nonzero()[0]

@@ -81,6 +81,8 @@ def report_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
 
         what, advice = NOTICES["unfinished-log"]
         print(f"{what}: {sanitize(log)}. {advice}", file=sys.stderr)
+    for rows in data.log.excluded if isinstance(data, Sketch) else data.excluded:
+        print(f"left out {sanitize(rows)}", file=sys.stderr)
     if isinstance(data, Sketch):
         left, apart, columns = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
     else:

@@ -85,7 +85,7 @@ class Column:
         if self.number is None or not np.isfinite(self.number).all() or len(np.unique(self.number)) <= LEVELS:
             return False
         with np.errstate(divide="ignore"):
-            odds = np.log(p / (1.0 - p)) if 0.0 < p.min() and p.max() < 1.0 else p
+            odds = np.log(p / (1.0 - p)) if p.min() > 0.0 and p.max() < 1.0 else p
         largest = float(np.abs(self.number).max())
         own = self.number * (1.0 / largest if largest > TINY else 1.0)
         own = own - own.mean()

@@ -92,6 +92,8 @@ class Predictions:
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
     unfinished : tuple of str
         Logs of evaluations among the sources that did not come to their end, each with how many answers it has.
+    excluded : tuple of str
+        Rows that the score's calibrator was fitted on, which were left out: how many, by which column.
     """
 
     y: NDArray[np.int8]
@@ -106,6 +108,7 @@ class Predictions:
     crossing: Crossing | None = field(default=None, repr=False)
     unlabelled: Unlabelled | None = None
     unfinished: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -23,7 +23,7 @@ from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import Origin, RowAttributes, joined
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
-from calibrant.data.sources.source import Log, Source
+from calibrant.data.sources.source import Log, Source, unfitted
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
@@ -146,7 +146,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
-    return replace(result, levels=levels, unfinished=opened.log.unfinished)
+    return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 
 def classes_in_memory(
@@ -167,7 +167,7 @@ def _loaded(
     source: object, options: Reading, scores: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
     """A source, the columns to keep beside labels and scores, its rows by part, and all of them as one table."""
-    opened = source_of(source, (*options.columns, *others), form=options.form)
+    opened = unfitted(source_of(source, (*options.columns, *others), form=options.form), (*scores, *others))
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
@@ -274,7 +274,7 @@ def with_rows(source: object, options: Reading, progress: Progress | None = None
         source, (Sketch, Predictions, MulticlassPredictions)
     ):
         return summarised(source, options, progress, engine)
-    opened = readable_twice(source_of(source, options.columns, engine, options.form), options.named(), progress)
+    opened = _opened(source, options, progress, engine)
     try:
         if not options.keeps_attached:
             return summarised(opened, options, progress)
@@ -294,6 +294,12 @@ IN_MEMORY = (
 )
 
 
+def _opened(source: object, options: Reading, progress: Progress | None, engine: object) -> Source:
+    """The source, without rows that the score's calibrator was fitted on; held, if it can be read only once."""
+    opened = unfitted(source_of(source, options.columns, engine, options.form), (options.score,))
+    return readable_twice(opened, options.named(), progress)
+
+
 def _of_source(source: object, options: Reading, progress: Progress | None, engine: object) -> Sketch:
     if options.keeps_attached or (
         options.missing == "keep" and options.spec is not None and options.spec.row_attributes
@@ -301,7 +307,7 @@ def _of_source(source: object, options: Reading, progress: Progress | None, engi
         raise NotComputable(IN_MEMORY)
     spec = options.spec
     if spec is None:
-        opened = readable_twice(source_of(source, options.columns, engine, options.form), options.named(), progress)
+        opened = _opened(source, options, progress, engine)
         options, levels = on_levels(options, cluster_batches(opened, options))
         spec, looked = fixed_spec(opened, options, progress)
         spec = with_clusters(spec)
@@ -309,7 +315,8 @@ def _of_source(source: object, options: Reading, progress: Progress | None, engi
         options.for_a_spec()
         levels = ()
         spec = spec if options.missing == "level" else replace(spec, missing=options.missing)
-        opened, looked = source_of(source, spec.columns, engine, options.form, spec.texts), None
+        opened = unfitted(source_of(source, spec.columns, engine, options.form, spec.texts), (spec.score,))
+        looked = None
         fits(opened, spec.roles)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
@@ -466,7 +473,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished)
+    out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished, excluded=data.excluded)
     out.two_way = None if data.crossing is None else data
     out.kept = data if apart is not None and spec.row_attributes else None
     data.cache[cached] = out.counted()

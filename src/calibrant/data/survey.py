@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller
 from calibrant.data.columns import LONGEST, Floats, Ids, clipped, label_values, require, score_values, short
 from calibrant.data.leaks import Column, Leak, leaks
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, remembered
 from calibrant.data.profile import ALMOST, ColumnProfile, LevelCounts
 from calibrant.data.sketches.parts import ends_of
 from calibrant.data.sketches.sample import (
@@ -242,6 +242,17 @@ def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...], allow: Se
         return None
     every, look = EVERY in names, look_at(data, spec, wanted(names, covariate_names(data), spec))
     return survey(look, look.names, every, allow if every else look.names)
+
+
+def no_attributes(data: Predictions, seed: int) -> dict[str, str]:
+    """The covariates that reproduce the outcome or follow from the score, and why each is left out."""
+
+    def made() -> dict[str, str]:
+        result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), (EVERY,))
+        reasons = () if result is None else result.left_out
+        return {name: why for name, why in reasons if why == REPEATED or why.startswith(LEAKED)}
+
+    return {} if data.covariates is None else remembered(data, ("no attributes", seed), made)
 
 
 def covariate_names(data: Predictions) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from calibrant.arguments import check_int, checked_alpha, checked_seed, one_sour
 from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, HashSplit, cut_of, hash_split_of, sketched_cut
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.survey import no_attributes
 from calibrant.diagnose.bands import affordable
 from calibrant.diagnose.ranking import Line, in_clusters, lines_of, names_of, p_values, tested_pairs
 from calibrant.errors import NotComputable
@@ -145,12 +146,15 @@ def rank_variables(
         data = checked_rows(data, clusters=True)
     elif pairs:
         raise NotComputable("a sketch keeps no cells of pairs of variables: pass rows, or leave pairs out")
-    names = names_of(data, variables)
-    # (1) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
+    # (1) Of all covariates, none that reproduces the outcome or follows from the score, unless it is named.
+    out = no_attributes(data, how.seed) if variables is None and not isinstance(data, Sketch) else {}
+    names = tuple(name for name in names_of(data, variables) if name not in out)
+    # (2) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
     lines, left_out = lines_of(data, names, view, bins, in_clusters(data) or affordable(data, len(names), draws))
+    left_out = out | left_out
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
-    # (2) p-values over all of them, and certified ranges that hold together.
+    # (3) p-values over all of them, and certified ranges that hold together.
     own, adjusted, law = p_values(data, lines, draws, how.seed)
     table = [_row(line, how, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
     table.sort(key=lambda r: (-r["beyond_gap"], r["p_value"], -r["beyond_gap_plain"], r["variable"]))
@@ -158,7 +162,7 @@ def rank_variables(
     table = [r | ends.get(r["variable"], {}) for r in table]
     if no_range is None and len(ends) < len(table):
         no_range = f"ranges are given for the first {RANGES} variables of {len(table):,}; they hold simultaneously"
-    # (3) Pairs, by what they show beyond their two variables.
+    # (4) Pairs, by what they show beyond their two variables.
     paired, tried, pair_law = _pairs(data, lines, how, pairs)
     return Curve(
         method="diagnose.rank_variables",

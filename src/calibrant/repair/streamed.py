@@ -13,7 +13,7 @@ from calibrant.arguments import COMMAND
 from calibrant.data.columns import require, score_values
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sketches.sample import Origin, hashes_of
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import FITTED_ON, REPAIRED, Source
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -21,11 +21,11 @@ from calibrant.repair.fitted import Calibrator, Hashes
 
 
 def repaired_name(score: str) -> str:
-    return f"{score}_repaired"
+    return f"{score}{REPAIRED}"
 
 
 def fitted_name(score: str) -> str:
-    return f"{score}_fitted_on"
+    return f"{score}{FITTED_ON}"
 
 
 def checked_calibrator(one: Calibrator, source: Source, score: str) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
+import calibrant as cal
 from calibrant.data.leaks import Column, Leak, area, coded, grown, leaks
+from calibrant.data.survey import REPEATED
+from calibrant.report import markdown
+from calibrant.report.wording.headline import headline
+from calibrant.views.boxes import tables_of
 
 N = 2000
 
@@ -138,3 +145,111 @@ def test_the_area_is_scipys() -> None:
     x, y = np.round(rng.normal(size=300), 1), rng.integers(0, 2, 300)
     events, others = x[y == 1], x[y == 0]
     assert area(x, y) == pytest.approx(mannwhitneyu(events, others).statistic / len(events) / len(others))
+
+
+# ---- in an audit, in a look, in a repair ----
+
+
+def table(seed: int = 0, n: int = N) -> dict[str, Any]:
+    rng, _, p, y = made(seed, n)
+    return {
+        "y": y,
+        "p": p,
+        "hall": rng.choice(list("abcd"), n),
+        "result": np.where(y == 1, "Win", "Lose"),
+        "nearly": np.where(rng.random(n) < 0.03, 1 - y, y),
+        "pred": (p > 0.4).astype(int),
+    }
+
+
+NAMED = {"label": "y", "score": "p"}
+
+
+def test_an_audit_leaves_leaks_and_outputs_out_and_says_so() -> None:
+    record = cal.audit(table(), **NAMED, limit=0.05)
+    assert record.data["covariates"] == ("hall", "nearly")
+    why = dict(record.data["left_out"])
+    assert why["result"].startswith("it reproduces the outcome: 0.0% wrong")
+    assert why["pred"] == REPEATED
+    assert [name for name, _ in record.data["in_question"]] == ["nearly"]
+    assert {"reproduces-outcome", "may-reproduce-outcome", "follows-from-score"} <= {*record.data["warnings"]}
+    text = markdown.render(record)
+    assert "if nearly was known before the outcome." in headline(record)
+    assert "Known only with the outcome: `result` (0.0% wrong" in text
+    assert "Known before the outcome?: `nearly`" in text
+
+
+def test_what_is_allowed_stays_and_the_command_carries_it() -> None:
+    record = cal.audit(table(), **NAMED, allow=["result", "pred"], by="result", quick=True)
+    assert {"result", "pred"} <= {*record.data["covariates"]}
+    assert record.settings["allow"] == ("result", "pred")
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_group_that_is_a_leak_is_refused(held: bool) -> None:
+    rows = table()
+    source: Any = cal.predictions(rows["y"], rows["p"], {"result": rows["result"]}) if held else rows
+    named: dict[str, Any] = {} if held else NAMED
+    with pytest.raises(cal.BadInput, match=r"group column 'result' reproduces the outcome .*allow="):
+        cal.audit(source, **named, by="result")
+    assert cal.audit(source, **named, by="result", allow="result", quick=True).groups
+
+
+def test_one_that_is_named_by_itself_in_a_test_of_rows_is_kept() -> None:
+    data = cal.predictions(table()["y"], table()["p"], {"result": table()["result"], "hall": table()["hall"]})
+    assert cal.diagnose.rank_variables(data, draws=99).columns["variable"] == ("hall",)
+    assert cal.diagnose.rank_variables(data, variables="result", draws=99).columns["variable"] == ("result",)
+
+
+def test_a_look_names_leaks_without_the_score_and_leaves_them_out_of_the_command() -> None:
+    seen = cal.look(table(), label="y", score="p")
+    assert [name.split(" ")[0] for name in seen.candidates["outcome"]] == ["result"]
+    assert "result" not in seen.command
+    assert "reproduces the outcome" in str(seen)
+    shuffled = cal.look(table() | {"p": np.random.default_rng(0).permutation(table()["p"])}, label="y", score="p")
+    assert shuffled.candidates["outcome"] == seen.candidates["outcome"]
+
+
+def test_alpha_is_shared_as_if_nothing_had_been_left_out() -> None:
+    whole = {k: v for k, v in table().items() if k not in ("nearly", "pred")}
+    plain = {k: v for k, v in whole.items() if k != "result"}
+    rows = [cal.predictions(t.pop("y"), t.pop("p"), t) for t in (whole, plain)]
+    kept, alone = (tables_of(r, None, 2, 0).family(0.05) for r in rows)
+    assert alone.weight.sum() == pytest.approx(1.0)
+    assert kept.weight.sum() == pytest.approx(1 / 3)  # one pair of attributes of the three that there were
+    np.testing.assert_allclose(kept.weight, alone.weight / 3)
+
+
+@pytest.mark.parametrize("n", [60, 400, N])
+def test_what_follows_from_the_score_is_told_from_what_does_not(n: int) -> None:
+    rng, x, p, _ = made(3, n)
+    follows = [p > np.median(p), 1.0 - p, x, 100.0 * p, np.where(p > 0.4, "high", "low")]
+    near = x + 0.01 * rng.normal(size=n)
+    honest = [x > 0.3 * rng.normal(size=n), x**3, np.floor(3.0 * p), rng.normal(size=n), np.zeros(n), near]
+    read = [text(list(c)) if c.dtype.kind == "U" else Column.of_number(c * 1.0) for c in (*follows, *honest)]
+    assert [c.repeats(p) for c in read] == [True] * len(follows) + [False] * len(honest)
+    assert not Column.of_number((p > 0.4) * 1.0).repeats(np.where(p > 0.4, 0.7, 0.2))  # groups may have a score each
+
+
+# ---- rows that a calibrator was fitted on ----
+
+
+@pytest.mark.parametrize("marks", [lambda m: m, lambda m: m.astype(int), lambda m: [str(v) for v in m]])
+def test_rows_that_a_calibrator_was_fitted_on_are_left_out_and_counted(marks: Any) -> None:
+    rows, mark = table(), np.arange(N) % 4 == 0
+    rows = {k: rows[k] for k in ("y", "p", "hall")} | {"p_repaired": rows["p"] ** 1.1, "p_fitted_on": marks(mark)}
+    record = cal.audit(rows, label="y", score="p_repaired", quick=True)
+    others = {k: v[~mark] for k, v in rows.items() if k != "p_fitted_on"}
+    assert record.everyone == cal.audit(others, label="y", score="p_repaired", quick=True).everyone
+    assert record.data["rows"] == N - mark.sum()
+    assert record.data["excluded"] == (f"{mark.sum()} rows that the calibrator was fitted on, by column 'p_fitted_on'",)
+    assert cal.read(rows, label="y", score="p_repaired").n == N - mark.sum()
+    assert cal.audit(rows, label="y", score="p", quick=True).data["rows"] == N  # the score itself was fitted on none
+    stored = cal.Sketch.from_bytes(cal.sketch(rows, label="y", score="p_repaired").to_bytes())
+    assert stored.log.excluded == record.data["excluded"]
+
+
+def test_a_mark_that_cannot_be_read_is_refused() -> None:
+    rows = {"y": [0, 1] * 30, "p_repaired": np.linspace(0.1, 0.9, 60), "p_fitted_on": ["maybe"] * 60}
+    with pytest.raises(cal.BadInput, match="'p_fitted_on' should say which rows"):
+        cal.audit(rows, label="y", score="p_repaired")

@@ -79,6 +79,7 @@ class Header:
     # How many of the rows left out lack which part; empty where it is not known.
     dropped_for: dict[str, Size] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()  # of the `Log` that the rows came from
+    excluded: tuple[str, ...] = ()  # of the same
 
 
 class Sketch:
@@ -440,6 +441,7 @@ class Sketch:
             no_event={text_of(value): rows for value, rows in self.no_event.items()},
             dropped_for=self.dropped_for,
             unfinished=tuple(map(text_of, self.log.unfinished)),
+            excluded=tuple(map(text_of, self.log.excluded)),
         )
         numbers = [n for pair in counts for n in pair] + [v for arrays in kept.values() for v in arrays.values()]
         return with_checksum(packed(header, numbers, level))
@@ -460,7 +462,10 @@ class Sketch:
         header.spec.check()
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
-        sketch.no_event, sketch.log = few_of(header.no_event), Log(unfinished=header.unfinished)
+        sketch.no_event, sketch.log = (
+            few_of(header.no_event),
+            Log(unfinished=header.unfinished, excluded=header.excluded),
+        )
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from calibrant.data.columns import clipped
 from calibrant.data.sources.inferred_types import InferredType
+from calibrant.errors import BadInput
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 OnRows = Callable[[int], None]  # is given how many more rows were read
@@ -61,12 +63,16 @@ class Log:
     own: tuple[str, ...] = ()  # columns that name the answer and are no groups separately
     # Logs of evaluations that did not come to their end, each with how many answers it has.
     unfinished: tuple[str, ...] = ()
+    excluded: tuple[
+        str, ...
+    ] = ()  # rows that a calibrator was fitted on, which were left out: how many, and who says so
 
     def merged(self, other: Log) -> Log:
         """Return what is true of the rows of both; what is unfinished of either is of both."""
         either = tuple(dict.fromkeys((*self.unfinished, *other.unfinished)))
-        same = replace(self, unfinished=()) == replace(other, unfinished=())
-        return replace(self if same else NO_LOG, unfinished=either)
+        rows = tuple(dict.fromkeys((*self.excluded, *other.excluded)))
+        same = replace(self, unfinished=(), excluded=()) == replace(other, unfinished=(), excluded=())
+        return replace(self if same else NO_LOG, unfinished=either, excluded=rows)
 
 
 NO_LOG = Log()
@@ -141,6 +147,66 @@ class Source:
             self.check()
             raise
         self.check()
+
+
+# ---- rows that a calibrator was fitted on: on these its scores look better than they are ----
+
+REPAIRED, FITTED_ON = (
+    "_repaired",
+    "_fitted_on",
+)  # what names of repaired scores end with, and of the column of such rows
+
+
+def unfitted(opened: Source, scores: Sequence[str]) -> Source:
+    """Return a source without the rows that the calibrator of one of the scores was fitted on, where a column says so.
+
+    Which rows it marks is read first, for they are counted.
+    """
+    marks = (f"{score.removesuffix(REPAIRED)}{FITTED_ON}" for score in scores if score.endswith(REPAIRED))
+    for mark in dict.fromkeys(mark for mark in marks if opened.columns.count(mark) == 1):
+        if not opened.again or opened.engine is not None:
+            raise BadInput(
+                f"column {mark!r} marks the rows that the calibrator was fitted on, and rows of a stream or a cluster "
+                "are not left out: pass the others alone"
+            )
+        opened = _without(opened, mark)
+    return opened
+
+
+def _without(opened: Source, mark: str) -> Source:
+    batches = (batch.column(mark) for part in opened.parts for batch in part.read([mark], ()))
+    fitted = sum(int(pc.sum(marked(column, mark)).as_py() or 0) for column in batches)
+
+    def kept(part: Part) -> Part:
+        def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            for batch in part.read(list(dict.fromkeys((*columns, mark))), real):
+                rows = batch.filter(pc.invert(marked(batch.column(mark), mark)))
+                yield rows.select([rows.schema.get_field_index(c) for c in columns])
+
+        return replace(part, read=read)
+
+    if not fitted:
+        return opened
+    why = f"{fitted:,} {'row' if fitted == 1 else 'rows'} that the calibrator was fitted on, by column {mark!r}"
+    return replace(
+        opened,
+        parts=tuple(map(kept, opened.parts)),
+        columns=tuple(c for c in opened.columns if c != mark),
+        rows=None if opened.rows is None else opened.rows - fitted,
+        fragments=None,
+        log=replace(opened.log, excluded=(*opened.log.excluded, why)),
+    )
+
+
+def marked(column: pa.Array, name: str) -> pa.Array:
+    """Whether each row is marked, from truth values, 0 and 1, or their words; a missing mark is none."""
+    values = pc.utf8_lower(column.cast(pa.string())) if not pa.types.is_boolean(column.type) else column
+    if values is not column:
+        known = pc.is_in(pc.fill_null(values, "0"), pa.array(["0", "1", "0.0", "1.0", "false", "true"]))
+        if not pc.all(known).as_py():
+            raise BadInput(f"column {name!r} should say which rows the calibrator was fitted on: true or false, 0 or 1")
+        values = pc.is_in(values, pa.array(["1", "1.0", "true"]))
+    return pc.fill_null(values, False)
 
 
 # ---- logs of one data set: what all of them have ----

@@ -55,11 +55,19 @@ def words_of(text: str) -> int:
 
 def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
     """The first form that is short enough, with of whom it is; else the last, which always is."""
-    form = ""
-    for form in (reported for each in forms for reported in qualified(record, each)):
+    form, condition = "", _condition(record)
+    for form in (f"{reported[:-1]}{condition}." for each in forms for reported in qualified(record, each)):
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
             break
     return form
+
+
+def _condition(record: AuditRecord) -> str:
+    """What must be true of a column that may reproduce the outcome, where who is over the limit is told by it."""
+    asked = dict(record.data.get("in_question") or ())
+    named = (name for o in everyone_off(record) for name in o.attributes if name in asked)
+    name = next(named, "")
+    return f", if {shown(name)} was known before the outcome" if name else ""
 
 
 def _by_use(record: AuditRecord) -> bool:

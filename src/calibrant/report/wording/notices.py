@@ -31,6 +31,7 @@ HOW = {
 UNFINISHED = "Answers that are missing may be unlike these: finish the evaluation (inspect eval-retry) first."
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
     "unfinished-log": ("Unfinished evaluation", UNFINISHED),
+    "fitted-rows": ("Left out", "On these its scores look better than they are."),
     "one-class": ("One outcome", "All have the same outcome: nothing can be said of the other."),
     "repeated-rows": (
         "Repeated rows",
@@ -102,8 +103,8 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             out.append((lead, say(code(name), " ", text)))
         elif warning == "other-labels":
             out.append((lead, say(*_no_events(record), " count as a non-event. ", text)))
-        elif warning == "unfinished-log":
-            logs = record.data.get("unfinished") or ()
+        elif warning in ("unfinished-log", "fitted-rows"):
+            logs = record.data.get("unfinished" if warning == "unfinished-log" else "excluded") or ()
             out.append((lead, say(*(f"{sanitize(log)}. " for log in logs), text)))
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))

@@ -123,7 +123,13 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         weights="w",
         variables={"a": {"kind": "number", "edges": [1.0]}},
     )
-    given = {"date": "2026-01-31", "fail_on": ("strong-calibration",), "tolerance": 0.02, "variables": ("a",), "allow": ("a",)}
+    given = {
+        "date": "2026-01-31",
+        "fail_on": ("strong-calibration",),
+        "tolerance": 0.02,
+        "variables": ("a",),
+        "allow": ("a",),
+    }
     given |= {"threshold": (0.2, 0.5)}
     reported = ("model", "intended_use", "period", "population", "set_by")
     given |= {"judge": "gap", "about": {"noun": "loans", **{k: f"some {k}" for k in reported}}}

@@ -54,7 +54,6 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
-        "in_question": tuple(tuple(v) for v in spec.in_question),
         "columns": columns(sketch, mask),
         "repeats": repeats.to_dict(),
         "fingerprint": sketch.fingerprint,
@@ -65,6 +64,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "warnings": (*warnings(sketch, repeats.copied), *(("repeats-score",) if reported else ())),
     }
     results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
+    results |= {"in_question": tuple(tuple(v) for v in spec.in_question)} if spec.in_question else {}
     results |= {"excluded": sketch.log.excluded} if sketch.log.excluded else {}
     return (
         results | _others(sketch, mask) | confidence(sketch) | ({"two_way": both} if (both := two_way(sketch)) else {})

@@ -216,7 +216,8 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
-    settings |= {"variables": variables, "allow": context.sketch.spec.allowed, "allow_same": context.meant}
+    settings |= {"variables": variables, "allow_same": context.meant}
+    settings |= {"allow": allowed} if (allowed := context.sketch.spec.allowed) else {}
     form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,
@@ -237,7 +238,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings={name: settings[name] for name in RECORDED} | ({"form": form_stated} if form_stated else {}),
+        settings={name: settings[name] for name in RECORDED if name in settings} | ({"form": form_stated} if form_stated else {}),
         versions=_versions(),
     )
 

@@ -64,8 +64,8 @@ def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
 
 def _condition(record: AuditRecord) -> str:
     """What must be true of a column that may reproduce the outcome, where who is over the limit is told by it."""
-    asked = dict(record.data.get("in_question") or ())
-    named = (name for o in everyone_off(record) for name in o.attributes if name in asked)
+    kept = dict(record.data.get("in_question") or ())
+    named = (name for o in everyone_off(record) for name in o.attributes if name in kept)
     name = next(named, "")
     return f", if {shown(name)} was known before the outcome" if name else ""
 

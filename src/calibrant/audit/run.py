@@ -238,7 +238,8 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings={name: settings[name] for name in RECORDED if name in settings} | ({"form": form_stated} if form_stated else {}),
+        settings={name: settings[name] for name in RECORDED if name in settings}
+        | ({"form": form_stated} if form_stated else {}),
         versions=_versions(),
     )
 

@@ -19,6 +19,7 @@ from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
+from calibrant.data.survey import look_at, refuse_leaks
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import TermOptions, Terms
@@ -64,7 +65,16 @@ def _read(a: Namespace) -> Predictions | Sketch:
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
         return summarised(data, Reading.of(caller=COMMAND, **how))
-    return in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=(), **how).named())
+    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=(), **how).named()))
+
+
+def _checked(a: Namespace, rows: Predictions) -> Predictions:
+    """Return the rows; refuse groups that are made of the outcome."""
+    by = names("--by", a.by)
+    if by:
+        look = look_at(rows, Spec(label="y_true", score="y_prob"), by)
+        refuse_leaks(look, by, names("--allow", a.allow), 0, COMMAND)
+    return rows
 
 
 # ---- compare ----
@@ -118,7 +128,7 @@ def _models(a: Namespace) -> ModelComparison:
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")
     how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {"score": first, "variables": ()}
-    rows = in_memory(data, Reading.of(caller=OF_ALL_ROWS, **how).named(), others)
+    rows = _checked(a, in_memory(data, Reading.of(caller=OF_ALL_ROWS, **how).named(), others))
     report_left_out(rows)
     scores = {first: rows.p}
     for model in others:

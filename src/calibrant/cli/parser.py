@@ -329,6 +329,7 @@ def _accept(p: Command) -> None:
 
     take.files(p, ", sketch")
     take.columns(p)
+    take.reading(p, "allow")
     take.of_function(
         p,
         accept,
@@ -354,7 +355,7 @@ def _compare(p: Command) -> None:
     take.reading(p, "percent")
     p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
     by = "group columns: the verdict holds for everyone and in every group"
-    take.reading(p, *take.ROW_OPTIONS, "by", by=by)
+    take.reading(p, *take.ROW_OPTIONS, "by", "allow", by=by)
     take.of_options(p, TermOptions)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")

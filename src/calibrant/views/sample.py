@@ -191,7 +191,7 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
     if isinstance(data, Sketch):
         return data.checked()
     rows = cast(Predictions, checked_data(data, Predictions, Sketch))
-    return sketch_rows(alone(rows), Reading(by=tuple(by), intersections=intersections, seed=seed))
+    return sketch_rows(alone(rows), Reading(by=tuple(by), allow=tuple(by), intersections=intersections, seed=seed))
 
 
 class Sample:

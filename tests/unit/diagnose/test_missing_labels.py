@@ -12,8 +12,7 @@ from calibrant.measure.unlabelled import adjusted, independence, standardised_di
 
 def lost(f: int, m: int) -> object:
     """Return 100 people of each sex, of whom so many have no label."""
-    y = np.tile([0.0, 1.0], 100)
-    y[:f] = y[100 : 100 + m] = np.nan
+    y = np.concatenate([np.repeat([np.nan, 1.0], [f, 100 - f]), np.repeat([np.nan, 0.0], [m, 100 - m])])
     p = np.tile((np.arange(100) + 0.5) / 100, 2)
     return cal.predictions(y, p, {"sex": ["f"] * 100 + ["m"] * 100}, missing="keep")
 

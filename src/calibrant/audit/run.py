@@ -35,7 +35,7 @@ from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
     *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),
-    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "about"),
+    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "independent", "about"),
 )
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
@@ -163,7 +163,7 @@ def audited(
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
-    context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same)
+    context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same, independent=options.independent)
     context.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
     spec, kept = sketch.spec, sketch.parts.get("sample")
     tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))
@@ -212,11 +212,11 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         if check.cost is not LITTLE:
             release_memory()
         tracker.finish(check.code)
-    if context.copies:
+    if context.withheld:
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
-    settings |= {"variables": variables, "allow_same": context.meant}
+    settings |= {"variables": variables, "allow_same": context.meant, "independent": context.independent}
     form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,
@@ -231,7 +231,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         curves=curves,
         data={
             **inputs(context.sketch, context.repeats, context.judging.mask),
-            "suppressed": context.copies,
+            "suppressed": bool(context.withheld),
             "clusters": clusters(context),
             "display": context.everyone.judged(context.judging.steps).display,
             "arrival": arrival(context.sketch, context.judging.mask),

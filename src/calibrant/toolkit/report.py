@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from calibrant.report.findings import noun as noun
     from calibrant.report.findings import ordered as ordered
     from calibrant.report.findings import screened as screened
+    from calibrant.report.findings import shared_by as shared_by
     from calibrant.report.findings import stated_of as stated_of
-    from calibrant.report.findings import together as together
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
     from calibrant.report.wording.clusters import counted as counted
+    from calibrant.report.wording.clusters import names_of as names_of
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
@@ -110,6 +111,7 @@ _WHERE = {
     "limit_of": "calibrant.report.findings",
     "marked": "calibrant.report.markdown",
     "name": "calibrant.report.spans",
+    "names_of": "calibrant.report.wording.clusters",
     "notices": "calibrant.report.wording.notices",
     "noun": "calibrant.report.findings",
     "number_table": "calibrant.report.document",
@@ -121,12 +123,12 @@ _WHERE = {
     "plain": "calibrant.report.spans",
     "repair_named": "calibrant.report.wording.terms",
     "results": "calibrant.report.outputs.results:",
+    "shared_by": "calibrant.report.findings",
     "stated_of": "calibrant.report.findings",
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
     "tables": "calibrant.report.outputs.results:",
-    "together": "calibrant.report.findings",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "write_all": "calibrant.report.outputs.files",

@@ -298,7 +298,10 @@ DATA = part(
         "files": Annotated[list[str], Meta(max_length=20)],
         "variables": named(VARIABLE),
         "repeats": REPEATS,
-        "suppressed": noted(bool, "Rows are copies, so that nothing is decided: no verdict is within or over."),
+        "suppressed": noted(
+            bool,
+            "Rows are copies, or share clusters that nobody named: no verdict is within or over.",
+        ),
         "warnings": noted(list[WARNINGS], "What the reader of the numbers should know of the data."),
         "dropped_for?": noted(
             dict[LACKED, Some],

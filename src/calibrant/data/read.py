@@ -166,7 +166,7 @@ def _loaded(
     source: object, options: Reading, scores: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
     """A source, the columns to keep beside labels and scores, its rows by part, and all of them as one table."""
-    opened = source_of(source, (*options.columns, *others), form=options.form)
+    opened = source_of(source, (*options.columns, *others), form=options.form, clusters=options.clusters)
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
@@ -273,7 +273,9 @@ def with_rows(source: object, options: Reading, progress: Progress | None = None
         source, (Sketch, Predictions, MulticlassPredictions)
     ):
         return summarised(source, options, progress, engine)
-    opened = readable_twice(source_of(source, options.columns, engine, options.form), options.named(), progress)
+    opened = readable_twice(
+        source_of(source, options.columns, engine, options.form, clusters=options.clusters), options.named(), progress
+    )
     try:
         if not options.keeps_attached:
             return summarised(opened, options, progress)
@@ -300,7 +302,11 @@ def _of_source(source: object, options: Reading, progress: Progress | None, engi
         raise NotComputable(IN_MEMORY)
     spec = options.spec
     if spec is None:
-        opened = readable_twice(source_of(source, options.columns, engine, options.form), options.named(), progress)
+        opened = readable_twice(
+            source_of(source, options.columns, engine, options.form, clusters=options.clusters),
+            options.named(),
+            progress,
+        )
         options, levels = on_levels(options, cluster_batches(opened, options))
         spec, looked, shared = fixed_spec(opened, options, progress)
         spec = with_clusters(spec)
@@ -308,7 +314,11 @@ def _of_source(source: object, options: Reading, progress: Progress | None, engi
         options.for_a_spec()
         levels = ()
         spec = spec if options.missing == "level" else replace(spec, missing=options.missing)
-        opened, looked, shared = source_of(source, spec.columns, engine, options.form, spec.texts), None, None
+        opened, looked, shared = (
+            source_of(source, spec.columns, engine, options.form, spec.texts, [spec.cluster]),
+            None,
+            None,
+        )
         fits(opened, spec.roles)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):

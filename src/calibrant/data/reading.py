@@ -162,6 +162,11 @@ class Reading:
         return (self.label, self.score, *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
 
     @property
+    def clusters(self) -> tuple[str, ...]:
+        """The columns that name clusters, some of them as ``a+b``."""
+        return self.levels or ((self.cluster,) if self.cluster else ())
+
+    @property
     def row_attributes(self) -> tuple[str, ...]:
         """The columns of clusters and of weights, if any are named."""
         return tuple(name for name in (self.cluster, self.weights) if name)

@@ -90,7 +90,7 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     if isinstance(source, Predictions):
         source = _table(source)
         options = replace(options, label="y_true", score="y_prob")
-    opened = source_of(source, (), engine, options.form)
+    opened = source_of(source, (), engine, options.form, clusters=options.clusters)
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
@@ -105,7 +105,7 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
     if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
         return source, None
     try:
-        opened = source_of(source, options.columns, form=options.form)
+        opened = source_of(source, options.columns, form=options.form, clusters=options.clusters)
         lazy = opened.rows is None and not opened.files
         if lazy or not opened.again or opened.engine is not None:
             return opened, None

@@ -235,9 +235,9 @@ CURVES = {
     "dependence": curve(
         "audit.dependence",
         "Columns, alone or up to three together, whose rows of one value are correlated beyond chance, where no "
-        "cluster was named, with the design effect of residuals, also without the twentieth of the values that add "
-        "most; the share of values whose label never changes; whether a few values make it (group) or many "
-        "(cluster); and whether it decides nothing that rows are taken as independent. Absent where a cluster was named.",
+        "cluster was named: design effect of residuals, and of those without the twentieth of the values that add most "
+        "(trimmed); share of values whose label never changes; whether many values make it (cluster) or a few (group); "
+        "and whether nothing that takes rows as independent is decided. Absent where a cluster was named.",
         {
             "columns": Annotated[list[str], Meta(min_length=1, max_length=3)],
             "clusters rows": Some,

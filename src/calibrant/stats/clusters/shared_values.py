@@ -9,6 +9,7 @@ few values make it: the data of groups that are off, and of clusters, look the s
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,8 +34,9 @@ SCREEN = 2.8, 4.0, 4.0  # standard errors of the sum over pairs of rows, of one,
 DRAWS, FIRST, FEW = 999, 99, 2  # draws; after so many, no more where over so many exceed
 PLAIN, FAR = 199, 8.0  # draws where the first lie so many standard deviations below
 MOST = 30_000  # rows that are drawn for
-PAIRS, LEAD, LOOKED, NAMED = 300, 10, 40, 4  # pairs screened, those extended to triples, confirmed and named at most
+PAIRS, LEAD, LOOKED, NAMED = 300, 10, 40, 4  # pairs screened (and triples), those extended, confirmed, named at most
 SIZE = 1.2, 200.0  # rows of a joint cluster
+FEW_COLUMNS = 40  # columns up to which triples are looked at though no pair of theirs leads
 NEAREST = 3.0  # rows of one: pairs that make about so many are looked at first
 TRIMMED, LEFT = 0.05, 0.4  # share of values left out, and of the excess that then remains in clusters
 CELLS, ROWS, BINS = 100, 20, 10  # of the score: cells at most, rows of each; of a number: bins of its trend
@@ -142,12 +144,14 @@ class _Log:
     def looked(self) -> Looked:
         """Screen all, and confirm what stands out most."""
         one = [s for name in self.columns if (s := self.screened((name,)))]
-        two = [s for names in self.pairs() if (s := self.screened(names))]
+        two = [s for names in self.near(2, PAIRS) if (s := self.screened(names))]
         lead = sorted((s for s in two if s.z > SCREEN[0]), key=lambda s: -s.z)[:LEAD]
+        most = LEAD * len(self.columns) + PAIRS  # triples that may be looked at, whichever pairs lead
         longer = {tuple(sorted((*s.names, name))) for s in lead for name in self.columns if name not in s.names}
+        if len(self.columns) <= FEW_COLUMNS:
+            longer |= {tuple(sorted(names)) for names in self.near(3, most - len(longer))}
         three = [s for names in sorted(longer) if (s := self.screened(names))]
-        # of triples, whichever pairs lead, so many may be looked at
-        many = len(one), len(two), LEAD * len(self.columns)
+        many = len(one), len(two), most
         shares = [LEVEL * share / max(n, 1) for share, n in zip(SHARES, many, strict=True)]
         out = [s for s in (*one, *two, *three) if s.z > SCREEN[len(s.names) - 1]]
         detected: list[tuple[_Screened, SharedValue]] = []
@@ -159,14 +163,15 @@ class _Log:
                 detected += [(s, confirmed)] if confirmed else []
         return Looked(tuple(f for _, f in detected), len(self.columns), len(two) + len(three))
 
-    def pairs(self) -> list[Names]:
-        """Pairs of columns that can make small clusters: the nearest to three rows each first."""
+    def near(self, columns: int, most: int) -> list[Names]:
+        """So many columns that can make small clusters together: the nearest to three rows each first."""
         n, fits = len(self.p) / self.share, []  # of all rows
-        for a, b in itertools.combinations(self.columns, 2):
-            both, larger = self.levels[a] * self.levels[b], max(self.levels[a], self.levels[b])
-            if both >= n / SIZE[1] and larger < n / SIZE[0]:
-                fits.append((abs(float(np.log(NEAREST * min(both, n) / n))), a, b))
-        return [(a, b) for _, a, b in sorted(fits)[:PAIRS]]
+        for names in itertools.combinations(self.columns, columns):
+            levels = [self.levels[name] for name in names]
+            every = math.prod(levels)
+            if every >= n / SIZE[1] and max(levels) < n / SIZE[0]:
+                fits.append((abs(math.log(NEAREST * min(every, n) / n)), names))
+        return [names for _, names in sorted(fits)[:most]]
 
     def screened(self, names: Names) -> _Screened | None:
         """Clusters of some columns; None where they are too few, or too small, or large."""

@@ -175,7 +175,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     )
     unsaid = not (options.label or options.score)
     met = replace(proposed, positive=None) if unknown else proposed  # which outcomes are known is to be said first
-    met = met if cluster in kept else replace(met, cluster="")  # of several columns, which are there
+    met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
     refusals = (*input_errors(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit

@@ -34,6 +34,7 @@ from calibrant.data.sketches.sample import (
     labels_of,
     scores_of,
     shared_codes,
+    shared_numbers,
 )
 from calibrant.data.specs.attributes import attributes_of
 from calibrant.data.specs.coding import codings
@@ -112,8 +113,11 @@ class Look(RawSample):
         if self.names[j] in self.unread or pa.types.is_null(kind):
             return None
         if kind == NUMBER:
-            return shared_codes(doubles_of(values))
-        return shared_codes(values, 0 if kind == TEXT else ABSENT, is_number=kind == DATE)
+            return shared_numbers(values)
+        if kind == TEXT:
+            blank = [h for h, text in self.texts.items() if not text]
+            return shared_codes(values, (values != 0) & ~np.isin(values, blank), is_number=False)
+        return shared_codes(values, values != ABSENT, is_number=kind == DATE)
 
     def see(self, ids: Ids, p: Floats, batch: Batch, y: NDArray[np.int8] | None = None) -> None:
         """Look at a batch. Identities are not hashed again: two samples of the same rows may hold other ones."""

@@ -32,7 +32,7 @@ from calibrant.data.sketches.sample import (
     lines_of,
     of_clusters,
     scores_of,
-    shared_codes,
+    shared_numbers,
     source_order,
 )
 from calibrant.data.sketches.sums import Boxes, UnlabelledRows, Values
@@ -294,7 +294,7 @@ class SampledRows(Sample):
             stored = lines[:, j]
             if c.kind == "category":
                 columns[c.name] = np.where(stored < len(c.levels), stored, -1), False
-            elif (codes := shared_codes(doubles_of(stored))) is not None:
+            elif (codes := shared_numbers(stored)) is not None:
                 columns[c.name] = codes
         kept = {name: of for name, of in columns.items() if name not in self.spec.by_name}
         return SharedColumns(kept, labels_of(lines), scores_of(lines), min(len(lines) / max(n, 1), 1.0))

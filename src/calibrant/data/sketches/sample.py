@@ -102,16 +102,22 @@ NOTHING_SHARED = SharedColumns({}, np.zeros(0, dtype=np.int8), np.zeros(0), 1.0)
 
 
 def shared_codes(
-    values: NDArray[np.generic], missing: int | None = None, is_number: bool = True
-) -> tuple[Integers, bool] | None:
-    """Return codes of values, negative where missing; None of numbers that are not whole: these are measured."""
-    there = np.isfinite(values) if missing is None else values != missing  # type: ignore[arg-type]
-    kept = values[there]
-    if missing is None and not np.array_equal(kept, np.floor(kept)):  # type: ignore[arg-type]
-        return None
+    values: NDArray[np.generic], there: NDArray[np.bool_], is_number: bool = True
+) -> tuple[Integers, bool]:
+    """Return codes of values in their order, negative where there is none, and whether they are numbers."""
     codes = np.full(len(values), -1, dtype=np.int64)
-    codes[there] = np.unique(kept, return_inverse=True)[1].reshape(-1)
+    codes[there] = np.unique(values[there], return_inverse=True)[1].reshape(-1)
     return codes, is_number
+
+
+def shared_numbers(bits: Integers) -> tuple[Integers, bool] | None:
+    """Return the same of numbers as a line holds them; None of those that are not whole, for these are measured."""
+    values, there = doubles_of(bits), bits != NAN
+    finite = values[np.isfinite(values)]
+    if not np.array_equal(finite, np.floor(finite)):
+        return None
+    large = len(finite) < np.count_nonzero(there)  # whole numbers that no double may be, by their texts' hashes
+    return shared_codes(bits if large else values, there, is_number=not large)
 
 
 NOTHING = RowAttributes()  # of independent rows that count alike

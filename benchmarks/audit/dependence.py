@@ -191,7 +191,7 @@ def reported(log: Log, seed: int) -> tuple[bool, bool, bool, float]:
     looked = case.clusters_sought
     detected = () if looked is None else looked.detected
     effect = max((one.design_effect for one in detected), default=1.0)
-    return bool(detected), any(one.kind == "cluster" for one in detected), bool(case.withheld), effect
+    return bool(detected), any(one.kind == "cluster" for one in detected), bool(case.suppressed_for), effect
 
 
 def table(designs: Mapping[str, Callable[[Rng], Log]], logs: int) -> list[NDArray[np.float64]]:

@@ -77,7 +77,7 @@ class AuditContext:
         return shared_values(shared.columns, shared.y, shared.p, self.seed, shared.share)
 
     @property
-    def withheld(self) -> str:
+    def suppressed_for(self) -> str:
         """Why nothing is decided: rows are copies, or share clusters that nobody named; empty where ranges hold."""
         detected = () if self.independent or self.clusters_sought is None else self.clusters_sought.detected
         for one in detected:
@@ -225,8 +225,8 @@ class AuditContext:
         """Say that a check is not run where tests are left out."""
         if self.judging.quick:
             raise NotRun(QUICK)
-        if self.withheld:
-            raise NotRun(self.withheld)
+        if self.suppressed_for:
+            raise NotRun(self.suppressed_for)
 
     def needs_sample(self) -> Predictions:
         """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""

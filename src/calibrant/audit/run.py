@@ -35,7 +35,7 @@ from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
     *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),
-    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "independent", "about"),
+    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow_same", "about"),
 )
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
@@ -212,11 +212,11 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         if check.cost is not LITTLE:
             release_memory()
         tracker.finish(check.code)
-    if context.withheld:
+    if context.suppressed_for:
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
-    settings |= {"variables": variables, "allow_same": context.meant, "independent": context.independent}
+    settings |= {"variables": variables, "allow_same": context.meant}
     form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,
@@ -231,13 +231,15 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         curves=curves,
         data={
             **inputs(context.sketch, context.repeats, context.judging.mask),
-            "suppressed": bool(context.withheld),
+            "suppressed": bool(context.suppressed_for),
             "clusters": clusters(context),
             "display": context.everyone.judged(context.judging.steps).display,
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings={name: settings[name] for name in RECORDED} | ({"form": form_stated} if form_stated else {}),
+        settings={name: settings[name] for name in RECORDED}
+        | ({"form": form_stated} if form_stated else {})
+        | ({"independent": True} if context.independent else {}),
         versions=_versions(),
     )
 

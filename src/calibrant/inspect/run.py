@@ -158,8 +158,8 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     # none where rows without a label are kept, which have clusters in memory alone: whoever has room names one
     cluster = planned.cluster or ("" if options.missing == "keep" else next(free, ""))
     outcomes = one_outcome(rows.table, label, columns, (score, *options.levels, *options.row_attributes))
-    asked = cluster or options.independent or options.missing == "keep"
-    cluster = cluster if asked or not outcomes else "+".join(outcomes[0])
+    settled = cluster or options.independent or options.missing == "keep"
+    cluster = cluster if settled or not outcomes else "+".join(outcomes[0])
     groups = roles.groups(
         columns,
         (*taken, *others, *(name for names in outcomes for name in names), *opened.log.own, *opened.log.verdicts),

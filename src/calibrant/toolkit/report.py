@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
     from calibrant.report.wording.clusters import counted as counted
-    from calibrant.report.wording.clusters import names_of as names_of
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
@@ -111,7 +110,6 @@ _WHERE = {
     "limit_of": "calibrant.report.findings",
     "marked": "calibrant.report.markdown",
     "name": "calibrant.report.spans",
-    "names_of": "calibrant.report.wording.clusters",
     "notices": "calibrant.report.wording.notices",
     "noun": "calibrant.report.findings",
     "number_table": "calibrant.report.document",

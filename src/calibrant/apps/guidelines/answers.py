@@ -29,7 +29,6 @@ from calibrant.toolkit.report import (
     limit_of,
     literal,
     name,
-    names_of,
     notices,
     noun,
     ordered,
@@ -135,7 +134,7 @@ def preparation(record: AuditRecord) -> Lines:
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
     if (result := shared_by(record)) is not None:
         beyond = f" are correlated beyond chance: design effect {result.effect:.1f}."
-        made.append(say("Rows of one ", *names_of(result.columns), beyond))
+        made.append(say("Rows of one ", code(result.option), beyond))
     return tuple(made)
 
 

@@ -343,6 +343,7 @@ SETTINGS = part(
         "judge": noted(Judge, "What the limit is about."),
         "about": ABOUT,
         "allow_same?": noted(bool, "Rows that are there more than once are meant, and count so."),
+        "independent?": noted(bool, "Rows were declared independent, whatever columns they share."),
         "form?": FORM,
         "threshold?": noted(list[Level], "Scores from which on people are acted on, increasing; empty without."),
         "costs?": noted(list[Positive], "Of acting on a non-event, and of not acting on an event; else empty."),

@@ -154,8 +154,8 @@ def with_joint(opened: Source, names: Sequence[str]) -> Source:
 
     A column that is called so is read as it is.
     """
-    asked = {name: tuple(name.split(JOINT)) for name in names if JOINT in name and name not in opened.columns}
-    made = {name: of for name, of in asked.items() if {*of} <= {*opened.columns} and len({*of}) == len(of)}
+    joint = {name: tuple(name.split(JOINT)) for name in names if JOINT in name and name not in opened.columns}
+    made = {name: of for name, of in joint.items() if {*of} <= {*opened.columns} and len({*of}) == len(of)}
     if not made:
         return opened
     if opened.engine is not None:
@@ -169,8 +169,8 @@ def with_joint(opened: Source, names: Sequence[str]) -> Source:
             own = [c for c in columns if c not in made]
             more = [c for name in columns if name in made for c in made[name]]
             for batch in part.read(list(dict.fromkeys((*own, *more))), real):
-                joint = {n: joint_texts([batch.column(c) for c in of], of) for n, of in made.items() if n in columns}
-                kept = {c: batch.column(c) for c in own} | joint
+                values = {n: joint_texts([batch.column(c) for c in of], of) for n, of in made.items() if n in columns}
+                kept = {c: batch.column(c) for c in own} | values
                 yield pa.RecordBatch.from_pydict({c: kept[c] for c in columns})
 
         return read

@@ -16,6 +16,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
+from calibrant.stats.clusters.shared_values import Looked, shared_values
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone
 from calibrant.views.screen import Screen, full, hash_split, strongest, too_many
@@ -23,6 +24,10 @@ from calibrant.views.screen import Screen, full, hash_split, strongest, too_many
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NO_COVARIATES = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
+TOGETHER = (
+    "rows of one {what} are correlated: name the cluster in cluster= (--cluster {name}), or declare rows independent "
+    "in cluster='none'"
+)
 COPIES = "rows are copies of others: remove them, or name their cluster in cluster="
 ONE_COLUMN = (
     "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
@@ -48,6 +53,7 @@ class AuditContext:
     announce: Callable[[str], None] = lambda _: None  # told what is being done
     findings: list[Finding] = field(default_factory=list)  # what was certified of everyone and of groups so far
     meant: bool = False  # whoever asks knows that rows are there more than once, and means them to count so
+    independent: bool = False  # whoever asks declares rows to be independent, whatever they share
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -59,6 +65,25 @@ class AuditContext:
         """Rows are copies, and so many that nothing is decided; not where a cluster holds its copies together."""
         alone = not self.sketch.spec.cluster and not self.meant
         return alone and self.repeats.copied and self.repeats.times > SAME_VARIANCE
+
+    @cached_property
+    def clusters_sought(self) -> Looked | None:
+        """What was detected of columns whose values rows share; None where no rows are held that could tell."""
+        shared = self.sketch.shared
+        if shared is None and (sample := self.sketch.parts.get("sample")) is not None:
+            shared = sample.shared(self.sketch.n)
+        if shared is None or self.sketch.spec.cluster:
+            return None
+        return shared_values(shared.columns, shared.y, shared.p, self.seed, shared.share)
+
+    @property
+    def suppressed_for(self) -> str:
+        """Why nothing is decided: rows are copies, or share clusters that nobody named; empty where ranges hold."""
+        detected = () if self.independent or self.clusters_sought is None else self.clusters_sought.detected
+        for one in detected:
+            if one.refutes:
+                return TOGETHER.format(what=" and ".join(one.columns), name="+".join(one.columns))
+        return COPIES if self.copies else ""
 
     @property
     def seed(self) -> int:
@@ -200,8 +225,8 @@ class AuditContext:
         """Say that a check is not run where tests are left out."""
         if self.judging.quick:
             raise NotRun(QUICK)
-        if self.copies:
-            raise NotRun(COPIES)
+        if self.suppressed_for:
+            raise NotRun(self.suppressed_for)
 
     def needs_sample(self) -> Predictions:
         """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""

@@ -173,7 +173,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 def suppressed(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> tuple[list[Finding], list[CheckRecord]]:
     """Return findings and checks with nothing decided: what was met or broken is undecided, and no rows would help.
 
-    Their ranges stay as they are. It is for rows that are copies: each bound takes them as independent.
+    Their ranges stay as they are. It is for rows that are no independent ones: each bound takes them as such.
     """
     open_: dict[str, Verdict] = {"within": "undecided", "over": "undecided"}
     reported = [

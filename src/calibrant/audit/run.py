@@ -163,7 +163,7 @@ def audited(
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
-    context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same)
+    context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same, independent=options.independent)
     context.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
     spec, kept = sketch.spec, sketch.parts.get("sample")
     tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))
@@ -212,7 +212,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         if check.cost is not LITTLE:
             release_memory()
         tracker.finish(check.code)
-    if context.copies:
+    if context.suppressed_for:
         findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
@@ -232,14 +232,15 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         curves=curves,
         data={
             **inputs(context.sketch, context.repeats, context.judging.mask),
-            "suppressed": context.copies,
+            "suppressed": bool(context.suppressed_for),
             "clusters": clusters(context),
             "display": context.everyone.judged(context.judging.steps).display,
             "arrival": arrival(context.sketch, context.judging.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
         settings={name: settings[name] for name in RECORDED if name in settings}
-        | ({"form": form_stated} if form_stated else {}),
+        | ({"form": form_stated} if form_stated else {})
+        | ({"independent": True} if context.independent else {}),
         versions=_versions(),
     )
 

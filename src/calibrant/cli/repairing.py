@@ -28,7 +28,7 @@ from calibrant.data.sketches.contents import UNKNOWN, in_both
 from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Form, Source
+from calibrant.data.sources.source import Form, Source, with_joint
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
@@ -53,13 +53,13 @@ def repair(a: Namespace) -> int:
     data = inputs_of(a)
     read = (*data, *([a.judge_on] if a.judge_on else ()))
     path = checked_targets({"--out": a.out, "--calibrator": a.calibrator}, read).get("--out")
-    source = _opened(data, options.form)
-    judged_on = cluster_batches(_opened([a.judge_on], options.form), options) if a.judge_on else ()
-    options, _ = on_levels(options, itertools.chain(cluster_batches(source, options), judged_on))
+    source, joint = _opened(data, options.form), options.clusters
+    judged_on = cluster_batches(with_joint(_opened([a.judge_on], options.form), joint), options) if a.judge_on else ()
+    options, _ = on_levels(options, itertools.chain(cluster_batches(with_joint(source, joint), options), judged_on))
     if path:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
-        result, fitted = _judged(a, options, source, progress)
+        result, fitted = _judged(a, options, with_joint(source, joint), progress)
         chosen = _chosen(result)
         if chosen and a.calibrator:
             write(a.calibrator, replace(result.calibrators[chosen], percent=options.percent).to_json() + "\n")
@@ -149,7 +149,7 @@ def _judged(
     each_once(mine.contents, source, options)
     if a.judge_on:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
-        other = sampled(_opened([a.judge_on], options.form).knowing(texts))
+        other = sampled(with_joint(_opened([a.judge_on], options.form).knowing(texts), options.clusters))
         report_rows(other.left_out, "left out", f"of {sanitize(a.judge_on)} without {lack}")
         if why := in_both(mine.contents, other.contents, (), pair_share=UNKNOWN):
             raise BadInput(

@@ -476,6 +476,14 @@ def row_ids(columns: Sequence[pa.Array], seed: int, names: Sequence[str] = (), p
     return first
 
 
+def joint_texts(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.Array:
+    """Return the values of several columns as one text a row, equal only where all are; null where one is missing."""
+    texts = [pc.replace_substring(_key_bytes(c, n, "cluster"), "+", "++") for c, n in zip(columns, names, strict=True)]
+    gone = np.any([are_absent(c, n) for c, n in zip(columns, names, strict=True)], axis=0)
+    result = pc.binary_join_element_wise(*texts, pa.scalar(b" + ", pa.large_binary())).cast(pa.large_string())
+    return pc.if_else(pa.array(gone), None, result)
+
+
 def _key_bytes(column: pa.Array | pa.ChunkedArray, name: str, part: str) -> pa.Array:
     """A key as bytes that are equal where it is: times to the microsecond unless they are finer."""
     column = whole(column, name)

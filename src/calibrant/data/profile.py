@@ -30,7 +30,7 @@ from calibrant.data.columns import (
     number_texts,
 )
 from calibrant.data.layouts import decoded, is_date, nothing, periods, plain, text_dates, times, unit_of
-from calibrant.data.specs.column_names import names_code, numbered
+from calibrant.data.specs.column_names import names_code
 from calibrant.data.specs.spec import Kind, Variable
 from calibrant.errors import BadInput
 
@@ -336,14 +336,6 @@ class ColumnProfile:
             return "it is empty" if self.kind == "constant" and not self.distinct else ""
         why = excess(as_float(self.column, self.name, "covariate"))
         return f"it {why}" if why else ""
-
-    def may_join(self, named: bool) -> bool:
-        """Whether its values may be the names of clusters; `named` is whether the column is called so."""
-        if self.kind == "number":
-            return named and "whole" in self.why
-        if self.kind in ("code", "category"):
-            return named or numbered([str(v) for v in decoded(self.column).drop_null().unique().to_pylist()])
-        return self.kind == "id"
 
 
 def _kind_of(there: pa.Array, result: pa.Array, name: str) -> tuple[Name, str]:

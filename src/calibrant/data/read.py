@@ -20,7 +20,7 @@ from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
 from calibrant.data.sketches.contents import Contents, same_files
 from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
-from calibrant.data.sketches.sample import Origin, RowAttributes, joined
+from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source, unfitted
@@ -31,12 +31,12 @@ from calibrant.data.survey import (
     EVERY,
     KEPT,
     FirstLook,
-    candidates_of,
     covariate_names,
     look_at,
+    others,
     refuse_leaks,
+    shared_columns,
     survey,
-    unnamed_clusters,
     wanted,
     with_clusters,
     with_parts,
@@ -167,7 +167,8 @@ def _loaded(
     source: object, options: Reading, scores: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
     """A source, the columns to keep beside labels and scores, its rows by part, and all of them as one table."""
-    opened = unfitted(source_of(source, (*options.columns, *others), form=options.form), (*scores, *others))
+    opened = source_of(source, (*options.columns, *others), form=options.form, clusters=options.clusters)
+    opened = unfitted(opened, (*scores, *others))
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
@@ -296,7 +297,8 @@ IN_MEMORY = (
 
 def _opened(source: object, options: Reading, progress: Progress | None, engine: object) -> Source:
     """The source, without rows that the score's calibrator was fitted on; held, if it can be read only once."""
-    opened = unfitted(source_of(source, options.columns, engine, options.form), (options.score,))
+    opened = source_of(source, options.columns, engine, options.form, clusters=options.clusters)
+    opened = unfitted(opened, (options.score,))
     return readable_twice(opened, options.named(), progress)
 
 
@@ -309,14 +311,14 @@ def _of_source(source: object, options: Reading, progress: Progress | None, engi
     if spec is None:
         opened = _opened(source, options, progress, engine)
         options, levels = on_levels(options, cluster_batches(opened, options))
-        spec, looked = fixed_spec(opened, options, progress)
+        spec, looked, shared = fixed_spec(opened, options, progress)
         spec = with_clusters(spec)
     else:
         options.for_a_spec()
         levels = ()
         spec = spec if options.missing == "level" else replace(spec, missing=options.missing)
-        opened = unfitted(source_of(source, spec.columns, engine, options.form, spec.texts), (spec.score,))
-        looked = None
+        opened = source_of(source, spec.columns, engine, options.form, spec.texts, [spec.cluster])
+        opened, looked, shared = unfitted(opened, (spec.score,)), None, None
         fits(opened, spec.roles)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
@@ -325,6 +327,7 @@ def _of_source(source: object, options: Reading, progress: Progress | None, engi
     rows = opened.rows if looked is None else looked.rows_read
     out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, options.caller)
     out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log
+    out.shared = shared
     each_once(out.parts["contents"], opened, options)
     return out
 
@@ -350,42 +353,46 @@ def readable_twice(opened: Source, options: Reading, progress: Progress | None) 
     return load_rows(opened, columns, counted(progress, "holding"))
 
 
-def fixed_spec(opened: Source, options: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
-    """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
+def fixed_spec(
+    opened: Source, options: Reading, progress: Progress | None = None
+) -> tuple[Spec, FirstLook | None, SharedColumns | None]:
+    """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels.
+
+    With the look, and the columns that rows may share where these are asked for.
+    """
     if opened.rows == 0:
         raise BadInput(opened.no_rows())
     (plain, names, more), every = _planned(opened, options), EVERY in options.variables
+    nothing = NOTHING_SHARED if options.candidates and (opened.numbered or plain.key) else None
     if not options.by and not names and not more:
-        plain = replace(plain, candidates=() if options.candidates else None)
         if every:  # there is no other column: nothing to look at, but rows may be kept
-            return replace(plain, sample=KEPT if options.tests else 0), None
-        return with_parts(plain, None, options.tests), None
+            return replace(plain, sample=KEPT if options.tests else 0), None, nothing
+        return with_parts(plain, None, options.tests), None, nothing
     covariates = tuple(dict.fromkeys((*names, *more, *options.by)))
     looked = first_look(opened, plain, options.by, covariates, counted(progress, "looking", opened.rows))
     refuse_leaks(looked.look, options.by, options.allow, options.seed, options.caller)
     spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)
-    if options.candidates:
-        spec = replace(spec, candidates=candidates_of(looked.look, spec) if opened.numbered or plain.key else None)
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
-        return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked
+        return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked, nothing
     result = survey(looked.look, names, every, options.allow, options.seed) if options.variables else None
     if result is not None and every:
         result = replace(result, left_out=(*result.left_out, *not_read))
-    return with_parts(spec, result, options.tests), looked
+    shared = None if nothing is None else shared_columns(looked.look, spec, result, options.allow)
+    return with_parts(spec, result, options.tests), looked, shared
 
 
 def _planned(opened: Source, options: Reading) -> tuple[Spec, tuple[str, ...], tuple[str, ...]]:
     """The spec of columns, key and seed; covariates; other columns to look at, for rows may belong together by them.
 
-    There are none where rows are not distinguished, for those held of a cluster would have no one order.
+    There are none where rows are not distinguished, for no sample of them can be drawn.
     """
     plain = options.plain_spec(opened)
     names = wanted(options.variables, options.others(opened.columns), plain)
     if not options.candidates or not (opened.numbered or plain.key):
         return plain, names, ()
     there = [c for c in opened.columns if c not in opened.partial]
-    return plain, names, unnamed_clusters(names, there, options.by, plain)
+    return plain, names, others(names, there, options.by, plain)
 
 
 def levels_of(profiles: Sequence[LevelCounts], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
@@ -445,15 +452,15 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
     spec = replace(spec, cluster=cluster, weights=options.weights or weights)
     names = wanted(options.variables, available, spec)
-    others = unnamed_clusters(names, available, by, spec) if options.candidates and not cluster else ()
-    seen = tuple(dict.fromkeys((*names, *others, *by)))
+    more = others(names, available, by, spec) if options.candidates and not cluster else ()
+    seen = tuple(dict.fromkeys((*names, *more, *by)))
     look = look_at(data, spec, seen) if options.variables or seen else None
     if look is not None:
         refuse_leaks(look, by, options.allow, seed, options.caller)
     result = None
     if look is not None and options.variables:
         result = survey(look, names, EVERY in options.variables, options.allow, seed)
-    spec = replace(spec, candidates=candidates_of(look, spec) if options.candidates else None)
+    shared = shared_columns(look, spec, result, options.allow) if options.candidates and not cluster else None
     spec = with_clusters(with_parts(spec, result, options.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     out.faults.untold = data.dropped
@@ -461,8 +468,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     clusters = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
     if data.cluster is not None:
         out.faults.cluster = shown(pa.array(data.cluster[:1])[0].as_py())
-    may_be = tuple(joined(table.column(name), name, seed) for name in spec.candidates or ())
-    row_attributes = RowAttributes(clusters, data.weights, candidates=may_be)
+    row_attributes = RowAttributes(clusters, data.weights)
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         origin = Origin(first_row=start, row_attributes=row_attributes.part(rows))
@@ -474,6 +480,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
     out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished, excluded=data.excluded)
+    out.shared = shared
     out.two_way = None if data.crossing is None else data
     out.kept = data if apart is not None and spec.row_attributes else None
     data.cache[cached] = out.counted()

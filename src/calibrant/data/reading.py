@@ -29,6 +29,7 @@ from calibrant.errors import BadInput
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
+INDEPENDENT = "none"  # as the cluster: rows are declared to be independent
 # Other parts that a column of clusters or weights cannot play; clusters may be groups, or part of the key, too.
 ALONE = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
@@ -70,11 +71,12 @@ class Reading:
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # inner edges of a number among them
     variables: tuple[str, ...] = ()  # covariates; ``"*"`` for every other column that can be used
     tests: bool = False  # hold what tests need too
-    # Hold whole clusters too of columns by which rows may belong together, though nobody said so.
+    # Keep the columns of the first look whose values rows may share, though nobody said what rows belong to.
     candidates: bool = False
     seed: int = 0  # deals the rows into blocks
     spec: Spec | None = None  # of an earlier sketch, in place of all this
     allow_same: bool = False  # count rows twice that two files hold
+    independent: bool = False  # rows are declared to be independent, whatever they share
     allow: tuple[str, ...] = ()  # columns that are kept though they reproduce the outcome
     caller: Caller = PYTHON  # how refusals name the arguments
 
@@ -83,6 +85,8 @@ class Reading:
         """Check what was asked for; of covariates none are read that are not named."""
         inputs = checked(ReadingOptions, {"variables": None} | options, caller)
         clusters = names(caller.name("cluster"), inputs["cluster"] or None, distinct=True)
+        independent = clusters == (INDEPENDENT,)
+        clusters = () if independent else clusters
         edges = {
             name: tuple(finite(f"{caller.name('bins')} for {name!r}", v) for v in inner)
             for name, inner in (inputs["bins"] or {}).items()
@@ -99,6 +103,7 @@ class Reading:
                 "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),
                 "cluster": (*clusters, "")[0],
                 "levels": clusters if len(clusters) > 1 else (),
+                "independent": independent,
                 "weights": inputs["weights"] or "",
                 "bins": edges,
             },
@@ -155,6 +160,11 @@ class Reading:
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
         return (self.label, self.score, *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The columns that name clusters, some of them as ``a+b``."""
+        return self.levels or ((self.cluster,) if self.cluster else ())
 
     @property
     def row_attributes(self) -> tuple[str, ...]:

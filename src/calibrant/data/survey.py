@@ -16,26 +16,29 @@ from calibrant.arguments import Caller
 from calibrant.data.columns import LONGEST, Floats, Ids, clipped, label_values, require, score_values, short
 from calibrant.data.leaks import Column, Leak, leaks
 from calibrant.data.predictions import Predictions, remembered
-from calibrant.data.profile import ALMOST, ColumnProfile, LevelCounts
+from calibrant.data.profile import ColumnProfile, LevelCounts
 from calibrant.data.sketches.parts import ends_of
 from calibrant.data.sketches.sample import (
     ABSENT,
     COVARIATES,
+    DATE,
     HERE,
-    NAN,
+    NOTHING_SHARED,
     NUMBER,
     TEXT,
     WITH,
     Batch,
     Origin,
     RawSample,
+    SharedColumns,
     doubles_of,
     labels_of,
     scores_of,
+    shared_codes,
+    shared_numbers,
 )
 from calibrant.data.specs.attributes import attributes_of
 from calibrant.data.specs.coding import codings
-from calibrant.data.specs.column_names import FEWEST, names_cluster
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import Integers, packed, unpacked
 from calibrant.data.specs.spec import MOST_SAMPLED, Spec
@@ -102,6 +105,27 @@ class Look(RawSample):
         if kind == TEXT:
             return Column.of_text(np.where(values == 0, -1, values & LARGEST))
         return Column.of_number(doubles_of(values) if kind == NUMBER else np.where(values == ABSENT, np.nan, values))
+
+    def shared(self, names: Sequence[str]) -> SharedColumns:
+        """The rows of the sample that have a label, with what they share of some columns."""
+        y = labels_of(self.lines)
+        rows = (y == 0) | (y == 1)
+        lines = self.lines[rows]
+        codes = {name: self._shared(j, lines) for j, name in enumerate(self.names) if name in names}
+        kept = {name: of for name, of in codes.items() if of is not None}
+        return SharedColumns(kept, y[rows], scores_of(lines), min(len(self.lines) / max(self.n, 1), 1.0))
+
+    def _shared(self, j: int, lines: Integers) -> tuple[Integers, bool] | None:
+        """Codes of the values of a column, and whether they are numbers; None where rows share nothing by it."""
+        values, kind = lines[:, COVARIATES + j], self.types[j]
+        if self.names[j] in self.unread or pa.types.is_null(kind):
+            return None
+        if kind == NUMBER:
+            return shared_numbers(values)
+        if kind == TEXT:
+            blank = [h for h, text in self.texts.items() if not text]
+            return shared_codes(values, (values != 0) & ~np.isin(values, blank), is_number=False)
+        return shared_codes(values, values != ABSENT, is_number=kind == DATE)
 
     def see(self, ids: Ids, p: Floats, batch: Batch, y: NDArray[np.int8] | None = None) -> None:
         """Look at a batch. Identities are not hashed again: two samples of the same rows may hold other ones."""
@@ -362,36 +386,23 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     return tuple(dict.fromkeys(names))
 
 
-# ---- columns by which rows may belong together, though nobody said so ----
-
-CANDIDATES = 6  # columns, at most: each holds rows of its own
+# ---- columns whose values rows may share, though nobody said what rows belong to ----
 
 
-def unnamed_clusters(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
-    """Return columns other than covariates that may join rows: those called as clusters are, and parts of a key."""
+def others(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
+    """Return columns that are neither covariates nor groups, and play no other part: rows may share them too."""
     taken = {spec.label, spec.score, *spec.row_attributes, *by, *names}
-    parts = spec.key if len(spec.key) > 1 else ()
-    once = (name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST)
-    return tuple(name for name in once if name in parts or names_cluster(name))
+    return tuple(
+        name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST
+    )
 
 
-def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
-    """The columns by which rows may belong together, those called as clusters are first; groups are none.
-
-    Identifiers, whole numbers and texts that are called as a cluster is, and texts that are one word with a number
-    each; of at least 20 values, one of which occurs twice in the rows seen. No label and no score is read.
-    """
-    if look is None or not look.names or spec.cluster:
-        return ()
-    lines, results = look.lines, []
-    for j, name in enumerate(look.names):
-        if name in spec.by_name or name in look.unread or look.types[j] not in (NUMBER, TEXT):
-            continue
-        values = lines[:, COVARIATES + j]
-        values = values[(values != NAN) & (values != ABSENT)] if look.types[j] == NUMBER else values[values != 0]
-        distinct = len(np.unique(values))
-        named, mostly = names_cluster(name), distinct >= ALMOST * len(values)
-        likely = FEWEST <= distinct < len(values) and (named or mostly or look.types[j] == TEXT)
-        if likely and look.profile(name).may_join(named):
-            results.append((not named, j, name))
-    return tuple(name for _, _, name in sorted(results)[:CANDIDATES])
+def shared_columns(look: Look | None, spec: Spec, result: Survey | None, allow: Sequence[str] = ()) -> SharedColumns:
+    """Return what the look holds of columns that rows may share: no groups, and none that reproduces the outcome."""
+    if look is None or not look.names:
+        return NOTHING_SHARED
+    judged = () if result is None else (*result.names, *(name for name, _ in result.left_out))
+    detected = () if result is None else result.leaks
+    detected = (*detected, *look.leaks([name for name in look.names if name not in judged], allow, spec.seed))
+    leaked = {name for leak in detected if leak.kind == "leak" for name in leak.columns}
+    return look.shared([name for name in look.names if name not in leaked and name not in spec.by_name])

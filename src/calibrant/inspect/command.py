@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 
 from calibrant.arguments import COMMAND, TAB
-from calibrant.data.reading import FORM, Reading
+from calibrant.data.reading import FORM, INDEPENDENT, Reading
 from calibrant.data.sources.source import Log
 from calibrant.data.sources.standard_input import STDIN
 from calibrant.data.survey import EVERY
@@ -51,7 +51,7 @@ def _options(request: Reading) -> dict[str, object]:
         "missing": request.missing if request.missing != "level" else None,
         "by": request.by or None,
         "key": request.key or None,
-        "cluster": request.levels or request.cluster or None,
+        "cluster": request.levels or request.cluster or (INDEPENDENT if request.independent else None),
         "weights": request.weights or None,
         "variables": request.variables if request.variables != ("*",) else None,
         "allow": request.allow or None,

@@ -84,6 +84,8 @@ class Look(Plain):
     candidates : Mapping of str to tuple of str
         Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
         content alone; those that reproduce the ``"outcome"``, each with how well.
+    one_outcome : tuple of tuple of str
+        Columns, alone or two together, within whose values the label never changes, though chance does not do that.
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
     repeats : int or None
@@ -111,6 +113,7 @@ class Look(Plain):
     label_values: tuple[tuple[str, int], ...] = ()
     scale: str = ""
     candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    one_outcome: tuple[tuple[str, ...], ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     repeats: int | None = None
     warnings: tuple[str, ...] = ()

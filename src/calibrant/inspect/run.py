@@ -16,7 +16,7 @@ from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
-from calibrant.data.reading import Reading
+from calibrant.data.reading import INDEPENDENT, Reading
 from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
@@ -30,6 +30,7 @@ from calibrant.inspect.columns import LEAST, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import command, facts, mended, of_sketch, with_parts
 from calibrant.inspect.input_errors import absent, dropped_rows, input_errors
 from calibrant.inspect.looked import Column, Look
+from calibrant.inspect.one_outcome import one_outcome
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
@@ -91,7 +92,7 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     if isinstance(source, Predictions):
         source = _table(source)
         options = replace(options, label="y_true", score="y_prob")
-    opened = source_of(source, (), engine, options.form)
+    opened = source_of(source, (), engine, options.form, clusters=options.clusters)
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
@@ -106,7 +107,7 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
     if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
         return source, None
     try:
-        opened = source_of(source, options.columns, form=options.form)
+        opened = source_of(source, options.columns, form=options.form, clusters=options.clusters)
         lazy = opened.rows is None and not opened.files
         if lazy or not opened.again or opened.engine is not None:
             return opened, None
@@ -157,13 +158,17 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     free = (u for u in others if u not in (*taken, *options.by) and not kept[u].missing)
     # none where rows without a label are kept, which have clusters in memory alone: whoever has room names one
     cluster = planned.cluster or ("" if options.missing == "keep" else next(free, ""))
+    outcomes = one_outcome(rows.table, label, columns, (score, *options.levels, *options.row_attributes))
+    settled = cluster or options.independent or options.missing == "keep"
+    cluster = cluster if settled or not outcomes else "+".join(outcomes[0])
+    together = tuple(name for names in outcomes for name in names)
+    # (3) what is known only with the outcome
     positive = options.positive if options.positive is not None or plain or not values else event
-    used = [
-        c.name for c in columns if c.role != "left out" and c.name not in (*taken, *others, cluster, *options.allow)
-    ]
+    played = {*taken, *others, *together, *options.allow}
+    used = [c.name for c in columns if c.role != "left out" and c.name not in played]
     detected = leaks_in(rows.table, label, positive, used, options.seed) if label in kept else ()
     leaked = {name: leak.says(alone=True) for leak in detected if leak.kind == "leak" for name in leak.columns}
-    groups = roles.groups(columns, (*taken, *others, cluster, *opened.log.own, *opened.log.verdicts, *leaked))
+    groups = roles.groups(columns, (*taken, *others, *together, *opened.log.own, *opened.log.verdicts, *leaked))
     proposed = replace(
         planned,
         cluster=cluster,
@@ -175,6 +180,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     )
     unsaid = not (options.label or options.score)
     met = replace(proposed, positive=None) if unknown else proposed  # which outcomes are known is to be said first
+    met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
     refusals = (*input_errors(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
@@ -203,13 +209,14 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
             "outcome": tuple(f"{name} ({how})" for name, how in leaked.items()),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *stated)),
         },
+        one_outcome=outcomes,
         dropped=dropped,
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
         command=command(files, proposed, sql if options.caller.command else "", opened.log.noun),
         settings={name: getattr(options, name) for name in SETTINGS}
-        | {"cluster": options.levels or options.cluster}
+        | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
         | ({"log": facts(opened.log, files, proposed)} if opened.log.tool else {}),
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
+from calibrant.data.specs.column_names import names_cluster
 from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
@@ -73,14 +74,14 @@ def repair(record: AuditRecord, method: str = "") -> str:
 def naming_groups(record: AuditRecord) -> str:
     """The option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
     is_kept = record.data.get("columns") or {}
-    taken = record.curve("dependence").columns.get("column", ())  # what rows belong to is no group
+    taken = {name for names in record.curve("dependence").columns.get("columns", ()) for name in names}
     usable = [name for name, c in is_kept.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
-    results = [name for name in usable if name not in taken]
+    results = [name for name in usable if name not in taken and not names_cluster(name)]
     return _typed([("--by", _list(results[:GROUPS]) or COLUMN)])[0]
 
 
 def by_clusters(column: str) -> list[str]:
-    return _typed([("--cluster", column)])
+    return _typed([("--cluster", _list([column]))])
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
@@ -143,7 +144,10 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
-    flags += [("--cluster", _list(clusters)), ("--weights", data.get("weights"))]
+    flags += [
+        ("--cluster", _list(clusters) or ("none" if s.get("independent") else None)),
+        ("--weights", data.get("weights")),
+    ]
     flags += [("--by", _list(_group_columns(record)))]
     flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]

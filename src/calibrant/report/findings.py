@@ -83,25 +83,56 @@ def crossing(record: AuditRecord) -> Mapping[str, int]:
 
 
 def suppressed(record: AuditRecord) -> bool:
-    """Whether nothing is decided, for rows are copies."""
+    """Whether nothing is decided: rows are copies, or share clusters that nobody named."""
     return bool(record.data.get("suppressed"))
 
 
-def together(record: AuditRecord) -> tuple[str, float] | None:
-    """The column whose rows are alike beyond chance, though no cluster was named, and its design effect."""
-    c = record.curve(TOGETHER).columns
-    of = zip(c.get("column", ()), c.get("design_effect", ()), c.get("found", ()), strict=True)
-    return next(((str(name), float(effect)) for name, effect, result in of if result), None)
+@dataclass(frozen=True, slots=True)
+class SharedBy:
+    """Columns whose rows of one value are correlated beyond chance, though no cluster was named."""
+
+    columns: tuple[str, ...]
+    effect: float  # the design effect
+    clusters: int
+    one_outcome: bool  # the label never changes within a value
+    few: bool  # a few values make it: groups that are off look the same
+    refutes: bool  # nothing that takes rows as independent is decided
+
+    @property
+    def option(self) -> str:
+        """What `--cluster` takes."""
+        return "+".join(self.columns)
 
 
-def cluster_effects(record: AuditRecord) -> Mapping[str, float]:
-    """The design effect of each column by which rows may belong together."""
-    c = record.curve(TOGETHER).columns
-    return dict(zip(map(str, c.get("column", ())), map(float, c.get("design_effect", ())), strict=True))
+def shared_by(record: AuditRecord) -> SharedBy | None:
+    """What rows share that makes them correlated; what decides nothing first."""
+    detected = [
+        SharedBy(
+            tuple(line["columns"]),
+            float(line["design_effect"]),
+            int(line["clusters"]),
+            line["one_outcome"] == 1.0,
+            line["kind"] == "group",
+            bool(line["refutes"]),
+        )
+        for line in lines_of(record.curve(TOGETHER))
+    ]
+    return min(detected, key=lambda one: not one.refutes, default=None)
+
+
+def refuted(record: AuditRecord) -> SharedBy | None:
+    """What rows share where nothing is decided because of it; None where that is because rows are copies."""
+    one = shared_by(record)
+    return one if suppressed(record) and one is not None and one.refutes else None
+
+
+def declared(record: AuditRecord) -> bool:
+    """Whether somebody declared rows to be independent, whatever they share."""
+    return bool(record.settings.get("independent"))
 
 
 def clusters_searched(record: AuditRecord) -> bool:
-    """Whether identifiers, which are no covariates, were tested too by the rows that share them."""
+    """Whether columns were looked at too that are no covariates, such as identifiers."""
     return bool(record.curve(TOGETHER).settings.get("identifiers"))
 
 

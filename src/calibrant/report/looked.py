@@ -237,12 +237,27 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Or keep", f"{keep} and reports what they could change."
 
 
-def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    kept = {role: list(names) for role, names in seen.candidates.items()}
-    if (clusters := kept.get("cluster")) and not seen.settings.get("cluster"):
+def _clusters(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield which columns rows share, unless the cluster was named, or rows were declared independent."""
+    clusters = list(seen.candidates.get("cluster", ()))
+    if seen.settings.get("cluster"):
+        return
+    if names := next(iter(seen.one_outcome), ()):
+        option = f"--cluster {shlex.quote(sanitize('+'.join(names)))}"
+        label = sanitize(seen.label)
+        text = (
+            f"All rows of one {_names(names)} have one {label}: one outcome seen many times, so {option}; or made from"
+        )
+        yield "Clusters", f"{text} the outcome, so leave it out. Labels were compared with columns, and with no score."
+    elif clusters:
         option, both = (f"--cluster {shlex.quote(sanitize(','.join(clusters[:k])))}" for k in (1, 2))
         more = f" With {both} both count: the coarser, or the worse of two that cross." if len(clusters) > 1 else ""
         yield "Clusters", f"Rows share {_names(clusters)}: without {option} ranges assume independent rows.{more}"
+
+
+def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
+    kept = {role: list(names) for role, names in seen.candidates.items()}
+    yield from _clusters(seen)
     if (weights := kept.get("weights")) and not seen.settings.get("weights"):
         name = sanitize(weights[0])
         option = f"--weights {shlex.quote(name)}"

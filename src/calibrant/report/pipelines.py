@@ -11,7 +11,7 @@ from calibrant.arguments import flag
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
-from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, subgroups_over, suppressed
+from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, refuted, subgroups_over, suppressed
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.terms import cardinal, judged_range, p_reported
 from calibrant.sanitize import sanitize
@@ -86,7 +86,7 @@ def _finding(record: AuditRecord, f: Finding) -> Judged:
     if f.verdict == "undecided" and (need := need_of(f)) is not None:
         reported += f", {num.amount(*need)} {needed(record)} would decide"
     if f.verdict == "undecided" and suppressed(record):
-        reported += ", rows are copies"
+        reported += ", rows are copies" if refuted(record) is None else ", rows are correlated"
     return Judged(kind, name, f.verdict, reported, span)
 
 

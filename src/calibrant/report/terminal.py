@@ -14,13 +14,14 @@ from calibrant.report import numbers as num
 from calibrant.report.brief import brief
 from calibrant.report.findings import (
     by_gap,
+    declared,
     limit_of,
     lines_of,
     only_together,
     ordered,
     range_of,
+    shared_by,
     subgroups_over,
-    together,
 )
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, label, plain
@@ -362,11 +363,9 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     for subgroup in subgroups_over(record)[:1]:
         least = num.lower_bound(subgroup.least, limit)
         yield _lead("", "", f"worst, {sanitize(subgroup.rule) or 'not shown'}: a gap of at least {least} points")
-    if result := together(record):
-        yield (
-            f"Rows of one {sanitize(result[0])} are correlated: ranges are too narrow. Pass "
-            f"cluster={sanitize(result[0])!r}."
-        )
+    if (result := shared_by(record)) and not declared(record):
+        name = sanitize(result.option)
+        yield f"Rows of one {name} are correlated: ranges are too narrow. Pass cluster={name!r}."
     yield SAVE
     yield MORE
 

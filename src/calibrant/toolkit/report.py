@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from calibrant.report.findings import noun as noun
     from calibrant.report.findings import ordered as ordered
     from calibrant.report.findings import screened as screened
+    from calibrant.report.findings import shared_by as shared_by
     from calibrant.report.findings import stated_of as stated_of
-    from calibrant.report.findings import together as together
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -121,12 +121,12 @@ _WHERE = {
     "plain": "calibrant.report.spans",
     "repair_named": "calibrant.report.wording.terms",
     "results": "calibrant.report.outputs.results:",
+    "shared_by": "calibrant.report.findings",
     "stated_of": "calibrant.report.findings",
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
     "tables": "calibrant.report.outputs.results:",
-    "together": "calibrant.report.findings",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "write_all": "calibrant.report.outputs.files",

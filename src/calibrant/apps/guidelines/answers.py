@@ -36,8 +36,8 @@ from calibrant.toolkit.report import (
     say,
     screened,
     sentence,
+    shared_by,
     stated_of,
-    together,
 )
 from calibrant.toolkit.report import numbers as num
 
@@ -132,10 +132,9 @@ def preparation(record: AuditRecord) -> Lines:
         made.append(say(code(column), f" was cut at {', '.join(f'{e:g}' for e in edges)}."))
     made += [say(*text, ".") for text in folded(record)]
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
-    if (result := together(record)) is not None:
-        made.append(
-            say("Rows of one ", code(result[0]), f" are correlated beyond chance: design effect {result[1]:.1f}.")
-        )
+    if (result := shared_by(record)) is not None:
+        beyond = f" are correlated beyond chance: design effect {result.effect:.1f}."
+        made.append(say("Rows of one ", code(result.option), beyond))
     return tuple(made)
 
 

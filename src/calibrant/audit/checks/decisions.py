@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calibrant.audit.context import COPIES, AuditContext, Check, CheckResult, Cost, NotRun
+from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.decisions import COLUMNS, Line, everyone, groups, line, reported
 from calibrant.audit.rounding import step, stepped
 from calibrant.decisions.net_benefit import decision_curve
@@ -28,8 +28,8 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if not plan.thresholds:
         return CheckResult()
     context.needs_no_crossing()
-    if context.copies:
-        raise NotRun(COPIES)
+    if context.suppressed_for:
+        raise NotRun(context.suppressed_for)
     context.announce("asking what decisions mean")
     whole, all_groups = everyone(context), groups(context)
     pairs = {i for i, names in enumerate(context.sketch.spec.groupings) if len(names) > 1}

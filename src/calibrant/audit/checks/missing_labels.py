@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from calibrant.audit.checks.certified import status
-from calibrant.audit.context import COPIES, AuditContext, Check, CheckResult, Cost, NotRun
+from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_name, people_of, shown_groups
 from calibrant.audit.rounding import RandomRounding, two_digits
@@ -117,8 +117,8 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """
     if context.sketch.unlabelled < context.mask:
         return CheckResult()
-    if context.copies:
-        raise NotRun(COPIES)
+    if context.suppressed_for:
+        raise NotRun(context.suppressed_for)
     plan, everyone = context.judging, Cells.of(context.sketch)
     if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are clusters
         return CheckResult()

@@ -234,10 +234,20 @@ CURVES = {
     ),
     "dependence": curve(
         "audit.dependence",
-        "Columns that rows may share as those of one person do, where no cluster was named, with the design effect of "
-        "residuals: the largest first. Absent where a cluster was named.",
-        {"column": str, "clusters rows": Some, "design_effect": Odds, "p_adjusted": Share, "found": bool},
-        {"level": Level, "identifiers": bool, "simultaneous": Literal["Bonferroni"]},
+        "Columns, alone or up to three together, whose rows of one value are correlated beyond chance, where no "
+        "cluster was named: design effect of residuals, and of those without the twentieth of the values that add most "
+        "(trimmed); share of values whose label never changes; whether many values make it (cluster) or a few (group); "
+        "and whether nothing that takes rows as independent is decided. Absent where a cluster was named.",
+        {
+            "columns": Annotated[list[str], Meta(min_length=1, max_length=3)],
+            "clusters rows": Some,
+            "design_effect": Odds,
+            "trimmed": float,
+            "p_adjusted one_outcome": Share,
+            "kind": Literal["cluster", "group"],
+            "refutes": bool,
+        },
+        {"level": Level, "columns joint": Count, "identifiers": bool},
     ),
     "sites": curve(
         "audit.sites",

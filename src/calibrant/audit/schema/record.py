@@ -301,7 +301,10 @@ DATA = part(
         "files": Annotated[list[str], Meta(max_length=20)],
         "variables": named(VARIABLE),
         "repeats": REPEATS,
-        "suppressed": noted(bool, "Rows are copies, so that nothing is decided: no verdict is within or over."),
+        "suppressed": noted(
+            bool,
+            "Rows are copies, or share clusters that nobody named: no verdict is within or over.",
+        ),
         "warnings": noted(list[WARNINGS], "What the reader of the numbers should know of the data."),
         "dropped_for?": noted(
             dict[LACKED, Some],
@@ -346,6 +349,7 @@ SETTINGS = part(
         "judge": noted(Judge, "What the limit is about."),
         "about": ABOUT,
         "allow_same?": noted(bool, "Rows that are there more than once are meant, and count so."),
+        "independent?": noted(bool, "Rows were declared independent, whatever columns they share."),
         "form?": FORM,
         "threshold?": noted(list[Level], "Scores from which on people are acted on, increasing; empty without."),
         "costs?": noted(list[Positive], "Of acting on a non-event, and of not acting on an event; else empty."),

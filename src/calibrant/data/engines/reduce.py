@@ -18,7 +18,7 @@ from calibrant.data.sketches.rows import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import DETECTED, Form, OnRows, Part, Source, parallel_map
+from calibrant.data.sources.source import DETECTED, JOINT, Form, OnRows, Part, Source, parallel_map, with_joint
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
@@ -53,6 +53,7 @@ def source_of(
     engine: object = None,
     form: Form = DETECTED,
     texts: Collection[str] = (),
+    clusters: Sequence[str] = (),
 ) -> Source:
     """A source as `open_source` does, or as rows that a cluster sums up.
 
@@ -68,7 +69,14 @@ def source_of(
         How files of text, workbooks and standard input are to be taken.
     texts : collection of str
         Columns that an earlier look at other files took for text.
+    clusters : sequence of str
+        Columns of clusters, of which ``a+b`` is made of two.
     """
+    own = [c for name in clusters for c in name.split(JOINT)]
+    return with_joint(_source_of(source, (*wanted, *own), engine, form, texts), clusters)
+
+
+def _source_of(source: object, wanted: Sequence[str], engine: object, form: Form, texts: Collection[str]) -> Source:
     if isinstance(source, Source):
         return source
     kind = kind_of(source)

@@ -7,7 +7,7 @@ split, ordered or spread.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Protocol, Self, TypedDict, TypeVar
+from typing import Protocol, Self, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from calibrant.data.sketches.sample import (
     WITH,
     Origin,
     Sample,
+    SharedColumns,
     bits_of,
     doubles_of,
     hashes_of,
@@ -31,6 +32,7 @@ from calibrant.data.sketches.sample import (
     lines_of,
     of_clusters,
     scores_of,
+    shared_numbers,
     source_order,
 )
 from calibrant.data.sketches.sums import Boxes, UnlabelledRows, Values
@@ -42,76 +44,6 @@ from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.kernels.strata import fine_sums, locate
 from calibrant.kernels.tally import SCORE_BITS
-
-T = TypeVar("T")
-
-ROWS = 30_000  # of whole clusters, held of each column at most
-
-
-class Candidates:
-    """Rows of whole clusters, of each column of the spec that may be one; never a value of it.
-
-    An identifier is no covariate, and no sample of rows holds many of the visits that one patient of thousands made. So
-    of each such column whole clusters are held, those with the smallest hashes, as of a cluster that somebody named.
-    """
-
-    def __init__(self, spec: Spec) -> None:
-        self.counted = {name: Sample(ROWS, 0, groupings=0) for name in spec.candidates or ()}
-
-    def update(self, rows: Rows) -> None:
-        """Add rows; one without a value belongs to nothing."""
-        own = hashes_of(rows.ids)
-        for kept, values in zip(self.counted.values(), rows.candidates, strict=True):
-            hashes = hashes_of(values)
-            near = kept.candidates(hashes, values != 0)
-            of, row_attributes = of_clusters(own[near], values[near], None)
-            kept.add(lines_of(of, rows.p[near], rows.y[near], row_attributes))
-
-    def merge(self, other: Self) -> None:
-        """Add the rows of another part of the same spec."""
-        for name, kept in self.counted.items():
-            kept.merge(other.counted[name])
-
-    def of(self, name: str) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """The cluster of each row held, numbered from zero, with its score and label."""
-        lines = self.counted[name].lines
-        clusters = np.unique(lines[:, HASH], return_inverse=True)[1].reshape(-1).astype(np.int64)
-        return clusters, scores_of(lines), labels_of(lines).astype(np.float64)
-
-    def share(self, name: str) -> float:
-        """The share of all clusters that is held, about; 1 where all are."""
-        return (self.counted[name].limit + 1.0) / 2.0**64
-
-    # ---- bytes ----
-
-    def arrays(self) -> dict[str, Integers]:
-        """The state by column."""
-        return {f"{j} {k}": v for j, kept in enumerate(self.counted.values()) for k, v in kept.arrays().items()}
-
-    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Whether arrays of these shapes can be this part's state."""
-        each = [kept.takes(_of(j, shapes)) for j, kept in enumerate(self.counted.values())]
-        return all(each) and len(shapes) == sum(len(_of(j, shapes)) for j in range(len(each)))
-
-    def load(self, arrays: Mapping[str, Integers]) -> None:
-        """Take over the state that `arrays` described."""
-        for j, kept in enumerate(self.counted.values()):
-            kept.load(_of(j, arrays))
-
-    def check(self, n: int) -> None:
-        """Refuse stored rows that cannot be among so many."""
-        for name, kept in self.counted.items():
-            lines, where = kept.lines, f"the rows by {name!r}"
-            hashes, p, y = lines[:, HASH].view(np.uint64), scores_of(lines), labels_of(lines)
-            need(len(lines) <= n and (hashes[1:] >= hashes[:-1]).all(), where, "are too many, or out of order")
-            sound = ((p >= 0.0) & (p <= 1.0)).all() and ((y == 0) | (y == 1)).all()
-            need(sound and (hashes <= np.uint64(kept.limit)).all(), where, "cannot be those of rows")
-
-
-def _of(j: int, values: Mapping[str, T]) -> dict[str, T]:
-    """Return what is held of one column, by its own names."""
-    start = f"{j} "
-    return {name.removeprefix(start): one for name, one in values.items() if name.startswith(start)}
 
 
 class Part(Protocol):
@@ -137,7 +69,6 @@ class Parts(TypedDict, total=False):
     """The parts of a sketch."""
 
     boxes: Boxes
-    candidates: Candidates
     contents: Contents
     fine: Fine
     local: LocalSums
@@ -155,8 +86,6 @@ def parts_of(spec: Spec) -> Parts:
         parts["unlabelled"] = UnlabelledRows(spec)
     if spec.sample:
         parts["sample"] = SampledRows(spec)
-    if spec.candidates:
-        parts["candidates"] = Candidates(spec)
     if spec.attributes:
         parts["boxes"] = Boxes(spec)
     if spec.local:
@@ -177,21 +106,20 @@ def sound_rows(
     `stacked` has a row for each grouping of the spec.
     """
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
-    known = spec.sample or spec.local or spec.candidates
+    known = spec.sample or spec.local
     ids = origin.identities(len(p), spec) if known else np.zeros(len(p), dtype=np.uint64)
     coded = {c.name for c in spec.codings}
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     keys, clusters, weights = origin.keys, origin.clusters(spec), origin.row_attributes.weights
-    may_be = origin.row_attributes.candidates
     if not good.all():
         p, y, ids = p[good], y[good], ids[good]
         keys, clusters, weights = picked(keys, good), picked(clusters, good), picked(weights, good)
         table = table.filter(pa.array(good)) if table.num_columns else table
-        stacked, may_be = stacked[:, good], tuple(column[good] for column in may_be)
+        stacked = stacked[:, good]
     encoded = encode(table, spec.codings, len(p), spec.local is not None)
     of = dict(zip(spec.groupings, stacked, strict=True))
     groups = tuple(of[v.name,] for v in spec.variables if v.name not in coded)
-    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, clusters, weights, may_be) if len(p) else None
+    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, clusters, weights) if len(p) else None
 
 
 MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits
@@ -358,6 +286,18 @@ class SampledRows(Sample):
         super().load(arrays)
         if self.whole:
             self.total = int(arrays["total"].view(np.uint64)[0])
+
+    def shared(self, n: int) -> SharedColumns:
+        """Return what the rows held share of covariates, of `n` rows in all; rare values coded as one are none."""
+        lines, columns = self.lines, {}
+        for j, c in enumerate((*self.numbers, *self.categories), COVARIATES):
+            stored = lines[:, j]
+            if c.kind == "category":
+                columns[c.name] = np.where(stored < len(c.levels), stored, -1), False
+            elif (codes := shared_numbers(stored)) is not None:
+                columns[c.name] = codes
+        kept = {name: of for name, of in columns.items() if name not in self.spec.by_name}
+        return SharedColumns(kept, labels_of(lines), scores_of(lines), min(len(lines) / max(n, 1), 1.0))
 
     # ---- clusters ----
 

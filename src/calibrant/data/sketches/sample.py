@@ -37,10 +37,6 @@ from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 
-CANDIDATE_SALT = np.uint64(
-    0x91C4E2A7D35B8F06
-)  # any number, so that nothing here is the hash of a key or a named cluster
-
 
 @dataclass(frozen=True)
 class RowAttributes:
@@ -51,8 +47,6 @@ class RowAttributes:
     weights: Floats | None = None
     # Shape (n,): rows without a cluster, or without a weight; None if there are none.
     gone: NDArray[np.bool_] | None = None
-    # Each of shape (n,): hashes of columns that may be the cluster, though nobody said so; 0 where a value is missing.
-    candidates: tuple[Ids, ...] = ()
 
     @classmethod
     def of(
@@ -74,13 +68,11 @@ class RowAttributes:
             faults.note_rows(WEIGHT_MISSING, absent, part, first_row)
             faults.note_rows(WEIGHT_VALUE, strange, part, first_row, weights)
             gone = gone | absent | strange
-        may_be = tuple(joined(batch.column(name), name, spec.seed) for name in spec.candidates or ())
-        return cls(clusters, weights, gone if gone.any() else None, may_be)
+        return cls(clusters, weights, gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:
         """Return clusters and weights of some rows."""
-        may_be = tuple(column[rows] for column in self.candidates)
-        return RowAttributes(picked(self.clusters, rows), picked(self.weights, rows), candidates=may_be)
+        return RowAttributes(picked(self.clusters, rows), picked(self.weights, rows))
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
         """The labels, missing in rows that are gone, which are left out as if they had none.
@@ -94,13 +86,38 @@ class RowAttributes:
         return rows if self.gone is None else rows & ~self.gone
 
 
-def joined(column: pa.Array | pa.ChunkedArray, name: str, seed: int) -> Ids:
-    """Return hashes of the values by which rows may belong together, 0 where one is missing; of no type, none."""
-    try:
-        result = mix(row_ids([column], seed, (name,), "covariate") ^ CANDIDATE_SALT)
-        return np.where(are_absent(column, name), np.uint64(0), result)
-    except BadInput:  # nobody asked for this column: what cannot be compared joins no rows
-        return np.zeros(len(column), dtype=np.uint64)
+@dataclass(frozen=True)
+class SharedColumns:
+    """Rows with the columns whose values they may share; which of these are clusters, outcomes tell."""
+
+    columns: Mapping[
+        str, tuple[Integers, bool]
+    ]  # codes in the order of values, negative where missing; whether numbers
+    y: NDArray[np.int8]
+    p: Floats
+    share: float  # of all rows that these are, a uniform sample
+
+
+NOTHING_SHARED = SharedColumns({}, np.zeros(0, dtype=np.int8), np.zeros(0), 1.0)  # by which no column was left to look
+
+
+def shared_codes(
+    values: NDArray[np.generic], there: NDArray[np.bool_], is_number: bool = True
+) -> tuple[Integers, bool]:
+    """Return codes of values in their order, negative where there is none, and whether they are numbers."""
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[there] = np.unique(values[there], return_inverse=True)[1].reshape(-1)
+    return codes, is_number
+
+
+def shared_numbers(bits: Integers) -> tuple[Integers, bool] | None:
+    """Return the same of numbers as a line holds them; None of those that are not whole, for these are measured."""
+    values, there = doubles_of(bits), bits != NAN
+    finite = values[np.isfinite(values)]
+    if not np.array_equal(finite, np.floor(finite)):
+        return None
+    large = len(finite) < np.count_nonzero(there)  # whole numbers that no double may be, by their texts' hashes
+    return shared_codes(bits if large else values, there, is_number=not large)
 
 
 NOTHING = RowAttributes()  # of independent rows that count alike

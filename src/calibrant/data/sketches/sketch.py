@@ -19,7 +19,7 @@ from calibrant.data.inputs import Levels
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both, repeats_of
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
-from calibrant.data.sketches.sample import HERE, Batch, Origin, RowAttributes
+from calibrant.data.sketches.sample import HERE, Batch, Origin, RowAttributes, SharedColumns
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.faults import Faults
@@ -103,6 +103,7 @@ class Sketch:
     two_way: Predictions | None  # the rows, where their clusters cross: in memory alone, neither stored nor merged
     no_event: dict[str, int]  # values of the label beside the one named as the event, and their rows
     kept: Predictions | None  # and those where rows without a label have clusters or weights too
+    shared: SharedColumns | None  # rows of the first look, for an audit that looks for clusters: alike in memory alone
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -117,7 +118,7 @@ class Sketch:
         self._rows: tuple[Integers, Predictions] | None = None  # of these lines; counting and merging make others
         self.rows_read = 0
         self.name, self.files, self.nested, self.log, self.two_way = "data", (), (), NO_LOG, None
-        self.kept, self.no_event = None, {}
+        self.kept, self.shared, self.no_event = None, None, {}
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -244,7 +245,6 @@ class Sketch:
         require([c.name for c in spec.codings], there, "covariate")
         for role in ("key", "cluster", "weights"):
             require(spec.roles.get(role, ()), there, role)
-        require(spec.candidates or (), there, "covariate")
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
@@ -383,7 +383,7 @@ class Sketch:
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
         self.no_event = few_of(self.no_event, other.no_event)
-        self.nested, self.log = (), self.log.merged(other.log)
+        self.nested, self.shared, self.log = (), None, self.log.merged(other.log)
         return self
 
     def _stored(self) -> None:
@@ -397,7 +397,7 @@ class Sketch:
         out = Sketch(self.spec)
         out.name = self.name
         out.add(self)
-        out.nested, out.log = self.nested, self.log
+        out.nested, out.shared, out.log = self.nested, self.shared, self.log
         return out
 
     def counted(self) -> Sketch:
@@ -510,8 +510,6 @@ class Sketch:
             self.parts["fine"].check(_folded(at, kept.sum(axis=0), SCORE_BITS - 1))
         if "boxes" in self.parts:
             self.parts["boxes"].check(n, events, steps)
-        if "candidates" in self.parts:
-            self.parts["candidates"].check(n)
         if "sample" in self.parts:
             self.parts["sample"].check(n, events)
         if "local" in self.parts:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.data.columns import clipped
+from calibrant.data.columns import clipped, joint_texts
 from calibrant.data.sources.inferred_types import InferredType
 from calibrant.errors import BadInput
 
@@ -151,10 +151,8 @@ class Source:
 
 # ---- rows that a calibrator was fitted on: on these its scores look better than they are ----
 
-REPAIRED, FITTED_ON = (
-    "_repaired",
-    "_fitted_on",
-)  # what names of repaired scores end with, and of the column of such rows
+# What names of repaired scores end with, and of the column that marks such rows.
+REPAIRED, FITTED_ON = "_repaired", "_fitted_on"
 
 
 def unfitted(opened: Source, scores: Sequence[str]) -> Source:
@@ -207,6 +205,41 @@ def marked(column: pa.Array, name: str) -> pa.Array:
             raise BadInput(f"column {name!r} should say which rows the calibrator was fitted on: true or false, 0 or 1")
         values = pc.is_in(values, pa.array(["1", "1.0", "true"]))
     return pc.fill_null(values, False)
+
+
+# ---- columns that name clusters together ----
+
+JOINT = "+"
+
+
+def with_joint(opened: Source, names: Sequence[str]) -> Source:
+    """Return the source with columns such as ``a+b`` that are asked for: one value for each of `a` and `b` together.
+
+    A column that is called so is read as it is.
+    """
+    joint = {name: tuple(name.split(JOINT)) for name in names if JOINT in name and name not in opened.columns}
+    made = {name: of for name, of in joint.items() if {*of} <= {*opened.columns} and len({*of}) == len(of)}
+    if not made:
+        return opened
+    if opened.engine is not None:
+        raise BadInput(
+            f"cluster {clipped(next(iter(made)))!r}: of a Spark or Dask DataFrame columns are not joined: make one "
+            "column of them first"
+        )
+
+    def reads(part: Part) -> Read:
+        def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            own = [c for c in columns if c not in made]
+            more = [c for name in columns if name in made for c in made[name]]
+            for batch in part.read(list(dict.fromkeys((*own, *more))), real):
+                values = {n: joint_texts([batch.column(c) for c in of], of) for n, of in made.items() if n in columns}
+                kept = {c: batch.column(c) for c in own} | values
+                yield pa.RecordBatch.from_pydict({c: kept[c] for c in columns})
+
+        return read
+
+    parts = tuple(replace(part, read=reads(part)) for part in opened.parts)
+    return replace(opened, columns=(*opened.columns, *made), parts=parts, fragments=None)
 
 
 # ---- logs of one data set: what all of them have ----

@@ -127,8 +127,6 @@ class Rows:
     # Shape (n,): hashes of the clusters that rows belong to, mixed with the seed; None where each is one of its own.
     clusters: Ids | None = None
     weights: Floats | None = None  # shape (n,): how much each row counts
-    # Each of shape (n,): hashes of each column by which rows may belong together; 0 where a row has no value.
-    candidates: tuple[Ids, ...] = ()
 
 
 # ---- from a sample of rows to codings ----

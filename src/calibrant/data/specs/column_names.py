@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 CLUSTERS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
@@ -22,7 +21,6 @@ ABOUT |= {"amount", "cost", "costs", "price", "rate", "beds", "visits", "days", 
 WEIGHTS = {"weight", "weights", "wt", "wgt"}
 OF_ROWS = {"pweight", "pweights", "fweight", "pwgt", "pwgtp", "ipw", "iptw"}
 DESIGN = {"survey", "sample", "sampling", "design", "p", "probability", "inverse", "propensity", "person", "household"}
-COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
 FEWEST = 20  # clusters, under which nothing by clusters could be certified
 
 
@@ -74,12 +72,6 @@ def names_weights(name: str) -> Literal["design", "any", ""]:
     if words & OF_ROWS or (words & WEIGHTS and words & DESIGN):
         return "design"
     return "any" if words and words <= WEIGHTS else ""
-
-
-def numbered(values: Sequence[str]) -> bool:
-    """Whether values are one word with a number each, such as P0012: names dealt out, not kinds of something."""
-    starts = {m[1] if (m := COUNTED.fullmatch(value)) else "" for value in values}
-    return len(values) >= FEWEST and len(starts) == 1 and starts != {""}
 
 
 # ---- where the confidence of a language model comes from: the name of its column tells it for good ----

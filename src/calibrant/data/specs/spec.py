@@ -174,7 +174,7 @@ class Spec:
     numbered : bool
         A row is known by key, or by file and number; where it is not, by its unit alone.
     candidates : tuple of str or None
-        Columns by which rows may belong together, though nobody said so; None where these were not looked for.
+        None: no sketch holds rows by columns that nobody named. Part of the digest, which files of sketches hold.
     """
 
     label: str
@@ -208,7 +208,7 @@ class Spec:
         """Columns to read: score, label, variables, covariates, key, cluster, weights; each once."""
         covariates = (c.name for c in self.codings)
         own = (self.score, self.label, *self.by_name, *covariates, *self.key)
-        return tuple(dict.fromkeys((*own, *self.row_attributes, *(self.candidates or ()))))
+        return tuple(dict.fromkeys((*own, *self.row_attributes)))
 
     @property
     def row_attributes(self) -> tuple[str, ...]:

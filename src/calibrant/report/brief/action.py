@@ -10,7 +10,7 @@ from calibrant.report.brief.follows import before_after
 from calibrant.report.document import Change, Changes, Decision
 from calibrant.report.places import ruler_top
 from calibrant.report.spans import Span, Text, clipped, code, say, shown
-from calibrant.report.wording.clusters import no_number, no_plan, wider
+from calibrant.report.wording.clusters import names_of, no_number, no_plan, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import VERDICTS, capital, cardinal, repair_named
@@ -125,12 +125,12 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
-    if facts.suppressed(record):
+    if facts.suppressed(record) and facts.refuted(record) is None:
         return _one_of_each(record)
     if record.data.get("events") in (0, record.data.get("rows")):
         return _check_the_label(record)
-    result = facts.together(record)
-    return _by_verdict(record) if result is None else _by_clusters(record, *result)
+    result = facts.shared_by(record)
+    return _by_verdict(record) if result is None or facts.declared(record) else _by_clusters(record, result)
 
 
 def _by_verdict(record: AuditRecord) -> Decision:
@@ -175,11 +175,28 @@ def _check_the_label(record: AuditRecord) -> Decision:
     return Decision((*reported, *say(code("--positive"), " names the value that counts as an event.")), "")
 
 
-def _by_clusters(record: AuditRecord, column: str, effect: float) -> Decision:
-    reported = say(
-        "Audit by ", code(column), f": its rows are correlated, and ranges about {wider(effect)} times too narrow."
-    )
-    return Decision(reported, commands.audit_again(record, commands.by_clusters(column)))
+def _by_clusters(record: AuditRecord, one: facts.SharedBy) -> Decision:
+    """What to do where rows share clusters that nobody named: both readings, where the data cannot tell."""
+    rows, option = names_of(one.columns), code("--cluster none")
+    if one.one_outcome:
+        reported = say(
+            *("Audit by ", *rows, ": its rows look at one outcome many times, and ranges are about "),
+            *(f"{wider(one.effect)} times too narrow. If it was made from the outcome, leave it out of the file; ",),
+            *(option, " declares rows independent."),
+        )
+    elif one.few:
+        reported = say(
+            "Audit by ", *rows, ", or, if its values are groups that you care about, name it in ", code("--by"), "."
+        )
+    else:
+        narrow = f": its rows are correlated, and ranges about {wider(one.effect)} times too narrow."
+        reported = say(
+            "Audit by ",
+            *rows,
+            narrow,
+            *((" If they are independent all the same: ", option, ".") if one.refutes else ()),
+        )
+    return Decision(reported, commands.audit_again(record, commands.by_clusters(one.option)))
 
 
 def _give_a_limit(record: AuditRecord) -> Decision:

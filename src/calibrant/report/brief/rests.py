@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import SAME_VARIANCE, AuditRecord
-from calibrant.data.specs.column_names import CLUSTERS
-from calibrant.inspect.roles import called
+from calibrant.audit.record import AuditRecord
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.spans import Text, code, pointer, say
-from calibrant.report.wording.clusters import correlated, in_clusters, one_column
+from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.terms import capital, joined, p_reported
@@ -64,8 +62,8 @@ def _misread(record: AuditRecord) -> Iterator[Text]:
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
     yield from in_clusters(record)
-    if result := facts.together(record):
-        yield correlated(*result)
+    if result := facts.shared_by(record):
+        yield correlated(record, result)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
@@ -107,21 +105,8 @@ def _counted(record: AuditRecord) -> Iterator[Text]:
 
 
 def _clusters(record: AuditRecord) -> Iterator[Text]:
-    if facts.cluster_totals(record) or facts.together(record):
-        return
-    is_kept = record.data.get("columns") or {}
-    named = [
-        name for name, c in is_kept.items() if c.get("used") not in ("label", "score", "key") and called(name, CLUSTERS)
-    ]
-    known = [effect for name, effect in facts.cluster_effects(record).items() if name in named]
-    if known and max(known) <= SAME_VARIANCE:
-        alone = f" are hardly more correlated than others: design effect {max(known):.1f}."
-        yield say("Rows count as independent; those of one ", code(named[0]), alone)
-    elif named:
-        more = f" and {num.count(len(named) - 1)} more" if len(named) > 1 else ""
-        yield say("Rows count as independent, but ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
-    elif is_kept:
-        yield say("Rows count as independent: no column names households or sites.")
+    if not facts.cluster_totals(record) and facts.shared_by(record) is None and record.curve(facts.TOGETHER).settings:
+        yield counts_as_independent(record)
 
 
 def _names(text: Text) -> Text:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.document import Entry
-from calibrant.report.findings import cluster_totals, crossing, ends, limit_of, noun
+from calibrant.report.findings import (
+    TOGETHER,
+    SharedBy,
+    cluster_totals,
+    crossing,
+    declared,
+    ends,
+    limit_of,
+    noun,
+    refuted,
+)
 from calibrant.report.spans import Text, code, say
 from calibrant.sanitize import sanitize
 
@@ -97,10 +107,45 @@ def wider(effect: float) -> str:
     return f"{effect**0.5:.1f}"
 
 
-def correlated(column: str, effect: float) -> Text:
-    """Return that rows of one column are alike, though nobody named the cluster, and what that does to ranges."""
-    correlated = f" are more correlated than their scores explain: design effect {effect:.1f}."
-    return say("Rows of one ", code(column), f"{correlated} Ranges and tests here take rows as independent.")
+def too_narrow(record: AuditRecord) -> str:
+    """Return why ranges decide nothing."""
+    return f"Ranges are too narrow: rows are {'copies' if refuted(record) is None else 'correlated'}."
+
+
+def names_of(columns: Sequence[str]) -> Text:
+    """Return columns that name a cluster, alone or together."""
+    parts = [(*say(", " if i else ""), code(name)) for i, name in enumerate(columns[:-1])]
+    return (*(span for part in parts for span in part), *say(" and " if parts else "", code(columns[-1])))
+
+
+def correlated(record: AuditRecord, one: SharedBy) -> Text:
+    """Return that rows of one value are correlated, though nobody named the cluster, and what that does to ranges."""
+    rows, effect = say("Rows of one ", *names_of(one.columns)), f"design effect {one.effect:.1f}."
+    if declared(record):
+        reported = f" are correlated: {effect} They are declared independent by "
+        return say(*rows, reported, code("--cluster none"), ", so ranges may be too narrow.")
+    if one.one_outcome:
+        return say(
+            *rows, f" have one outcome, in each of {num.count(one.clusters)}: {effect} Ranges take them as independent."
+        )
+    few = " A few values make it: they may be groups that are off." if one.few else ""
+    reported = (
+        f" are more correlated than their scores explain: {effect}{few} Ranges and tests here take rows as independent."
+    )
+    return say(*rows, reported)
+
+
+def counts_as_independent(record: AuditRecord) -> Text:
+    """Return what was looked at for correlated rows, where none was detected."""
+    s = record.curve(TOGETHER).settings
+    if declared(record):
+        return say("Rows are declared independent by ", code("--cluster none"), ".")
+    if not s.get("columns"):
+        return say("Rows count as independent: no column was there that rows share.")
+    n, joint = int(s["columns"]), int(s["joint"])
+    also = f" and {num.count(joint)} pairs and triples" if joint else ""
+    looked = f"looked at {num.count(n)} column{'s' if n > 1 else ''}{also} that rows share"
+    return say(f"Rows count as independent: {looked}, and detected no correlation. A small one is not detected.")
 
 
 def counted(record: AuditRecord) -> Text:

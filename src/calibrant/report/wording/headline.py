@@ -11,7 +11,7 @@ from calibrant.report import numbers as num
 from calibrant.report.spans import shown, value_label
 from calibrant.report.wording.clusters import too_wide
 from calibrant.report.wording.missing_labels import partly, qualified
-from calibrant.report.wording.terms import cardinal, two_way
+from calibrant.report.wording.terms import cardinal, joined, two_way
 from calibrant.sanitize import sanitize
 
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
@@ -30,13 +30,23 @@ def headline(record: AuditRecord) -> str:
     Where outcomes are not known of all, it says of whom it is.
     """
     if facts.suppressed(record):
-        return COPIES
+        one = facts.refuted(record)
+        return COPIES if one is None else _first_that_fits(record, _correlated(one))
     if facts.limit_of(record) is None:
         return _first_that_fits(record, _in_points(record))
     reported = {"over": _everyone_over, "undecided": _everyone_undecided}.get(
         record.verdicts["everyone"], _everyone_met
     )
     return _first_that_fits(record, reported(record))
+
+
+def _correlated(one: facts.SharedBy) -> Iterator[str]:
+    """Yield that rows share clusters that nobody named, so that nothing is certified."""
+    shared = joined([shown(name) for name in one.columns])
+    are = f"{'share one outcome' if one.one_outcome else 'are correlated'}. Audit by clusters."
+    if PLAIN.fullmatch(shared):
+        yield f"Not certified: rows of one {shared} {are}"
+    yield f"Not certified: rows {are}"
 
 
 def for_use(record: AuditRecord) -> bool:

@@ -9,7 +9,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.clusters import independent, no_number, one_cluster_each
+from calibrant.report.wording.clusters import independent, no_number, one_cluster_each, too_narrow
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, error_bounds, p_reported, people_share, two_way
 from calibrant.results import Estimate
@@ -21,7 +21,6 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
     "error_shown": ("error_shown", "Error shown"),
     "absent": ("absent", "Not checked"),
 }
-NARROW = "Ranges are too narrow: rows are copies."
 SIDES = {"low": "underpredicted", "high": "overpredicted", "unclear": "off"}
 NAMED = 2  # groups that a part names
 CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a subgroup
@@ -66,7 +65,7 @@ def everyone_reported(record: AuditRecord) -> Text:
     else:
         reported = say(f"Off by {low} to {high} points on average.")
     if facts.suppressed(record):
-        return say(*reported, f" {NARROW}")
+        return say(*reported, f" {too_narrow(record)}")
     more = limit is not None and one.verdict == "undecided"
     elsewhere = record.verdict == "undecided" and record.verdicts["subgroups"] != "error_shown"  # in the headline
     return say(*reported, " ", *rows_would(record, one)) if more and not elsewhere else reported
@@ -96,7 +95,7 @@ def groups_reported(record: AuditRecord) -> Text:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
     if facts.suppressed(record):
-        return say(NARROW)
+        return say(too_narrow(record))
     over = facts.groups_off(record)
     reported = [*_worst_groups(record, over[: NAMED if facts.limit_of(record) is not None else 1])]
     if facts.limit_of(record) is not None:

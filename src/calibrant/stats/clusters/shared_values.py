@@ -2,13 +2,14 @@
 
 Rows that share a value, or values of two or three columns, are held against outcomes drawn independently given the
 scores. Residuals are taken off their mean among rows of about the same score, and, of numbers, among rows of about the
-same value: a trend is no cluster. What is detected is a cluster where many values share the excess, and groups where a few
-values make it: the data of groups that are off, and of clusters, look the same otherwise.
+same value: a trend is no cluster. What is detected is a cluster where many values share the excess, and groups where a
+few values make it: the data of groups that are off, and of clusters, look the same otherwise.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ Names = tuple[str, ...]
 LEVEL = 0.01  # of all that is looked at
 SHARES = 0.8, 0.15, 0.05  # of it: for columns, pairs and triples
 EFFECT = 1.2  # design effect under which nothing is said
+REFUTED = 2.0  # and from which on, without the values that add most, nothing that takes rows as independent is decided
 GROUPS = 30  # values of a column that are groups, and no clusters
 SHARED = 1.05  # rows a value from which on rows share it
 FEWEST = 20  # values that two rows share, at least
@@ -32,8 +34,9 @@ SCREEN = 2.8, 4.0, 4.0  # standard errors of the sum over pairs of rows, of one,
 DRAWS, FIRST, FEW = 999, 99, 2  # draws; after so many, no more where over so many exceed
 PLAIN, FAR = 199, 8.0  # draws where the first lie so many standard deviations below
 MOST = 30_000  # rows that are drawn for
-PAIRS, LEAD, LOOKED, NAMED = 300, 10, 40, 4  # pairs screened, those extended to triples, confirmed and named at most
+PAIRS, LEAD, LOOKED, NAMED = 300, 10, 40, 4  # pairs screened (and triples), those extended, confirmed, named at most
 SIZE = 1.2, 200.0  # rows of a joint cluster
+FEW_COLUMNS = 40  # columns up to which triples are looked at though no pair of theirs leads
 NEAREST = 3.0  # rows of one: pairs that make about so many are looked at first
 TRIMMED, LEFT = 0.05, 0.4  # share of values left out, and of the excess that then remains in clusters
 CELLS, ROWS, BINS = 100, 20, 10  # of the score: cells at most, rows of each; of a number: bins of its trend
@@ -51,7 +54,13 @@ class SharedValue:
     rows: int  # with a value
     design_effect: float  # variance of the mean residual by clusters, over that of independent rows
     p_value: float  # adjusted for all that was looked at
+    trimmed: float  # the design effect without the twentieth of the values that add most
     one_outcome: float  # share of the values of two rows or more whose label never changes
+
+    @property
+    def refutes(self) -> bool:
+        """Whether ranges that take rows as independent are too narrow to decide anything."""
+        return self.trimmed >= REFUTED or self.one_outcome == 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,9 @@ class _Screened:
     clusters: int
 
 
-def shared_values(columns: Mapping[str, tuple[Ints, bool]], y: NDArray[np.int8], p: Floats, seed: int = 0) -> Looked:
+def shared_values(
+    columns: Mapping[str, tuple[Ints, bool]], y: NDArray[np.int8], p: Floats, seed: int = 0, share: float = 1.0
+) -> Looked:
     """Columns, pairs and triples whose shared values make outcomes more alike than independent rows'.
 
     Parameters
@@ -86,6 +97,8 @@ def shared_values(columns: Mapping[str, tuple[Ints, bool]], y: NDArray[np.int8],
     y : int8 array of shape (n,)
     p : float64 array of shape (n,)
     seed : int
+    share : float in (0, 1]
+        Of all rows that these are, a uniform sample: of the pairs that a row has, so many are left.
 
     Notes
     -----
@@ -96,11 +109,12 @@ def shared_values(columns: Mapping[str, tuple[Ints, bool]], y: NDArray[np.int8],
     three moments. The level is shared .8, .15, .05 among columns, pairs and triples, and equally within each.
     **Cost.** O(c^2 n) to screen c columns; O(999 n) for each of at most 40 that are confirmed, at 30,000 rows at most.
     """
-    kept = {name: c for name, c in columns.items() if 2 <= _many(c[0]) * SHARED <= np.count_nonzero(c[0] >= 0)}
+    least = 1.0 + (SHARED - 1.0) * share
+    kept = {name: c for name, c in columns.items() if 2 <= _many(c[0]) * least <= np.count_nonzero(c[0] >= 0)}
     events = int(y.sum(dtype=np.int64))
     if min(events, len(y) - events) < EVENTS:
         return Looked((), len(kept), 0)
-    return _Log(kept, y.astype(np.float64), p, np.random.default_rng([SALT, seed])).looked()
+    return _Log(kept, y.astype(np.float64), p, np.random.default_rng([SALT, seed]), share).looked()
 
 
 @dataclass(frozen=True)
@@ -109,6 +123,7 @@ class _Log:
     y: Floats
     p: Floats
     rng: np.random.Generator
+    share: float
 
     @cached_property
     def cell(self) -> Ints:
@@ -129,12 +144,14 @@ class _Log:
     def looked(self) -> Looked:
         """Screen all, and confirm what stands out most."""
         one = [s for name in self.columns if (s := self.screened((name,)))]
-        two = [s for names in self.pairs() if (s := self.screened(names))]
+        two = [s for names in self.near(2, PAIRS) if (s := self.screened(names))]
         lead = sorted((s for s in two if s.z > SCREEN[0]), key=lambda s: -s.z)[:LEAD]
+        most = LEAD * len(self.columns) + PAIRS  # triples that may be looked at, whichever pairs lead
         longer = {tuple(sorted((*s.names, name))) for s in lead for name in self.columns if name not in s.names}
+        if len(self.columns) <= FEW_COLUMNS:
+            longer |= {tuple(sorted(names)) for names in self.near(3, most - len(longer))}
         three = [s for names in sorted(longer) if (s := self.screened(names))]
-        # of triples, whichever pairs lead, so many may be looked at
-        many = len(one), len(two), LEAD * len(self.columns)
+        many = len(one), len(two), most
         shares = [LEVEL * share / max(n, 1) for share, n in zip(SHARES, many, strict=True)]
         out = [s for s in (*one, *two, *three) if s.z > SCREEN[len(s.names) - 1]]
         detected: list[tuple[_Screened, SharedValue]] = []
@@ -146,23 +163,25 @@ class _Log:
                 detected += [(s, confirmed)] if confirmed else []
         return Looked(tuple(f for _, f in detected), len(self.columns), len(two) + len(three))
 
-    def pairs(self) -> list[Names]:
-        """Pairs of columns that can make small clusters: the nearest to three rows each first."""
-        n, fits = len(self.p), []
-        for a, b in itertools.combinations(self.columns, 2):
-            both, larger = self.levels[a] * self.levels[b], max(self.levels[a], self.levels[b])
-            if both >= n / SIZE[1] and larger < n / SIZE[0]:
-                fits.append((abs(float(np.log(NEAREST * min(both, n) / n))), a, b))
-        return [(a, b) for _, a, b in sorted(fits)[:PAIRS]]
+    def near(self, columns: int, most: int) -> list[Names]:
+        """So many columns that can make small clusters together: the nearest to three rows each first."""
+        n, fits = len(self.p) / self.share, []  # of all rows
+        for names in itertools.combinations(self.columns, columns):
+            levels = [self.levels[name] for name in names]
+            every = math.prod(levels)
+            if every >= n / SIZE[1] and max(levels) < n / SIZE[0]:
+                fits.append((abs(math.log(NEAREST * min(every, n) / n)), names))
+        return [names for _, names in sorted(fits)[:most]]
 
     def screened(self, names: Names) -> _Screened | None:
         """Clusters of some columns; None where they are too few, or too small, or large."""
         codes = [self.columns[name][0] for name in names]
         rows, cluster = _joint(codes)
         size = np.bincount(cluster)
-        if len(size) <= GROUPS or len(rows) < SHARED * len(size) or int((size > 1).sum()) < FEWEST:
+        each = (len(rows) / max(len(size), 1) - 1.0) / self.share
+        if len(size) <= GROUPS or each < SHARED - 1.0 or int((size > 1).sum()) < FEWEST:
             return None
-        if len(names) > 1 and not SIZE[0] <= len(rows) / len(size) <= SIZE[1]:
+        if len(names) > 1 and not SIZE[0] - 1.0 <= each <= SIZE[1] - 1.0:
             return None
         off = tuple(self.taken_off(names, rows, len(size)))
         r = (self.y - self.rate)[rows]
@@ -206,7 +225,7 @@ class _Log:
                 enough = FIRST if int((first[:, 0] >= result[0]).sum()) > FEW else PLAIN if far else DRAWS
         all_draws = np.array(drawn)
         p, trimmed = (_tail(all_draws[:, k], result[k]) for k in (0, 1))
-        more, left = (result[k] - float(all_draws[:, k].mean()) for k in (0, 1))
+        more, left = ((result[k] - float(all_draws[:, k].mean())) / self.share for k in (0, 1))
         adjusted = min(p / share * LEVEL, 1.0)
         if adjusted > LEVEL or 1.0 + more <= EFFECT:
             return None
@@ -215,7 +234,7 @@ class _Log:
         constant = float(np.mean((mean == 0.0) | (mean == 1.0), where=several > 1))
         is_cluster = trimmed <= LEVEL and left >= LEFT * more
         kind: Literal["cluster", "group"] = "cluster" if is_cluster else "group"
-        return SharedValue(s.names, kind, s.clusters, len(s.rows), 1.0 + more, adjusted, constant)
+        return SharedValue(s.names, kind, s.clusters, len(s.rows), 1.0 + more, adjusted, 1.0 + left, constant)
 
     def explained(self, s: _Screened, other: _Screened) -> bool:
         """Whether rows of different clusters of the other that share this value are no more alike than chance."""

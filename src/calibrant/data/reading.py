@@ -173,8 +173,8 @@ class Reading:
         return own | ({"cluster": self.levels} if self.levels else {})
 
     def others(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns that do not name clusters beside `cluster`: what covariates may be."""
-        finer = {*self.levels} - {self.cluster}
+        """The columns that do not name clusters beside `cluster`, unless asked for: what covariates may be."""
+        finer = {*self.levels} - {self.cluster, *self.variables}
         return tuple(c for c in columns if c not in finer)
 
     def plain_spec(self, opened: Source) -> Spec:

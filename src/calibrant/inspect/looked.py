@@ -11,6 +11,7 @@ from calibrant.results import Plain
 
 REPORTED_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
 UNLABELLED = "label missing"  # why a row may be left out, or counted apart
+WEIGHTLESS = "weight of 0"  # why a row is left out whatever is done about missing values
 
 Role = Literal["", "label", "score", "group", "key", "cluster", "weights", "covariate", "left out"]
 
@@ -86,6 +87,7 @@ class Look(Plain):
         content alone.
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
+        Those with a ``"weight of 0"`` are left out either way.
     repeats : int or None
         Rows that are in every column that can be read as an earlier one; None where that cannot be counted, or where
         label or score cannot be read.

@@ -161,11 +161,11 @@ def keys(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def weights(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
-    """The columns of positive numbers that are called as weights of rows are, those that say so first."""
+    """The columns of numbers from 0 up that are called as weights of rows are, those that say so first."""
     out = {*taken}
 
     def points(c: Column) -> float:
-        positive = c.kind == "number" and isinstance(c.low, float) and c.low > 0.0 and c.name not in out
+        positive = c.kind == "number" and isinstance(c.low, float) and c.low >= 0.0 and c.name not in out
         return {"design": 2.0, "any": 1.0, "": 0.0}[names_weights(c.name)] if positive else 0.0
 
     return _best(columns, points)

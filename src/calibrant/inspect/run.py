@@ -28,8 +28,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.columns import LEAST, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import command, facts, mended, of_sketch, with_parts
-from calibrant.inspect.input_errors import absent, dropped_rows, input_errors
-from calibrant.inspect.looked import Column, Look
+from calibrant.inspect.input_errors import absent, dropped_rows, input_errors, weightless
+from calibrant.inspect.looked import WEIGHTLESS, Column, Look
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
@@ -195,7 +195,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
             "weights": roles.weights(columns, (label, score)),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *stated)),
         },
-        dropped=dropped,
+        dropped=dropped | ({WEIGHTLESS: zero} if (zero := weightless(rows.table, options.weights)) else {}),
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.column_names import of_column
-from calibrant.inspect.looked import UNLABELLED, Column, Look
+from calibrant.inspect.looked import UNLABELLED, WEIGHTLESS, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
@@ -220,6 +220,11 @@ def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
 def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield how many rows lack label or score, and what can be done about them."""
     rows, gone, keeps = seen.rows_read, dict(seen.dropped), seen.settings.get("missing") == "keep"
+    if zero := gone.pop(WEIGHTLESS, 0):
+        yield (
+            "Left out",
+            f"{sanitize(str(seen.settings['weights']))} is 0 in {part_of(zero, rows)} rows: they are left out.",
+        )
     unlabelled = gone.pop(UNLABELLED, 0) if keeps else gone.get(UNLABELLED, 0)
     if lost := sum(gone.values()):
         why = ", ".join(f"{num.count(n)} {reason}" for reason, n in gone.items())

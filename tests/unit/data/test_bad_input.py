@@ -544,7 +544,7 @@ def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
     held = cal.read(rows, **{k: v for k, v in BY_CLUSTERS.items() if k != "key"})
     found = cal.audit(held, quick=True)
     assert found.data["dropped_for"] == {}
-    assert "45 of 900 rows left out, without label, score, cluster or weight" in reported(found)
+    assert "45 of 900 rows left out, without label, score, cluster or weight above 0" in reported(found)
     plain = cal.read(without(900, p=lambda i: i % 20 == 3), label="y", score="p", drop_missing=True)
     assert "45 of 900 rows left out, without label or score" in reported(cal.audit(plain, quick=True))
     clusters = cal.read(rows, label="y", score="p", cluster="cluster", drop_missing=True)

@@ -276,7 +276,7 @@ WARNINGS = Literal[
     "unfinished-log",
     "weights-not-used",
 ]
-LACKED = Literal["label", "score", "cluster", "weight"]
+LACKED = Literal["label", "score", "cluster", "weight", "weight above 0"]
 DATA = part(
     "Data",
     {

@@ -221,7 +221,8 @@ def predictions(
         pandas, Polars, Arrow, whatever speaks their protocols, or a dictionary, with n rows. Where two arguments have
         an index (pandas, xarray), rows are joined by it if its labels are the same and unique, else refused.
     weights : array-like of shape (n,), optional
-        Positive numbers; a row of weight 0 is left out, and counted. Methods without a proof for weights raise `NotComputable`.
+        Positive numbers; a row of weight 0 is left out, and counted. Methods without a proof for weights raise
+        `NotComputable`.
     cluster : array-like of shape (n,), or a dictionary, list or frame of such, optional
         Which rows share clusters. Methods without a proof for clusters raise `NotComputable`. Of several columns
         (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole; two that cross

@@ -81,10 +81,12 @@ class Look(Plain):
         The label's values and their rows, most frequent first; at most 12.
     scale : str
         What the scores look like: ``"probability"``, ``"percent"``, ``"logit"``, ``"decision"`` (0 and 1 only),
-        ``"rounding"`` (a trifle outside 0 to 1), ``"other"``, or empty without a score.
+        ``"rounding"`` (a trifle outside 0 to 1), ``"points"`` (points, ranks or deciles, unless they are percent),
+        ``"other"``, or empty without a score.
     candidates : Mapping of str to tuple of str
         Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
-        content alone.
+        content alone. ``"classes"``: a column of probabilities for each class, which add up to one; ``"truth"``: what
+        says which class it was; ``"grade"``: rating grades beside a PD and a default.
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
         Those with a ``"weight of 0"`` are left out either way.

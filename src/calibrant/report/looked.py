@@ -196,6 +196,9 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Label", _label(seen)
     if seen.score in kept and seen.holds == "rows":
         yield "Score", _score(seen, kept[seen.score])
+    yield from _of_classes(seen)
+    if grades := seen.settings.get("grades"):
+        yield "Grades", f"{sanitize(grades)} validates the PDs by grade."
     yield from _of_missing(seen)
     if seen.repeats:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
@@ -215,6 +218,14 @@ def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Partial", f"{'; '.join(map(sanitize, log['unfinished']))}. {UNFINISHED}"
     if log["compare"]:
         yield "Several", f"{sanitize(log['compare'])} compares them."
+
+
+def _of_classes(seen: Look) -> Iterator[tuple[str, str]]:
+    if classes := seen.candidates.get("classes"):
+        truth = seen.candidates.get("truth") or ()
+        says = "says" if len(truth) == 1 else "say"
+        which = f"{_names(truth)} {says} which was true" if truth else "no column says which was true"
+        yield "Classes", f"{_names(classes)} are of {len(classes)} classes; {which}. A group is none of them."
 
 
 def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
@@ -300,6 +311,9 @@ def _score(seen: Look, c: Column) -> str:
     return run + {
         "probability": ": probabilities.",
         "percent": ": percent." if seen.settings.get("percent") else ": percent, so pass --percent.",
+        "points": ": read as percent, as you say; points, ranks and deciles are none."
+        if seen.settings.get("percent")
+        else ": points or percent? Points, ranks and deciles are no probabilities.",
         "logit": ": looks like logits; apply 1/(1+exp(-x)).",
         "rounding": ": a trifle outside 0 to 1; clip it.",
         "decision": ": 0 and 1 only, decisions; a probability is audited.",

@@ -47,7 +47,7 @@ EVENTS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("unknown score", GOOD, {"score": "prob"}, ("'prob'", "score")),
     ("unknown group", GOOD, {"by": "gg"}, ("'gg'", "'g'")),
     ("unknown key", GOOD, {"key": "id"}, ("'id'", "key")),
-    ("score as group", GOOD, {"by": ["g", "p"]}, ("'p'", "once")),
+    ("score as group", GOOD, {"by": ["g", "p"]}, ("'p'", "leave it out of the groups")),
     ("group twice", GOOD, {"by": ["g", "g"]}, ("'g'", "twice")),
     ("empty", {"y": [], "p": []}, {}, ("no rows",)),
     ("all missing", with_(p=[None] * 4), {"drop_missing": True}, ("no rows", "4 rows")),

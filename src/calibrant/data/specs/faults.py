@@ -174,11 +174,12 @@ class Faults:
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
                 return f"those of {files[0]!r} are within it: if every score is percent, {DIVIDE}; if not, {ONE_WAY}"
+            points = "; points and ranks are no probabilities: fit a calibrator first" if self.high < 90.0 else ""
             if there and 2 * above <= there:  # few: as many as `check_scale` refuses
                 fix = DIVIDE if few or self.arrays else f"pass {self.caller.turns_on('percent')}"
-                return f"{reported}; if every score is percent, {fix}"
+                return f"{reported}; if every score is percent, {fix}{'' if few else points}"
             fix = "Divide by 100" if self.arrays else f"Pass {self.caller.turns_on('percent')}"
-            return f"did you pass percentages? {fix}"
+            return f"did you pass percentages? {fix}{points}"
         if percent:
             return reported if few else "store percent, 0 to 100"
         if 2 * outside < there:  # of logits hardly most are within

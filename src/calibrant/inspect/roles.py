@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from calibrant.data.specs.column_names import CLUSTERS, names_cluster, names_weights, pieces
+from calibrant.data.specs.column_names import (
+    CLUSTERS,
+    PERCENT,
+    POINTS,
+    names_cluster,
+    names_percent,
+    names_weights,
+    pieces,
+)
 from calibrant.data.specs.column_names import FEWEST as FEWEST_CLUSTERS
 from calibrant.inspect.looked import Column
 
@@ -16,7 +24,6 @@ from calibrant.inspect.looked import Column
 SCORES = {"score", "prob", "proba", "probability", "p", "phat", "risk", "pred", "predicted", "prediction", "propensity"}
 SCORES |= {"predict", "forecast", "likelihood", "logit", "logits", "confidence", "pd", "probs"}
 PROBABILITIES = SCORES - {"score", "pred", "predicted", "prediction", "predict", "logit", "logits"}
-PERCENT = {"percent", "percentage", "perc", "pct", "prozent"}
 LABELS = {"label", "y", "target", "outcome", "truth", "true", "actual", "event", "class", "observed", "response"}
 LABELS |= {"labels", "gold"}
 TRUTHS = {"label", "labels", "target", "outcome", "truth", "true", "gold", "y"}  # by no other use of the word
@@ -41,7 +48,7 @@ ONE_HOT = 3  # yes/no columns of one beginning, from which on they are one categ
 LISTED, LABELS_LISTED = 6, 12  # candidates of one part; of the label, which stands last in many a table
 LABEL_VALUES = 2
 WHOLE = "its values are whole numbers"
-POINTS, TENTHS = 90.0, 20.0  # highest value below which whole numbers, or numbers, may be points and no percent
+TENTHS = 20.0  # up to which numbers that are not whole may be points, too
 GRADES = {"grade", "grades", "rating", "ratings", "bucket"}
 DEFAULTS = {"default", "defaulted", "defaults"}
 
@@ -72,14 +79,9 @@ def scale_of(column: Column | None, mostly_above: bool = True) -> str:
     return "logit" if -50.0 <= low < 0.0 and 0.0 < high <= 50.0 else "other"
 
 
-def says_percent(name: str) -> bool:
-    """Whether a name says that its numbers are percent: `risk (%)`, `pct_risk`."""
-    return "%" in name or called(name, PERCENT)
-
-
 def _like_points(c: Column, high: float, mostly_above: bool) -> bool:
     """Whether numbers from 0 up may as well be points, ranks or deciles: whole, or low, and not named as percent."""
-    if says_percent(c.name):
+    if names_percent(c.name):
         return False
     if c.why == WHOLE:
         return high < POINTS
@@ -99,7 +101,7 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
         scale, ending = scale_of(c), endings[c.name]
         if scale in ("", "other") or names_weights(c.name) or c.kind != "number" or (c.distinct or 0) <= FEW:
             return 0.0
-        named = called(c.name, SCORES) or (scale == "percent" and says_percent(c.name))
+        named = called(c.name, SCORES) or (scale == "percent" and names_percent(c.name))
         result = 3.0 if named else 1.0
         if scale != "probability":
             result = 2.0 if named and c.why != WHOLE else 1.5 if named else 0.0

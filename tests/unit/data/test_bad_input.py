@@ -297,6 +297,26 @@ def test_per_cent_of_rare_cases_are_read_and_told() -> None:
     assert "mostly-under-1-percent" not in usual.data["warnings"]
 
 
+@pytest.mark.parametrize(
+    ("name", "scores", "told"),
+    [
+        ("score", np.arange(400) % 11, True),
+        ("score", np.arange(400) % 5 + 1.0, True),
+        ("score", np.arange(400) % 90, True),
+        ("score", np.arange(400) % 91, False),
+        ("score", np.arange(400) % 11 + 0.5, False),
+        ("score (%)", np.arange(400) % 11, False),
+    ],
+)
+def test_points_that_are_passed_as_percent_are_told(name: str, scores: Any, told: bool) -> None:
+    rows = {"y": np.arange(400) % 3 == 0, name: scores}
+    found = cal.audit(rows, label="y", score=name, percent=True, quick=True)
+    assert ("perhaps-points" in found.data["warnings"]) == told
+    assert ("Points, perhaps: With --percent all scores are whole numbers below 90." in reported(found)) == told
+    with_words = {"y": np.arange(400) % 3 == 0, "p": np.asarray(scores) / 100}
+    assert "perhaps-points" not in cal.audit(with_words, label="y", score="p", quick=True).data["warnings"]
+
+
 # ---- labels: what counts as no case ----
 
 

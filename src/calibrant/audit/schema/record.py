@@ -269,6 +269,7 @@ WARNINGS = Literal[
     "one-class",
     "one-score",
     "other-labels",
+    "perhaps-points",
     "repeated-rows",
     "repeats-score",
     "reproduces-outcome",

@@ -23,6 +23,8 @@ WEIGHTS = {"weight", "weights", "wt", "wgt"}
 OF_ROWS = {"pweight", "pweights", "fweight", "pwgt", "pwgtp", "ipw", "iptw"}
 DESIGN = {"survey", "sample", "sampling", "design", "p", "probability", "inverse", "propensity", "person", "household"}
 COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
+PERCENT = {"percent", "percentage", "perc", "pct", "prozent"}
+POINTS = 90.0  # below which all whole numbers may be points, ranks or deciles, and no percent
 FEWEST = 20  # clusters, under which nothing by clusters could be certified
 
 
@@ -74,6 +76,11 @@ def names_weights(name: str) -> Literal["design", "any", ""]:
     if words & OF_ROWS or (words & WEIGHTS and words & DESIGN):
         return "design"
     return "any" if words and words <= WEIGHTS else ""
+
+
+def names_percent(name: str) -> bool:
+    """Whether a name says that its numbers are percent: `risk (%)`, `pct_risk`."""
+    return "%" in name or not PERCENT.isdisjoint(pieces(name))
 
 
 def numbered(values: Sequence[str]) -> bool:

@@ -18,7 +18,8 @@ from calibrant.report.wording.terms import capital, joined, p_reported
 MOST = 3  # lines
 AGAIN = "repeats-score"
 MISREAD = [
-    NOTICES[code][0] for code in ("reproduces-outcome", "other-labels", "mostly-under-1-percent", "unfinished-log")
+    NOTICES[code][0]
+    for code in ("reproduces-outcome", "other-labels", "mostly-under-1-percent", "perhaps-points", "unfinished-log")
 ]
 BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
 UNDONE = ("not-applicable", "not-run")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from calibrant.arguments import one_source, takes
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.inputs import ClustersCross
+from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
@@ -280,6 +280,10 @@ def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tupl
     try:
         return on_levels(options, table.to_batches())[0], refused
     except ClustersCross:
+        try:
+            crossing_of(cluster_codes({name: table.column(name) for name in options.levels}))
+        except NotComputable as e:
+            return options, (*refused, str(e))
         return options, refused  # an audit takes both
     except (BadInput, NotComputable) as e:
         return options, (*refused, str(e))

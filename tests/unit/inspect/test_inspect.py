@@ -832,3 +832,13 @@ def test_the_truth_is_never_proposed_as_a_group_and_refused_as_one() -> None:
     assert cal.look(rows, label="y", score="p", by="y").refusals == (refusal,)
     with pytest.raises(cal.BadInput, match=refusal):
         cal.audit(rows, label="y", score="p", by="y")
+
+
+def test_three_columns_of_clusters_that_cross_are_in_the_way_as_in_the_audit() -> None:
+    rng = np.random.default_rng(0)
+    rows = {"y": yes_no(0), "p": uniform(1)} | {name: rng.integers(0, 30, 300) for name in "ghk"}
+    seen = cal.look(rows, label="y", score="p", cluster=["g", "h", "k"])
+    with pytest.raises(cal.NotComputable) as refused:
+        cal.audit(rows, label="y", score="p", cluster=["g", "h", "k"], quick=True)
+    assert seen.refusals == (str(refused.value),)
+    assert cal.look(rows, label="y", score="p", cluster=["g", "h"]).refusals == ()

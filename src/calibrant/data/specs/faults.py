@@ -174,7 +174,9 @@ class Faults:
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
                 return f"those of {files[0]!r} are within it: if every score is percent, {DIVIDE}; if not, {ONE_WAY}"
-            points = "; points and ranks are no probabilities: fit a calibrator first" if self.high < 90.0 else ""
+            points = (
+                "; points and ranks are no probabilities: fit a calibrator first" if 2.0 <= self.high < 90.0 else ""
+            )
             if there and 2 * above <= there:  # few: as many as `check_scale` refuses
                 fix = DIVIDE if few or self.arrays else f"pass {self.caller.turns_on('percent')}"
                 return f"{reported}; if every score is percent, {fix}{'' if few else points}"

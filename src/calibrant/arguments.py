@@ -378,7 +378,7 @@ def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
 def lacking(cluster: object, weights: object) -> str:
     """Return what rows that are left out may lack, by whether there are clusters and weights."""
     first, last = ["label"], "score"
-    for part, there in (("cluster", cluster), ("weight", weights)):
+    for part, there in (("cluster", cluster), ("weight above 0", weights)):
         if there:
             first, last = [*first, last], part
     return f"{', '.join(first)} or {last}"

@@ -16,9 +16,10 @@ from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.column_names import names_weights, of_column
+from calibrant.data.specs.column_names import POINTS, names_percent, names_weights, of_column
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import LEAKED, ONE_VALUE, REPEATED
+from calibrant.kernels.tally import CELL_BITS, SCORE_BITS
 from calibrant.views.unlabelled import Cells, ClusterCells
 
 EPOCH = date(1970, 1, 1)
@@ -30,6 +31,7 @@ IDENTIFIER = "identifier"  # in the reason why a column is left out
 RENAME = "rename"  # in the reason why a column was not read: its name is the fault
 LEAST_CELL, LEAST_SPREAD, FOLLOWS = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
 ONE_PER_CENT = -(-(2**14) // 100)  # the first cell of scores that are all above 0.01
+WHOLE = 1e-6  # how far scores that are held as whole multiples of 2**-30 may be from whole percent
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
@@ -229,6 +231,16 @@ def _of_columns(spec: Spec) -> Iterator[str]:
         yield "likely-id"
 
 
+def _whole_and_low(sketch: Sketch) -> bool:
+    """Whether all scores, as percent, are whole numbers that end below 90: points, ranks or deciles may be."""
+    counts = sketch.cells.sum(axis=0)
+    rows = counts[:, :2].sum(axis=1)
+    there = rows.nonzero()[0]
+    within = counts[there, 2:4].sum(axis=1) / rows[there]
+    percent = 100.0 * ((there << (SCORE_BITS - CELL_BITS)) + within) / (1 << SCORE_BITS)
+    return bool(len(there) > 1 and np.rint(percent[-1]) < POINTS and (np.abs(percent - np.rint(percent)) < WHOLE).all())
+
+
 def warnings(sketch: Sketch, copied: bool) -> Iterator[str]:
     """Yield the codes of what the reader should know."""
     if sketch.events in (0, sketch.n):
@@ -237,6 +249,8 @@ def warnings(sketch: Sketch, copied: bool) -> Iterator[str]:
         yield "other-labels"
     if sketch.spec.percent and 2 * int(sketch.cells[:, ONE_PER_CENT:, :2].sum()) < sketch.n:
         yield "mostly-under-1-percent"
+    if sketch.spec.percent and not names_percent(sketch.spec.score) and _whole_and_low(sketch):
+        yield "perhaps-points"
     if copied:
         yield "repeated-rows"
     if sketch.log.unfinished:

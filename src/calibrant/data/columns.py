@@ -32,6 +32,7 @@ IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
 FEW = 20  # of these that are reported
 SHOWN = 40  # characters of a value or type that a message shows
+VALUES = 8  # of a label that a message shows
 MULTICLASS = 5  # strange labels make up this share of all, in percent, from which on they may be classes
 # Two outcomes in words.
 WORDS: tuple[set[str], ...] = (
@@ -351,7 +352,8 @@ def _hits(column: pa.Array, name: str, positive: str, event: str = "positive") -
     try:
         value = Decimal(positive)
     except InvalidOperation:
-        raise BadInput(f"label column {name!r} holds numbers, and {event}={positive!r} is none") from None
+        there = number_texts(pc.unique(column).drop_null().slice(0, FEW)).to_pylist()
+        raise BadInput(no_such_event(there, f"label column {name!r} of numbers", positive, event)) from None
     if not pa.types.is_integer(t):
         numbers = column.cast(pa.float64(), safe=False)
         return pc.equal(pc.if_else(pc.is_nan(numbers), None, numbers), float(value))
@@ -381,6 +383,17 @@ def two_spellings(spelt: AbstractSet[str], name: str, positive: str) -> str:
     other = clipped(min(spelt - {positive}))
     counts = "which would count as a non-event: write both in one way"
     return f"label column {name!r} holds {other!r} next to {positive!r}, {counts}"
+
+
+def no_such_event(values: Iterable[str], where: str, positive: object, event: str = "positive") -> str:
+    """Say that no label is the one named as the event, which values there are, and which may be meant."""
+    there = sorted({clipped(v) for v in values})
+    listed = ", ".join(map(repr, there[:VALUES])) + (", and more" if len(there) > VALUES else "")
+    plain = {re.sub(r"[\W_]+", "", v).lower(): v for v in there}
+    near = plain.get(re.sub(r"[\W_]+", "", str(positive)).lower(), "")
+    meant = [near] if near else difflib.get_close_matches(str(positive)[:LONGEST], there, n=1, cutoff=0.6)
+    hint = f": did you mean {meant[0]!r}?" if meant else ""
+    return f"{event}={positive!r} does not occur in {where}" + (f", which holds {listed}{hint}" if there else "")
 
 
 def no_events(

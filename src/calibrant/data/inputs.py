@@ -20,6 +20,7 @@ from calibrant.data.columns import (
     as_float,
     is_number,
     label_values,
+    no_such_event,
     spellings,
     two_spellings,
 )
@@ -67,8 +68,8 @@ def labels_of(y_true: object, positive: object, event: str) -> Floats:
     named = None if positive is None else str(positive)
     result = label_values(column, "y_true", named, event)
     if named is not None and not np.nansum(result):
-        seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
-        raise BadInput(f"{event}={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
+        seen = (str(v) for v in decoded(column).drop_null().unique().to_pylist())
+        raise BadInput(no_such_event(seen, "y_true", positive, event))
     if named is not None and (why := two_spellings(spellings(column, "y_true", named), "y_true", named)):
         raise BadInput(why)
     return result.astype(np.float64)
@@ -113,11 +114,13 @@ def clusters_of(
     return np.array(column.to_numpy(zero_copy_only=False)), ~absent
 
 
-def weights_of(weights: object, n: int, missing: bool, name: str = "weights") -> tuple[Floats, NDArray[np.bool_]]:
-    """Return positive weights, and where they are known; refuse rows of which they are not, unless some may."""
+def weights_of(
+    weights: object, n: int, missing: bool, name: str = "weights", zero: bool = False
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return weights, and where they are known; refuse rows of which they are not positive, but for what may be."""
     out = np.array(as_float(_one_each(weights, n, name), name, "weight"))
     known = ~np.isnan(out)
-    sound = (np.isfinite(out) & (out > 0)) | (~known & missing)
+    sound = (np.isfinite(out) & (out > 0)) | (~known & missing) | ((out == 0) & zero)
     if not sound.all():
         row = int(np.argmin(sound))
         raise BadInput(f"{name} must be positive and finite; row {row} has {out[row]:g}: leave such rows out")

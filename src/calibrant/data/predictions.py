@@ -224,7 +224,8 @@ def predictions(
         pandas, Polars, Arrow, whatever speaks their protocols, or a dictionary, with n rows. Where two arguments have
         an index (pandas, xarray), rows are joined by it if its labels are the same and unique, else refused.
     weights : array-like of shape (n,), optional
-        Positive numbers. Methods without a proof for weights raise `NotComputable`.
+        Positive numbers; a row of weight 0 is left out, and counted. Methods without a proof for weights raise
+        `NotComputable`.
     cluster : array-like of shape (n,), or a dictionary, list or frame of such, optional
         Which rows share clusters. Methods without a proof for clusters raise `NotComputable`. Of several columns
         (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole; two that cross
@@ -284,21 +285,29 @@ def frozen(
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep = _validated(y, p, way, caller)
     row_attributes: dict[str, NDArray[Any]] = {}
-    for part, values, read in (("weights", weights, weights_of), ("cluster", clusters, clusters_of)):
-        if values is not None:
-            called = caller.name(part)
-            result, known = read(values, len(y), drop_missing, called)
-            row_attributes[part] = inputs.ordered(called, result)
-            keep &= inputs.ordered(called, known)
-    w, who, dropped = row_attributes.get("weights"), row_attributes.get("cluster"), int(np.count_nonzero(~keep))
+    if weights is not None:
+        called = caller.name("weights")
+        result, known = weights_of(weights, len(y), drop_missing, called, zero=True)
+        row_attributes["weights"] = inputs.ordered(called, result)
+        keep &= inputs.ordered(called, known)
+    if clusters is not None:
+        called = caller.name("cluster")
+        named, known = clusters_of(clusters, len(y), drop_missing, called)
+        row_attributes["cluster"] = inputs.ordered(called, named)
+        keep &= inputs.ordered(called, known)
+    w, who = row_attributes.get("weights"), row_attributes.get("cluster")
+    counts = np.ones(len(y), dtype=np.bool_) if w is None else w != 0.0  # a row of weight 0 stands for nobody
+    keep &= counts
+    lost = counts & ~keep
+    dropped = int(np.count_nonzero(~keep))
     table = inputs.table(len(y))
     _without_gaps(table, way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
     apart = None
     if way == "keep":
-        covariates = pa.table({}) if table is None else table.filter(~keep)
-        apart = Unlabelled(p=p[~keep], covariates=covariates, weights=picked(w, ~keep), cluster=picked(who, ~keep))
+        covariates = pa.table({}) if table is None else table.filter(lost)
+        apart = Unlabelled(p=p[lost], covariates=covariates, weights=picked(w, lost), cluster=picked(who, lost))
     if dropped:
         y, p, w, who = y[keep], p[keep], picked(w, keep), picked(who, keep)
         table = None if table is None else table.filter(keep)
@@ -315,7 +324,7 @@ def frozen(
         cluster=who,
         levels=levels,
         crossing=crossing,
-        dropped=0 if apart else dropped,
+        dropped=int(np.count_nonzero(~counts)) if apart else dropped,
         unlabelled=apart,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.arguments import checked_seed, one_source, shown, takes
-from calibrant.data.columns import label_values, require, row_ids, score_values
+from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
@@ -67,6 +67,7 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
         several (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole.
     weights : str, optional
         Column of positive numbers: how much a row counts, whatever its label (survey, inverse probability, exposure).
+        A row of weight 0 is left out, and counted.
     positive : str, optional
         The label that counts as the event.
     percent : bool
@@ -117,7 +118,9 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     spec = options.rows_spec()
     labels = label_values(table.column(options.label), options.label, options.positive)
     if options.positive is not None and not np.nansum(labels):
-        raise BadInput(f"positive={options.positive!r} does not occur in column {options.label!r}; check its spelling")
+        column = table.column(options.label)
+        others = no_events(column, options.label, options.positive, np.ones(len(column), dtype=np.bool_))
+        raise BadInput(no_such_event(others, f"column {options.label!r}", options.positive))
     scores = score_values(table.column(options.score), options.score, options.percent)
     faults, first = Faults(caller=options.caller), 0
     for name, batches in parts:

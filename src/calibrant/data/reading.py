@@ -183,8 +183,8 @@ class Reading:
         return own | ({"cluster": self.levels} if self.levels else {})
 
     def others(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns that do not name clusters beside `cluster`: what covariates may be."""
-        finer = {*self.levels} - {self.cluster}
+        """The columns that do not name clusters beside `cluster`, unless asked for: what covariates may be."""
+        finer = {*self.levels} - {self.cluster, *self.variables}
         return tuple(c for c in columns if c not in finer)
 
     def plain_spec(self, opened: Source) -> Spec:
@@ -253,6 +253,5 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
         raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
     doubled = sorted({b for b in by if by.count(b) > 1} | ({label, score} & set(by)))
     if doubled:
-        raise BadInput(
-            f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once"
-        )
+        part = {label: "the label, which no group may know", score: "the score"}.get(doubled[0], "named twice")
+        raise BadInput(f"group column {doubled[0]!r} is {part}: leave it out of the groups")

@@ -22,6 +22,16 @@ def command(files: Sequence[str], options: Reading, sql: str = "", noun: str = "
     return _written(files, ({"sql": sql} if sql else {}) | _options(options) | ({"noun": noun} if noun else {}), sql)
 
 
+def with_grades(files: Sequence[str], options: Reading, grade: str) -> str:
+    """The command that validates PDs by grade, or the call."""
+    kept = ("positive", "percent", "missing", "allow_same", *FORM)
+    one = {k: v for k, v in _options(options).items() if k in ("label", "score", *kept)}
+    if files:
+        return " ".join(["calibrant grades", *map(shlex.quote, files), as_typed(one | {"grade": grade}, True)])
+    read = as_typed(one | {"by": grade}, False)
+    return f"calibrant.grades(calibrant.read(data, {read}), grade={grade!r})"
+
+
 def of_sketch(files: Sequence[str]) -> str:
     """The command for sketches, or the call: they bring their own columns, groups and seed."""
     return _written(files, {})
@@ -30,6 +40,13 @@ def of_sketch(files: Sequence[str]) -> str:
 def typed(options: Reading, names: Collection[str]) -> list[str]:
     """Return those of some options that differ from the default, as they are typed."""
     return [_typed(name, value) for name, value in _options(options).items() if name in names]
+
+
+def as_typed(options: Mapping[str, object], command: bool) -> str:
+    """Some options as a command or a call takes them, whether or not they differ from the default."""
+    if command:
+        return " ".join(_typed(name, value) for name, value in options.items())
+    return ", ".join(f"{name}={_python(value)}" for name, value in options.items())
 
 
 def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "") -> str:

@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.columns import ABSENT, Floats, label_values, require, score_values
+from calibrant.data.columns import (
+    ABSENT,
+    Floats,
+    is_number,
+    label_values,
+    no_events,
+    no_such_event,
+    require,
+    score_values,
+)
 from calibrant.data.layouts import decoded
 from calibrant.data.profile import LevelCounts
 from calibrant.data.reading import Reading, fits
@@ -126,9 +135,14 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
     for _, why in sorted(faults.refusals(spec)):
         result.note(why)
     if options.label and options.positive is not None and readable and n and not (y == 1).any():
-        result.note(f"positive={options.positive!r} does not occur in column {options.label!r}; check its spelling")
+        others = no_events(
+            rows.table.column(options.label), options.label, options.positive, np.ones(n, dtype=np.bool_)
+        )
+        result.note(no_such_event(others, f"column {options.label!r}", options.positive))
     if options.score:
         result.passes(faults.check_scale, spec)
+    if weights and n and weightless(rows.table, weights) == n:
+        result.note(f"column {weights!r} is 0 in every row: no rows are left")
     if n and spec.drops and not (~np.isnan(y) & ~np.isnan(p)).any():
         result.note("no rows are left after dropping missing values")
 
@@ -157,6 +171,12 @@ def dropped_rows(table: pa.Table, options: Reading) -> dict[str, int]:
     y, p = gone[options.label], gone[options.score]
     results = {UNLABELLED: y & ~p, "score missing": p & ~y, "label and score missing": y & p}
     return {why: int(rows.sum()) for why, rows in results.items() if rows.any()}
+
+
+def weightless(table: pa.Table, weights: str) -> int:
+    """Return in how many rows the column of weights is 0; in none where it holds no numbers."""
+    values = decoded(table.column(weights), weights) if weights in table.column_names else pa.nulls(0)
+    return (pc.sum(pc.equal(values, 0)).as_py() or 0) if is_number(values.type) else 0
 
 
 def absent(column: pa.ChunkedArray, name: str) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from calibrant.results import Plain
 
 REPORTED_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
 UNLABELLED = "label missing"  # why a row may be left out, or counted apart
+WEIGHTLESS = "weight of 0"  # why a row is left out whatever is done about missing values
 
 Role = Literal["", "label", "score", "group", "key", "cluster", "weights", "covariate", "left out"]
 
@@ -80,14 +81,18 @@ class Look(Plain):
         The label's values and their rows, most frequent first; at most 12.
     scale : str
         What the scores look like: ``"probability"``, ``"percent"``, ``"logit"``, ``"decision"`` (0 and 1 only),
-        ``"rounding"`` (a trifle outside 0 to 1), ``"other"``, or empty without a score.
+        ``"rounding"`` (a trifle outside 0 to 1), ``"points"`` (points, ranks or deciles, unless they are percent),
+        ``"other"``, or empty without a score.
     candidates : Mapping of str to tuple of str
         Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
-        content alone; those that reproduce the ``"outcome"``, each with how well.
+        content alone; those that reproduce the ``"outcome"``, each with how well. ``"classes"``: a column of
+        probabilities for each class, which add up to one; ``"truth"``: what says which class it was; ``"grade"``:
+        rating grades beside a PD and a default.
     one_outcome : tuple of tuple of str
         Columns, alone or two together, within whose values the label never changes, though chance does not do that.
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
+        Those with a ``"weight of 0"`` are left out either way.
     repeats : int or None
         Rows that are in every column that can be read as an earlier one; None where that cannot be counted, or where
         label or score cannot be read.

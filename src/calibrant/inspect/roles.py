@@ -7,15 +7,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from calibrant.data.specs.column_names import CLUSTERS, names_cluster, names_weights, pieces
+from calibrant.data.specs.column_names import (
+    CLUSTERS,
+    PERCENT,
+    POINTS,
+    names_cluster,
+    names_percent,
+    names_weights,
+    pieces,
+)
 from calibrant.data.specs.column_names import FEWEST as FEWEST_CLUSTERS
 from calibrant.inspect.looked import Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
 
 SCORES = {"score", "prob", "proba", "probability", "p", "phat", "risk", "pred", "predicted", "prediction", "propensity"}
-SCORES |= {"predict", "forecast", "likelihood", "logit", "logits", "confidence", "pd"}
+SCORES |= {"predict", "forecast", "likelihood", "logit", "logits", "confidence", "pd", "probs"}
+PROBABILITIES = SCORES - {"score", "pred", "predicted", "prediction", "predict", "logit", "logits"}
 LABELS = {"label", "y", "target", "outcome", "truth", "true", "actual", "event", "class", "observed", "response"}
+LABELS |= {"labels", "gold"}
+TRUTHS = {"label", "labels", "target", "outcome", "truth", "true", "gold", "y"}  # by no other use of the word
 EVENTS = {"readmitted", "died", "death", "dead", "mortality", "default", "defaulted", "churn", "churned", "survived"}
 EVENTS |= {"employed", "fraud", "diagnosis", "converted", "clicked", "relapse", "case", "positive"}
 SPLITS = {"train", "test", "split", "fold", "holdout", "validation", "weight", "weights"}
@@ -37,6 +48,9 @@ ONE_HOT = 3  # yes/no columns of one beginning, from which on they are one categ
 LISTED, LABELS_LISTED = 6, 12  # candidates of one part; of the label, which stands last in many a table
 LABEL_VALUES = 2
 WHOLE = "its values are whole numbers"
+TENTHS = 20.0  # up to which numbers that are not whole may be points, too
+GRADES = {"grade", "grades", "rating", "ratings", "bucket"}
+DEFAULTS = {"default", "defaulted", "defaults"}
 
 
 def called(name: str, words: AbstractSet[str]) -> bool:
@@ -59,8 +73,19 @@ def scale_of(column: Column | None, mostly_above: bool = True) -> str:
     if low >= -1e-4 and high <= 1.0 + 1e-4:
         return "rounding"
     if low >= 0.0 and 1.5 < high <= 100.0:
+        if _like_points(column, high, mostly_above):
+            return "points"
         return "percent" if mostly_above else "other"
     return "logit" if -50.0 <= low < 0.0 and 0.0 < high <= 50.0 else "other"
+
+
+def _like_points(c: Column, high: float, mostly_above: bool) -> bool:
+    """Whether numbers from 0 up may as well be points, ranks or deciles: whole, or low, and not named as percent."""
+    if names_percent(c.name):
+        return False
+    if c.why == WHOLE:
+        return high < POINTS
+    return mostly_above and high <= TENTHS and not called(c.name, PROBABILITIES)
 
 
 def scores(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -76,7 +101,7 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
         scale, ending = scale_of(c), endings[c.name]
         if scale in ("", "other") or names_weights(c.name) or c.kind != "number" or (c.distinct or 0) <= FEW:
             return 0.0
-        named = called(c.name, SCORES)
+        named = called(c.name, SCORES) or (scale == "percent" and names_percent(c.name))
         result = 3.0 if named else 1.0
         if scale != "probability":
             result = 2.0 if named and c.why != WHOLE else 1.5 if named else 0.0
@@ -140,7 +165,7 @@ def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
     out |= {
         c.name
         for c in columns
-        if is_output(c) or called(c.name, SPLITS) or (c.kind == "number" and names_weights(c.name))
+        if is_output(c) or called(c.name, SPLITS | TRUTHS) or (c.kind == "number" and names_weights(c.name))
     }
     return _best([c for c in columns if c.name not in out], points)
 
@@ -161,11 +186,11 @@ def keys(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def weights(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
-    """The columns of positive numbers that are called as weights of rows are, those that say so first."""
+    """The columns of numbers from 0 up that are called as weights of rows are, those that say so first."""
     out = {*taken}
 
     def points(c: Column) -> float:
-        positive = c.kind == "number" and isinstance(c.low, float) and c.low > 0.0 and c.name not in out
+        positive = c.kind == "number" and isinstance(c.low, float) and c.low >= 0.0 and c.name not in out
         return {"design": 2.0, "any": 1.0, "": 0.0}[names_weights(c.name)] if positive else 0.0
 
     return _best(columns, points)
@@ -191,12 +216,38 @@ def _like_a_cluster(c: Column) -> float:
     return 0.5 if (c.distinct or 0) >= (MANY + 1 if place else FEWEST_CLUSTERS) else 0.0
 
 
-def sure(columns: Sequence[Column], results: Sequence[str], role: str) -> str:
-    """The first candidate if it is likelier than the second, else nothing."""
-    points = _score_points(columns) if role == "score" else _like_a_label
+def sure_score(columns: Sequence[Column], results: Sequence[str]) -> str:
+    """The one candidate, or the one that is called as a score and holds no points; else nothing.
+
+    Of a pair such as prob_0 and prob_1 the first counts as no candidate.
+    """
     kept = {c.name: c for c in columns}
-    ranked = [points(kept[name]) for name in results[:2]]
-    return results[0] if len(ranked) == 1 or (ranked and ranked[0] > ranked[1]) else ""
+    lower = {re.sub("1$", "0", name) for name in results if name.endswith("1")}
+    free = [name for name in results if name not in lower]
+    called_so = [name for name in free if called(name, SCORES) and scale_of(kept[name]) != "points"]
+    likely = called_so or free
+    return likely[0] if len(likely) == 1 else ""
+
+
+def sure_label(columns: Sequence[Column], results: Sequence[str], score: str) -> str:
+    """The first candidate if it is likelier than the second and no other is called as a label or by the score."""
+    kept = {c.name: c for c in columns}
+    ranked = [_like_a_label(kept[name]) for name in results[:2]]
+    if not ranked or (len(ranked) > 1 and ranked[0] <= ranked[1]):
+        return ""
+    about = {word for word in pieces(score) if not word.isdigit()} - SCORES - PERCENT
+    likewise = LABELS if called(results[0], LABELS) else EVENTS
+    others = (kept[name] for name in results[1:] if kept[name].distinct == LABEL_VALUES and not is_output(kept[name]))
+    return "" if any(called(c.name, likewise | about) for c in others) else results[0]
+
+
+def grade(columns: Sequence[Column], label: str, score: str) -> str:
+    """The column of rating grades beside a PD and a default; nothing where there is none."""
+    if not (called(score, {"pd"}) and called(label, DEFAULTS)):
+        return ""
+    kinds = ("category", "code", "number")
+    found = (c for c in columns if c.kind in kinds and called(c.name, GRADES) and FEW <= (c.distinct or 0) <= MANY)
+    return next((c.name for c in found if c.name not in (label, score)), "")
 
 
 def _best(columns: Sequence[Column], points: Callable[[Column], float], most: int = LISTED) -> tuple[str, ...]:

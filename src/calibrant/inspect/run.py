@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from calibrant.arguments import one_source, takes
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.inputs import ClustersCross
+from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import INDEPENDENT, Reading
@@ -26,14 +26,26 @@ from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, leaks_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
+from calibrant.inspect.classes import ClassColumns, classes_of
 from calibrant.inspect.columns import LEAST, looked_at_sketch, sampled, seen
-from calibrant.inspect.command import command, facts, mended, of_sketch, with_parts
-from calibrant.inspect.input_errors import absent, dropped_rows, input_errors
-from calibrant.inspect.looked import Column, Look
+from calibrant.inspect.command import (
+    OUTCOME,
+    SCORE,
+    as_typed,
+    command,
+    facts,
+    mended,
+    of_sketch,
+    with_grades,
+    with_parts,
+)
+from calibrant.inspect.input_errors import absent, dropped_rows, input_errors, weightless
+from calibrant.inspect.looked import WEIGHTLESS, Column, Look
 from calibrant.inspect.one_outcome import one_outcome
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
+OUTSIDE = "outside 0 to 1; "  # what is said of scores above 1
 FIRST_FILES = 20
 
 
@@ -139,9 +151,14 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
     reported = with_parts(options, opened.log)
-    score = reported.score or ("" if opened.log.tool else roles.sure(columns, scores, "score"))
+    classes = None if opened.log.tool else classes_of(rows.table, columns)
+    score = reported.score or ("" if opened.log.tool else roles.sure_score(columns, scores))
+    if classes is not None and not classes.named and {*scores} - {*classes.columns}:
+        classes = None  # shares of a whole beside a score: traits of a row
+    several = classes is not None and not (options.score or options.label)  # classes of which none is named
+    score = "" if several else score
     labels = roles.labels(columns, score)
-    label = reported.label or roles.sure(columns, labels, "label")
+    label = reported.label or ("" if several else roles.sure_label(columns, labels, score))
     columns = tuple(_as_audited(c, rows.table) if c.name in (label, score) else c for c in columns)
     kept = {c.name: c for c in columns}
     planned = replace(options, label=label, score=score)
@@ -164,11 +181,13 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     together = tuple(name for names in outcomes for name in names)
     # (3) what is known only with the outcome
     positive = options.positive if options.positive is not None or plain or not values else event
-    played = {*taken, *others, *together, *options.allow}
+    of_classes = (*classes.columns, *classes.truth) if classes is not None else ()
+    played = {*of_classes, *taken, *others, *together, *options.allow}
     used = [c.name for c in columns if c.role != "left out" and c.name not in played]
     detected = leaks_in(rows.table, label, positive, used, options.seed) if label in kept else ()
     leaked = {name: leak.says(alone=True) for leak in detected if leak.kind == "leak" for name in leak.columns}
-    groups = roles.groups(columns, (*taken, *others, *together, *opened.log.own, *opened.log.verdicts, *leaked))
+    no_group = (*taken, *others, *together, *of_classes, *opened.log.own, *opened.log.verdicts, *leaked)
+    groups = roles.groups(columns, no_group)
     proposed = replace(
         planned,
         cluster=cluster,
@@ -181,11 +200,20 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     unsaid = not (options.label or options.score)
     met = replace(proposed, positive=None) if unknown else proposed  # which outcomes are known is to be said first
     met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
-    refusals = (*input_errors(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
+    refusals = input_errors(opened, rows, met if unsaid else planned)
+    if classes is not None and several:
+        refusals += (_one_class(classes, options),)
+    else:
+        refusals += tuple(_unnamed(planned, labels, scores, opened))
+    if scale == "points" and not options.percent:
+        outside = f"column {score!r}: "
+        kept_refusals = (r for r in refusals if not (r.startswith(outside) and OUTSIDE in r))
+        refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
+    grade = roles.grade(columns, label, score)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None
-    stated = dict(opened.log.confidences)
+    known = {label, score, *dict(opened.log.confidences), *of_classes}
     named = {options.weights: "weights", options.cluster: "cluster"} | dict.fromkeys(options.levels, "cluster")
     named |= {label: "label", score: "score"} | dict.fromkeys(proposed.key, "key") | dict.fromkeys(proposed.by, "group")
     return Look(
@@ -207,17 +235,49 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
             "cluster": roles.clusters(columns),
             "weights": roles.weights(columns, (label, score)),
             "outcome": tuple(f"{name} ({how})" for name, how in leaked.items()),
-            "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *stated)),
+            "classes": () if classes is None else classes.columns,
+            "truth": () if classes is None else classes.truth,
+            "grade": (grade,) if grade else (),
+            "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
         one_outcome=outcomes,
-        dropped=dropped,
+        dropped=dropped | ({WEIGHTLESS: zero} if (zero := weightless(rows.table, options.weights)) else {}),
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
         command=command(files, proposed, sql if options.caller.command else "", opened.log.noun),
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
+        | ({"grades": with_grades(files, proposed, grade)} if grade else {})
         | ({"log": facts(opened.log, files, proposed)} if opened.log.tool else {}),
+    )
+
+
+def _one_class(classes: ClassColumns, options: Reading) -> str:
+    """Say that columns are classes, and which audit can be had: of one class against the others."""
+    label, event, score = classes.example()
+    sums = {"probability": "add up to 1", "percent": "add up to 100", "log": "are logarithms of parts of 1"}
+    kind = {"log": "log-probabilities"}.get(classes.unit, "probabilities")
+    named = ", ".join(map(repr, classes.columns[:4])) + (" and more" if len(classes.columns) > 4 else "")
+    one = {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.unit == "percent"}
+    if classes.unit == "log":
+        one["score"] = SCORE
+    how = as_typed({k: v for k, v in one.items() if v not in (None, False)}, options.caller.command)
+    first = f"write exp({score}) into a column SCORE first; " if classes.unit == "log" else ""
+    reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.unit]} in every row"
+    return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
+
+
+def _points(c: Column, options: Reading) -> str:
+    """Ask whether numbers are percent, and say what serves where they are points."""
+    ends = f"{c.low:g} to {c.high:g}"
+    whole = "whole numbers" if c.why == roles.WHOLE else "numbers"
+    percent = f"if they are percent, pass {options.caller.turns_on('percent')}"
+    how = "calibrant repair, which takes them as percent (--percent)"
+    how = how if options.caller.command else "calibrant.repair.Recalibrator, scale='decision'"
+    return (
+        f"column {c.name!r} holds {whole} from {ends}: {percent}; points, ranks and deciles are no probabilities: "
+        f"make them some by a calibrator fitted on other rows ({how}), and audit what it says"
     )
 
 
@@ -236,6 +296,10 @@ def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tupl
     try:
         return on_levels(options, table.to_batches())[0], refused
     except ClustersCross:
+        try:
+            crossing_of(cluster_codes({name: table.column(name) for name in options.levels}))
+        except NotComputable as e:
+            return options, (*refused, str(e))
         return options, refused  # an audit takes both
     except (BadInput, NotComputable) as e:
         return options, (*refused, str(e))
@@ -294,7 +358,7 @@ def _warnings(
     columns: Sequence[Column], label: Column | None, scale: str, dropped: Mapping[str, int], repeats: int | None
 ) -> Iterator[str]:
     """Yield the codes of what the reader should know."""
-    if scale in ("percent", "logit", "rounding", "decision", "other"):
+    if scale in ("percent", "points", "logit", "rounding", "decision", "other"):
         yield {"decision": "scores-are-decisions", "other": "scores-outside"}.get(scale, f"scores-look-like-{scale}")
     yield from (f"missing-{name}" for name in ("label", "score") if any(name in why for why in dropped))
     if label is not None and label.distinct == 1:

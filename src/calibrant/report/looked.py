@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.column_names import of_column
-from calibrant.inspect.looked import UNLABELLED, Column, Look
+from calibrant.inspect.looked import UNLABELLED, WEIGHTLESS, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
@@ -196,6 +196,9 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Label", _label(seen)
     if seen.score in kept and seen.holds == "rows":
         yield "Score", _score(seen, kept[seen.score])
+    yield from _of_classes(seen)
+    if grades := seen.settings.get("grades"):
+        yield "Grades", f"{sanitize(grades)} validates the PDs by grade."
     yield from _of_missing(seen)
     if seen.repeats:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
@@ -217,9 +220,22 @@ def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Several", f"{sanitize(log['compare'])} compares them."
 
 
+def _of_classes(seen: Look) -> Iterator[tuple[str, str]]:
+    if classes := seen.candidates.get("classes"):
+        truth = seen.candidates.get("truth") or ()
+        says = "says" if len(truth) == 1 else "say"
+        which = f"{_names(truth)} {says} which was true" if truth else "no column says which was true"
+        yield "Classes", f"{_names(classes)} are of {len(classes)} classes; {which}. A group is none of them."
+
+
 def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield how many rows lack label or score, and what can be done about them."""
     rows, gone, keeps = seen.rows_read, dict(seen.dropped), seen.settings.get("missing") == "keep"
+    if zero := gone.pop(WEIGHTLESS, 0):
+        yield (
+            "Left out",
+            f"{sanitize(str(seen.settings['weights']))} is 0 in {part_of(zero, rows)} rows: they are left out.",
+        )
     unlabelled = gone.pop(UNLABELLED, 0) if keeps else gone.get(UNLABELLED, 0)
     if lost := sum(gone.values()):
         why = ", ".join(f"{num.count(n)} {reason}" for reason, n in gone.items())
@@ -324,6 +340,9 @@ def _score(seen: Look, c: Column) -> str:
     return run + {
         "probability": ": probabilities.",
         "percent": ": percent." if seen.settings.get("percent") else ": percent, so pass --percent.",
+        "points": ": read as percent, as you say; points, ranks and deciles are none."
+        if seen.settings.get("percent")
+        else ": points or percent? Points, ranks and deciles are no probabilities.",
         "logit": ": looks like logits; apply 1/(1+exp(-x)).",
         "rounding": ": a trifle outside 0 to 1; clip it.",
         "decision": ": 0 and 1 only, decisions; a probability is audited.",

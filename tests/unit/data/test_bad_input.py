@@ -47,7 +47,7 @@ EVENTS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("unknown score", GOOD, {"score": "prob"}, ("'prob'", "score")),
     ("unknown group", GOOD, {"by": "gg"}, ("'gg'", "'g'")),
     ("unknown key", GOOD, {"key": "id"}, ("'id'", "key")),
-    ("score as group", GOOD, {"by": ["g", "p"]}, ("'p'", "once")),
+    ("score as group", GOOD, {"by": ["g", "p"]}, ("'p'", "leave it out of the groups")),
     ("group twice", GOOD, {"by": ["g", "g"]}, ("'g'", "twice")),
     ("empty", {"y": [], "p": []}, {}, ("no rows",)),
     ("all missing", with_(p=[None] * 4), {"drop_missing": True}, ("no rows", "4 rows")),
@@ -297,6 +297,26 @@ def test_per_cent_of_rare_cases_are_read_and_told() -> None:
     assert "mostly-under-1-percent" not in usual.data["warnings"]
 
 
+@pytest.mark.parametrize(
+    ("name", "scores", "told"),
+    [
+        ("score", np.arange(400) % 11, True),
+        ("score", np.arange(400) % 5 + 1.0, True),
+        ("score", np.arange(400) % 90, True),
+        ("score", np.arange(400) % 91, False),
+        ("score", np.arange(400) % 11 + 0.5, False),
+        ("score (%)", np.arange(400) % 11, False),
+    ],
+)
+def test_points_that_are_passed_as_percent_are_told(name: str, scores: Any, told: bool) -> None:
+    rows = {"y": np.arange(400) % 3 == 0, name: scores}
+    found = cal.audit(rows, label="y", score=name, percent=True, quick=True)
+    assert ("perhaps-points" in found.data["warnings"]) == told
+    assert ("Points, perhaps: With --percent all scores are whole numbers below 90." in reported(found)) == told
+    with_words = {"y": np.arange(400) % 3 == 0, "p": np.asarray(scores) / 100}
+    assert "perhaps-points" not in cal.audit(with_words, label="y", score="p", quick=True).data["warnings"]
+
+
 # ---- labels: what counts as no case ----
 
 
@@ -544,7 +564,7 @@ def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
     held = cal.read(rows, **{k: v for k, v in BY_CLUSTERS.items() if k != "key"})
     found = cal.audit(held, quick=True)
     assert found.data["dropped_for"] == {}
-    assert "45 of 900 rows left out, without label, score, cluster or weight" in reported(found)
+    assert "45 of 900 rows left out, without label, score, cluster or weight above 0" in reported(found)
     plain = cal.read(without(900, p=lambda i: i % 20 == 3), label="y", score="p", drop_missing=True)
     assert "45 of 900 rows left out, without label or score" in reported(cal.audit(plain, quick=True))
     clusters = cal.read(rows, label="y", score="p", cluster="cluster", drop_missing=True)

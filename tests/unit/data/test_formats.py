@@ -394,3 +394,28 @@ def test_a_data_set_of_files_named_one_by_one_is_called_by_all_of_them(tmp_path:
     assert open_source(given[:2]).name == f"{given[0]} and {given[1]}"
     assert open_source(given).name == f"{given[0]} and 2 more"
     assert open_source(str(tmp_path / "*.csv")).name == str(tmp_path / "*.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        (
+            '{\n "source": "x",\n "rows": [\n  {"y": 1, "p": 0.5},\n  {"y": 0, "p": 0.4}\n ]\n}',
+            "field 'rows' .2.:.*jq -c",
+        ),
+        ('{"a": {"the rows": [{"y": 1, "p": 0.5}]}}', r"field 'a.the rows' .1.:.*\[\"a\"\]\[\"the rows\"\]\[\]"),
+        ('{"train": [{"y": 1}], "test": [{"y": 1}, {"y": 0}]}', "whose fields 'train' .1. and 'test' .2. hold rows"),
+        ('{"y": [1, 0],\n "p": [0.5, 0.4]}', "whose fields are columns .'y', 'p'.: write one object a row"),
+        ('{"y": {"0": 1, "1": 0}, "p": {"0": 0.5, "1": 0.4}}', "whose fields are columns"),
+    ],
+)
+def test_one_object_that_holds_the_rows_names_their_field(tmp_path: Path, text: str, stated: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    for call in (cal.look, cal.audit):
+        with pytest.raises(cal.BadInput, match=stated):
+            call(tmp_path / "x.json", label="y", score="p")
+
+
+def test_one_object_that_is_a_row_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"y": 1, "p": 0.5, "notes": ["a", "b"]}')
+    assert cal.look(tmp_path / "x.json").rows == 1

@@ -51,10 +51,29 @@ def test_an_unchecked_sketch_certifies_nothing() -> None:
             call(whole)
 
 
-@pytest.mark.parametrize("reader", [cal.read, cal.sketch])
-def test_a_misspelt_class_is_refused_everywhere(reader: Any) -> None:
-    with pytest.raises(BadInput, match="does not occur"):
-        reader({"y": ["a", "b"], "p": [0.2, 0.7]}, label="y", score="p", positive="zz")
+def looked(*args: Any, **kwargs: Any) -> None:
+    for refusal in cal.look(*args, **kwargs).refusals:
+        raise BadInput(refusal)
+
+
+@pytest.mark.parametrize("reader", [cal.read, cal.sketch, cal.audit, looked])
+@pytest.mark.parametrize(
+    ("labels", "positive", "stated"),
+    [
+        (["a", "b"], "zz", "positive='zz' does not occur in column 'y', which holds 'a', 'b'$"),
+        (["Ja", "Nein"], "ja", "which holds 'Ja', 'Nein': did you mean 'Ja'"),
+        (["yes ", "no"], "yes", "which holds 'no', 'yes ': did you mean 'yes '"),
+        (["Win.", "Loss"], "Win", "which holds 'Loss', 'Win.': did you mean 'Win.'"),
+        ([0, 1], "yes", "does not occur in label column 'y' of numbers, which holds '0', '1'"),
+        ([0, 1], "2", "does not occur in column 'y', which holds '0', '1'"),
+        ([False, True], "ja", "does not occur in column 'y', which holds 'false', 'true'"),
+    ],
+)
+def test_a_misspelt_event_is_refused_everywhere_and_the_values_are_listed(
+    reader: Any, labels: list[Any], positive: str, stated: str
+) -> None:
+    with pytest.raises(BadInput, match=stated):
+        reader({"y": labels, "p": [0.2, 0.7]}, label="y", score="p", positive=positive)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_what_is_certified_of_some_units_says_which() -> None:
         ("who", ["a", "a", "b", "c", "c", ""], "column 'who': 1 value is missing.*First: row 5"),
         ("who", [1.0, 2.0, np.nan, 1.0, 2.0, 2.0], "column 'who': 1 value is missing.*First: row 2"),
         ("w", [1.0, None, 0.5, 1.0, 3.0, 1.0], "column 'w': 1 value is missing.*First: row 1"),
-        ("w", [1.0, 2.0, 0.5, 0.0, -3.0, 1.0], r"column 'w': 2 values are not a positive number.*row 3.*\(0\)"),
-        ("w", [1.0, 2.0, np.inf, 1.0, 3.0, 1.0], r"column 'w': 1 value is not a positive number.*row 2.*\(inf\)"),
+        ("w", [1.0, 2.0, 0.5, 0.0, -3.0, 1.0], r"column 'w': 1 value is negative or infinite.*row 4.*\(-3\)"),
+        ("w", [1.0, 2.0, np.inf, 1.0, 3.0, 1.0], r"column 'w': 1 value is negative or infinite.*row 2.*\(inf\)"),
         ("w", ["a"] * 6, "weights column 'w' holds string"),
         ("who", [{"a": 1}] * 6, "cluster column 'who' holds struct"),
     ],
@@ -170,12 +170,57 @@ def test_the_command_takes_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_look_says_what_is_wrong_with_them() -> None:
-    seen = cal.look(ROWS | {"who": ["a", None, "b", "c", "c", "c"], "w": [0.0] * 6}, **NAMED)
+    seen = cal.look(ROWS | {"who": ["a", None, "b", "c", "c", "c"], "w": [-1.0] * 6}, **NAMED)
     assert any("column 'who': 1 value is missing" in r for r in seen.refusals)
-    assert any("column 'w': 6 values are not a positive number" in r for r in seen.refusals)
+    assert any("column 'w': 6 values are negative or infinite" in r for r in seen.refusals)
 
 
 def test_repeated_rows_are_those_of_one_unit() -> None:
     """Copies in two units are two people alike; copies within one are copies."""
     t = {"y": [0, 1] * 300, "p": [0.25] * 600, "who": [i // 2 for i in range(600)]}
     assert not cal.sketch(t, label="y", score="p", cluster="who").repeats.copied
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_weight_of_0_leaves_its_row_out_and_is_counted(reader: Any) -> None:
+    zero = reader(ROWS | {"w": [1.0, 0.0, 0.5, 0.0, 3.0, 1.0]}, **NAMED)
+    others = {name: [v[i] for i in (0, 2, 4, 5)] for name, v in ROWS.items()}
+    four = reader(others | {"w": [1.0, 0.5, 3.0, 1.0]}, **NAMED)
+    assert (zero.n, zero.dropped, four.n, four.dropped) == (4, 2, 4, 0)
+    if isinstance(zero, cal.Sketch):
+        assert zero.dropped_for == {"weight above 0": 2}
+        again = cal.Sketch.from_bytes(zero.to_bytes())
+        assert (again.dropped, again.dropped_for) == (2, {"weight above 0": 2})
+    else:
+        assert np.array_equal(zero.p, four.p)
+        assert np.array_equal(zero.weights, four.weights)
+    with pytest.raises(cal.BadInput, match="no rows"):
+        reader(ROWS | {"w": [0.0] * 6}, **NAMED)
+
+
+def test_a_row_of_weight_0_is_no_row_without_a_label() -> None:
+    y, p, w = [1, 0, None, None, 1], [0.2, 0.4, 0.6, 0.8, 0.5], [1.0, 0.0, 0.0, 2.0, 1.0]
+    kept = cal.predictions(y, p, weights=w, missing="keep")
+    assert (kept.n, kept.dropped, len(kept.unlabelled.p)) == (2, 2, 1)  # type: ignore[union-attr]
+    assert cal.predictions(y, p, weights=w, drop_missing=True).dropped == 3
+
+
+def test_an_audit_and_a_look_count_rows_of_weight_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "survey.csv"
+    lines = [f"{i % 2},{(i % 97 + 1) / 99:.4f},{(i % 4) / 2}" for i in range(400)]
+    file.write_text("y,p,weight\n" + "\n".join(lines))
+    asked = [str(file), "--label", "y", "--score", "p", "--weights", "weight"]
+    assert main(["audit", *asked, "--quick", "--variables", "none"]) in (0, 1, 3)
+    assert "100 of 400 rows left out, without weight above 0" in " ".join(capsys.readouterr().out.split())
+    assert main(["look", *asked]) == 0
+    seen = " ".join(capsys.readouterr().out.split())
+    assert "weight is 0 in 100 (25.0%) rows: they are left out." in seen
+    assert "--missing drop" not in seen
+
+
+def test_a_finer_column_of_clusters_may_be_a_covariate() -> None:
+    rows = ROWS | {"home": ["x", "x", "y", "y", "z", "z"], "town": ["t"] * 4 + ["u"] * 2}
+    asked = {"label": "y", "score": "p", "cluster": ["home", "town"]}
+    assert {c.name for c in cal.sketch(rows, **asked, variables=["home"]).spec.codings} == {"home"}  # type: ignore[arg-type]
+    every = cal.sketch(rows, **asked, variables="*").spec  # type: ignore[arg-type]
+    assert "home" not in {c.name for c in every.codings}

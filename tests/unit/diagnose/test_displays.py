@@ -147,7 +147,10 @@ def changed(values: np.ndarray, at: dict[int, float]) -> np.ndarray:
             "if these outcomes are not known, store it as missing and pass pos_label= to name the event",
         ),
         (lambda p, y: {"y_true": y + 1}, "neither 0 nor 1; pass pos_label= to name the class"),
-        (lambda p, y: {"y_true": y, "pos_label": "yes"}, "holds numbers, and pos_label='yes' is none"),
+        (
+            lambda p, y: {"y_true": y, "pos_label": "yes"},
+            "pos_label='yes' does not occur in label column 'y_true' of numbers, which holds '0', '1'",
+        ),
         (
             lambda p, y: {"y_true": np.vectorize(WORDS.get)(y), "pos_label": "Yes"},
             "pos_label='Yes' does not occur in y_true, which holds 'no', 'yes'",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -166,7 +167,9 @@ def test_shared_data(shared: Path, file: str, label: str, score: str) -> None:
 def test_many_classes_are_not_guessed(shared: Path) -> None:
     seen = cal.look(shared / "data/cifar_out.parquet")
     assert (seen.label, seen.score) == ("", "")
-    assert len(seen.refusals) == 2
+    (refusal,) = seen.refusals
+    assert "probabilities of 10 classes" in refusal
+    assert "label='y_true', positive='0', score='prob_0'" in refusal
 
 
 def test_a_label_that_stands_last_is_offered() -> None:
@@ -663,3 +666,179 @@ def test_a_column_that_is_not_read_is_told_with_the_reason(tmp_path: Path) -> No
 def test_spaces_at_the_ends_of_values_are_shown() -> None:
     held = {"y": [0, 1, 1] * 50, "p": [0.2, 0.4, 0.9] * 50, "s": ["a", "a ", " b"] * 50}
     assert '" b", a, "a "' in str(cal.look(held))
+
+
+# ---- what is taken for what ----
+
+
+def yes_no(seed: int, n: int = 300) -> Any:
+    return np.random.default_rng(seed).integers(0, 2, n)
+
+
+def uniform(seed: int, n: int = 300) -> Any:
+    return np.random.default_rng(seed).uniform(0.001, 0.999, n)
+
+
+@pytest.mark.parametrize(
+    ("columns", "label", "score"),
+    [
+        ({"dead": yes_no(0), "cancer": yes_no(1), "cancer_risk": uniform(2)}, "", "cancer_risk"),
+        ({"y": yes_no(0), "cancer": yes_no(1), "p_cancer": uniform(2)}, "", "p_cancer"),
+        ({"dead": yes_no(0), "relapse": yes_no(1), "risk": uniform(2)}, "", "risk"),
+        ({"outcome": yes_no(0), "true_class": yes_no(1), "risk": uniform(2)}, "", "risk"),
+        ({"draw": yes_no(0), "win": yes_no(1), "p_win": uniform(2)}, "", "p_win"),
+        ({"dead": yes_no(0), "smoker": yes_no(1), "risk": uniform(2)}, "dead", "risk"),
+        ({"actual": yes_no(0), "default": yes_no(1), "prob_1": uniform(2)}, "actual", "prob_1"),
+        ({"y": yes_no(0), "risk": uniform(2), "prob_1": uniform(3), "prob_0": 1 - uniform(3)}, "y", ""),
+        ({"y": yes_no(0), "prob_1": uniform(3), "prob_0": 1 - uniform(3)}, "y", "prob_1"),
+        ({"y": yes_no(0), "old_risk": uniform(2), "new_score": 100 * uniform(3)}, "y", ""),
+        ({"y": yes_no(0), "risk": uniform(2), "score": yes_no(4) + yes_no(5) * 3}, "y", "risk"),
+    ],
+)
+def test_where_several_fit_none_is_chosen(columns: dict[str, Any], label: str, score: str) -> None:
+    seen = cal.look(columns)
+    assert (seen.label, seen.score) == (label, score)
+    for part, chosen in (("label", label), ("score", score)):
+        listed = [r for r in seen.refusals if f"could be the {part}: pass {part}=" in r]
+        assert bool(listed) == (not chosen)
+        for name in seen.candidates[part] if listed else ():
+            assert repr(name) in listed[0]
+    assert not {*seen.candidates["label"]} & {*seen.candidates["by"]} or label
+
+
+CLASSES = np.random.default_rng(4).dirichlet([4, 2, 3], 400)
+WON = np.array([np.random.default_rng(i).choice(3, p=q) for i, q in enumerate(CLASSES)])
+THREE = {f"p_{name}": CLASSES[:, i].round(4) for i, name in enumerate(("home", "draw", "away"))}
+
+
+@pytest.mark.parametrize(
+    ("columns", "truth", "how"),
+    [
+        (
+            {name: (i == WON) * 1 for i, name in enumerate(("home", "draw", "away"))},
+            ("home", "draw", "away"),
+            "label='home', score='p_home'",
+        ),
+        ({"gold": np.array(["home", "draw", "away"])[WON]}, ("gold",), "label='gold', positive='home', score='p_home'"),
+        ({"result": np.array(["Home", "Draw", "Away"])[WON]}, ("result",), "label='result', positive='home'"),
+        ({"label": WON}, ("label",), "label='label'"),
+        ({}, (), "label='OUTCOME', positive='home', score='p_home'"),
+    ],
+)
+def test_columns_that_add_up_to_one_are_classes(columns: dict[str, Any], truth: tuple[str, ...], how: str) -> None:
+    seen = cal.look(THREE | columns | {"hall": np.array(["a", "b"])[WON % 2]})
+    assert (seen.label, seen.score, seen.candidates["classes"]) == ("", "", tuple(THREE))
+    assert seen.candidates["truth"] == truth
+    assert seen.candidates["by"] == ("hall",)
+    (refusal,) = seen.refusals
+    assert "are probabilities of 3 classes" in refusal
+    assert how in refusal
+    assert "of 3 classes" in str(seen)
+
+
+def test_one_class_against_the_others_can_be_audited() -> None:
+    rows = THREE | {name: (i == WON) * 1 for i, name in enumerate(("home", "draw", "away"))}
+    seen = cal.look(rows, label="home", score="p_home")
+    assert (seen.refusals, seen.candidates["by"]) == ((), ())
+    assert cal.audit(rows, label="home", score="p_home", quick=True, variables=None).everyone.rows == 400
+
+
+def test_log_probabilities_percent_and_digits_are_classes_too(tmp_path: Path, capsys: Any) -> None:
+    logs = {f"logprobs.{k}": np.log(CLASSES[:, i]) for i, k in enumerate("ABC")} | {"gold": np.array(list("ABC"))[WON]}
+    (refusal,) = cal.look(logs).refusals
+    assert "log-probabilities of 3 classes" in refusal
+    assert "write exp(logprobs.A) into a column SCORE first" in refusal
+    assert cal.look(logs).candidates["by"] == ()
+    percent = {f"{k} (%)": (100 * CLASSES[:, i]).round(1) for i, k in enumerate("ABC")} | {"gold": logs["gold"]}
+    (refusal,) = cal.look(percent).refusals
+    assert "positive='A', score='A (%)', percent=True" in refusal
+    np.savez(tmp_path / "digits.npz", probs=CLASSES, labels=WON)
+    assert main(["look", str(tmp_path / "digits.npz")]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert "--label labels --positive 0 --score probs_0" in out
+    assert "--by labels" not in out
+
+
+def test_shares_of_a_whole_beside_a_score_are_no_classes() -> None:
+    shares = {f"share_{i}": CLASSES[:, i] for i in range(3)}
+    seen = cal.look({"y": WON == 0, "risk": CLASSES[:, 0]} | shares)
+    assert (seen.label, seen.score, seen.candidates["classes"], seen.refusals) == ("y", "risk", (), ())
+    nearly = {name: values + 0.02 * (i == 0) for i, (name, values) in enumerate(THREE.items())}
+    assert cal.look(nearly | {"y": WON == 0}).candidates["classes"] == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "scale"),
+    [
+        ("score", np.arange(300) % 11, "points"),
+        ("score", np.arange(300) % 5 + 1, "points"),
+        ("score", np.arange(300) % 10 + 1.0, "points"),
+        ("risk", np.arange(300) % 21, "points"),
+        ("score", (np.arange(300) % 64), "points"),
+        ("score", (np.arange(300) % 101) / 10, "points"),
+        ("score", np.resize([0, 0, 1, 1, 1, 2, 3], 300), "points"),
+        ("score", np.arange(300) % 101, "percent"),
+        ("risk", uniform(1) * 18, "percent"),
+        ("risk", uniform(1) * 60, "percent"),
+        ("score (%)", np.arange(300) % 21, "percent"),
+        ("pct_score", np.arange(300) % 11, "percent"),
+        ("Eignung (%)", 2.6 + 88 * uniform(1), "percent"),
+    ],
+)
+def test_points_are_asked_after_and_percent_is_percent_by_range_and_name(name: str, values: Any, scale: str) -> None:
+    rows = {"y": yes_no(0), name: values}
+    seen = cal.look(rows)
+    assert (seen.score, seen.scale) == (name, scale)
+    assert ("percent=True" in seen.command) == (scale == "percent")
+    if scale == "points":
+        (refusal,) = seen.refusals
+        assert "if they are percent, pass percent=True; points, ranks and deciles are no probabilities" in refusal
+        assert cal.look(rows, percent=True).refusals == ()
+        with pytest.raises(cal.BadInput, match="points and ranks are no probabilities"):
+            cal.audit(rows, label="y", score=name)
+    else:
+        assert seen.refusals == ()
+
+
+def test_points_are_asked_after_on_the_command_line(tmp_path: Path, capsys: Any) -> None:
+    lines = [f"{i % 2},{i % 11}" for i in range(300)]
+    (tmp_path / "apgar.csv").write_text("y,score\n" + "\n".join(lines))
+    assert main(["look", str(tmp_path / "apgar.csv")]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert "if they are percent, pass --percent; points, ranks" in out
+    assert "calibrant repair" in out
+    assert "--label y --score score --report" in out
+
+
+def test_grades_beside_a_pd_and_a_default_propose_the_validation_by_grade(tmp_path: Path, capsys: Any) -> None:
+    lines = [f"{'ABC'[i % 3]},{(0.01, 0.05, 0.2)[i % 3]},{int(i % 9 == 2)},{'xy'[i % 2]}" for i in range(600)]
+    file = tmp_path / "book.csv"
+    file.write_text("grade,pd,default_12m,segment\n" + "\n".join(lines))
+    seen = cal.look(str(file))
+    assert seen.candidates["grade"] == ("grade",)
+    command = seen.settings["grades"]
+    assert command == f"calibrant grades {shlex.quote(str(file))} --label default_12m --score pd --grade grade"
+    assert main(shlex.split(command)[1:]) == 0
+    call = cal.look(pd.read_csv(file)).settings["grades"]
+    table = eval(call, {"calibrant": cal, "data": pd.read_csv(file)})  # noqa: S307 - what the look says to run
+    assert "portfolio" in str(table)
+    assert "grades" not in cal.look({"grade": ["a", "b"] * 150, "risk": uniform(0), "dead": yes_no(1)}).settings
+
+
+def test_the_truth_is_never_proposed_as_a_group_and_refused_as_one() -> None:
+    rows = {"y": yes_no(0), "p": uniform(1), "gold": yes_no(2), "target": yes_no(3), "sex": yes_no(4)}
+    assert cal.look(rows, label="y", score="p").candidates["by"] == ("sex",)
+    refusal = "group column 'y' is the label, which no group may know: leave it out of the groups"
+    assert cal.look(rows, label="y", score="p", by="y").refusals == (refusal,)
+    with pytest.raises(cal.BadInput, match=refusal):
+        cal.audit(rows, label="y", score="p", by="y")
+
+
+def test_three_columns_of_clusters_that_cross_are_in_the_way_as_in_the_audit() -> None:
+    rng = np.random.default_rng(0)
+    rows = {"y": yes_no(0), "p": uniform(1)} | {name: rng.integers(0, 30, 300) for name in "ghk"}
+    seen = cal.look(rows, label="y", score="p", cluster=["g", "h", "k"])
+    with pytest.raises(cal.NotComputable) as refused:
+        cal.audit(rows, label="y", score="p", cluster=["g", "h", "k"], quick=True)
+    assert seen.refusals == (str(refused.value),)
+    assert cal.look(rows, label="y", score="p", cluster=["g", "h"]).refusals == ()

@@ -269,6 +269,7 @@ WARNINGS = Literal[
     "one-class",
     "one-score",
     "other-labels",
+    "perhaps-points",
     "repeated-rows",
     "repeats-score",
     "reproduces-outcome",
@@ -279,7 +280,7 @@ WARNINGS = Literal[
     "fitted-rows",
     "weights-not-used",
 ]
-LACKED = Literal["label", "score", "cluster", "weight"]
+LACKED = Literal["label", "score", "cluster", "weight", "weight above 0"]
 DATA = part(
     "Data",
     {

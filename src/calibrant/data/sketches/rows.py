@@ -10,7 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.arguments import Caller, lacking
-from calibrant.data.columns import Ids, are_absent, binary_labels, label_values, picked, row_ids, score_values
+from calibrant.data.columns import (
+    Ids,
+    are_absent,
+    binary_labels,
+    few_of,
+    label_values,
+    no_events,
+    no_such_event,
+    picked,
+    row_ids,
+    score_values,
+)
 from calibrant.data.inputs import Levels, levels_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.reading import Reading
@@ -63,6 +74,7 @@ class Choice:
 
     def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
         self.spec, self.faults, self.rows_read = spec, Faults(), 0
+        self.no_event: dict[str, int] = {}  # values of the label beside the one named as the event
         self.sample = RawSample(names, most, whole=bool(spec.row_attributes))
         self.contents = Contents(replace(spec, variables=(), codings=()))
 
@@ -80,6 +92,9 @@ class Choice:
         self.faults.see(p, spec.percent, part)
         self.faults.note(p, values, part, first_row)
         self.faults.note_event(batch, spec)
+        if spec.positive is not None:
+            every = np.ones(batch.num_rows, dtype=np.bool_)
+            self.no_event = few_of(self.no_event, no_events(batch.column(spec.label), spec.label, spec.positive, every))
         self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
         row_attributes = RowAttributes.of(batch, spec, self.faults, part, first_row)
         y = binary_labels(row_attributes.labelled(values))
@@ -100,6 +115,7 @@ class Choice:
         self.sample.merge(other.sample)
         self.contents.merge(other.contents)
         self.faults.merge(other.faults)
+        self.no_event = few_of(self.no_event, other.no_event)
         self.rows_read += other.rows_read
         return self
 
@@ -113,7 +129,7 @@ class Choice:
             raise BadInput(f"no rows to repair: the data is empty, or every row is without {lack}")
         table = self.sample.table()
         if spec.positive is not None and not lines[:, LABEL].any():
-            raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
+            raise BadInput(no_such_event(self.no_event, f"column {spec.label!r}", spec.positive))
         hashes = self.sample.row_hashes
         at = source_order(hashes, spec)
         cluster, weights = self.sample.row_attributes(at, spec)

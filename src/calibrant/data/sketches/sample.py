@@ -31,7 +31,7 @@ from calibrant.data.columns import (
     text_hashes,
 )
 from calibrant.data.layouts import decoded, is_date, may_be_dates, plain, text_dates, times
-from calibrant.data.specs.faults import CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, Faults
+from calibrant.data.specs.faults import CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, WEIGHT_ZERO, Faults
 from calibrant.data.specs.sketch_file import Integers
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -45,7 +45,7 @@ class RowAttributes:
     clusters: Ids | None = None  # shape (n,): hashes of the cluster column; None where rows are independent
     # Shape (n,): positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
     weights: Floats | None = None
-    # Shape (n,): rows without a cluster, or without a weight; None if there are none.
+    # Shape (n,): rows without a cluster, or without a weight above 0; None if there are none.
     gone: NDArray[np.bool_] | None = None
 
     @classmethod
@@ -63,11 +63,12 @@ class RowAttributes:
             clusters, gone = row_ids([column], spec.seed, (spec.cluster,), "cluster"), absent
         if spec.weights:
             weights = as_float(batch.column(spec.weights), spec.weights, "weights")
-            absent = np.isnan(weights)
-            strange = ~absent & ~((weights > 0) & np.isfinite(weights))
+            absent, zero = np.isnan(weights), weights == 0.0
+            strange = ~absent & ~((weights >= 0) & np.isfinite(weights))
             faults.note_rows(WEIGHT_MISSING, absent, part, first_row)
             faults.note_rows(WEIGHT_VALUE, strange, part, first_row, weights)
-            gone = gone | absent | strange
+            faults.note_rows(WEIGHT_ZERO, zero, part, first_row)
+            gone = gone | absent | strange | zero
         return cls(clusters, weights, gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:

@@ -14,7 +14,16 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from calibrant.arguments import lacking
-from calibrant.data.columns import Floats, binary_labels, few_of, label_values, no_events, require, score_values
+from calibrant.data.columns import (
+    Floats,
+    binary_labels,
+    few_of,
+    label_values,
+    no_events,
+    no_such_event,
+    require,
+    score_values,
+)
 from calibrant.data.inputs import Levels
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both, repeats_of
@@ -164,7 +173,7 @@ class Sketch:
 
     @property
     def dropped(self) -> int:
-        """Rows left out because score, label, unit or weight was missing."""
+        """Rows left out because score, label, cluster or weight was missing, or the weight 0."""
         return self.rows_read - self.n - self.unlabelled
 
     @property
@@ -414,9 +423,7 @@ class Sketch:
             left = f" ({self.dropped} rows are without {lack})" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")
         if self.spec.positive is not None and self.events == 0:
-            raise BadInput(
-                f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling"
-            )
+            raise BadInput(no_such_event(self.no_event, f"column {self.spec.label!r}", self.spec.positive))
         return self
 
     # ---- bytes ----
@@ -498,7 +505,8 @@ class Sketch:
         n, events = self.n, self.events
         steps = (int((kept[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(kept[..., 2:4].sum())
         need(sum(self.no_event.values()) <= n - events, "the rows of other labels", "are more than the non-events")
-        complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
+        fewer = self.spec.drops or self.spec.weights  # rows of weight 0 are left out
+        complete = self.rows_read >= n if fewer else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
             self._check_groups(_folded(at, kept, GROUP_REST), levels)

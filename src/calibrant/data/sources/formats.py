@@ -10,6 +10,7 @@ import codecs
 import datetime
 import json
 import re
+import shlex
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -123,10 +124,16 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
             return _array(path, name, encoding)
     kinds: dict[str, int] = {}
     count = 0
-    for rows in _rows(path, encoding):
-        count += len(rows)
-        for field in dict.fromkeys(f for row in rows for f in row):
-            kinds[field] = kinds.get(field, 0) | seen_in([row.get(field) for row in rows])
+    try:
+        for rows in _rows(path, encoding):
+            count += len(rows)
+            for field in dict.fromkeys(f for row in rows for f in row):
+                kinds[field] = kinds.get(field, 0) | seen_in([row.get(field) for row in rows])
+    except BadInput:
+        _refuse_one_object(path, encoding)
+        raise
+    if count == 1:
+        _refuse_one_object(path, encoding)
     types = {field: type_of(result) for field, result in kinds.items()}
 
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -135,6 +142,36 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
             yield pa.RecordBatch.from_arrays(arrays, list(columns))
 
     return Source(name, tuple(types), (Part(name, 0, read),), count)
+
+
+def _refuse_one_object(path: Path, encoding: str) -> None:
+    """Refuse a file that is one object, where that holds the rows in a field, or the columns."""
+    with as_utf8(path, encoding) as file:
+        text = _marked(b"".join(iter(lambda: file.read(BLOCK), b"")))
+    try:
+        value = _decoded(text, path.name)
+    except BadInput:
+        return  # many lines, one of which is no JSON
+    if not isinstance(value, dict):
+        return
+    places = [(field, inner) for field, inner in value.items()]
+    places += [(f"{a}.{b}", deep) for a, inner in value.items() if isinstance(inner, dict) for b, deep in inner.items()]
+    rows = [(at, len(v)) for at, v in places if isinstance(v, list) and v and all(isinstance(x, dict) for x in v)]
+    if rows:
+        listed = " and ".join(f"{at!r} ({n:,})" for at, n in rows[:3])
+        stand = f"whose rows stand in field {listed}" if len(rows) == 1 else f"whose fields {listed} hold rows"
+        path_in = "".join(f'["{part}"]' for part in rows[0][0].split("."))
+        fix = shlex.quote(f".{path_in}[]")
+        raise BadInput(
+            f"{path.name} is one object, {stand}: write those rows one object a line, "
+            f"jq -c {fix} {shlex.quote(path.name)} > rows.jsonl"
+        )
+    sizes = {len(v) for v in value.values() if isinstance(v, (list, dict))}
+    if len(sizes) == 1 < max(sizes) and all(isinstance(v, (list, dict)) for v in value.values()):
+        raise BadInput(
+            f"{path.name} is one object whose fields are columns ({', '.join(map(repr, [*value][:3]))}): "
+            "write one object a row (pandas: to_json(orient='records', lines=True))"
+        )
 
 
 def _array(path: Path, name: str, encoding: str) -> Source:

@@ -21,6 +21,8 @@ ABOUT |= {"amount", "cost", "costs", "price", "rate", "beds", "visits", "days", 
 WEIGHTS = {"weight", "weights", "wt", "wgt"}
 OF_ROWS = {"pweight", "pweights", "fweight", "pwgt", "pwgtp", "ipw", "iptw"}
 DESIGN = {"survey", "sample", "sampling", "design", "p", "probability", "inverse", "propensity", "person", "household"}
+PERCENT = {"percent", "percentage", "perc", "pct", "prozent"}
+POINTS = 90.0  # below which all whole numbers may be points, ranks or deciles, and no percent
 FEWEST = 20  # clusters, under which nothing by clusters could be certified
 
 
@@ -72,6 +74,11 @@ def names_weights(name: str) -> Literal["design", "any", ""]:
     if words & OF_ROWS or (words & WEIGHTS and words & DESIGN):
         return "design"
     return "any" if words and words <= WEIGHTS else ""
+
+
+def names_percent(name: str) -> bool:
+    """Whether a name says that its numbers are percent: `risk (%)`, `pct_risk`."""
+    return "%" in name or not PERCENT.isdisjoint(pieces(name))
 
 
 # ---- where the confidence of a language model comes from: the name of its column tells it for good ----

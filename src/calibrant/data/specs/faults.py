@@ -15,13 +15,15 @@ from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
-KINDS = 7  # of faults
+KINDS = 8  # of faults, and of rows of weight 0, which is none
 HARDLY = 100  # one in so many scores above 1, or fewer: they are no percent
 LEAST_ROWS = 20  # of a file whose scores tell its scale
-SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
+SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS - 1)
+WEIGHT_ZERO = KINDS - 1
 
 # Of a row.
 PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "cluster": CLUSTER_MISSING, "weight": WEIGHT_MISSING}
+PARTS |= {"weight above 0": WEIGHT_ZERO}
 
 DIVIDE = "divide all of them by 100"
 LOGITS = "apply 1 / (1 + exp(-x))"
@@ -141,7 +143,7 @@ class Faults:
         if why := two_spellings(self.spelt, spec.label, spec.positive or ""):
             yield KINDS, why
         if self.counts[WEIGHT_VALUE]:
-            what = "not a positive number: leave such rows out"
+            what = "negative or infinite: a weight is a positive number, or 0 to leave its row out"
             yield WEIGHT_VALUE, self._line(WEIGHT_VALUE, spec.weights, what)
         attached = (CLUSTER_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
         for kind, column in (*attached, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
@@ -172,11 +174,14 @@ class Faults:
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
                 return f"those of {files[0]!r} are within it: if every score is percent, {DIVIDE}; if not, {ONE_WAY}"
+            points = (
+                "; points and ranks are no probabilities: fit a calibrator first" if 2.0 <= self.high < 90.0 else ""
+            )
             if there and 2 * above <= there:  # few: as many as `check_scale` refuses
                 fix = DIVIDE if few or self.arrays else f"pass {self.caller.turns_on('percent')}"
-                return f"{reported}; if every score is percent, {fix}"
+                return f"{reported}; if every score is percent, {fix}{'' if few else points}"
             fix = "Divide by 100" if self.arrays else f"Pass {self.caller.turns_on('percent')}"
-            return f"did you pass percentages? {fix}"
+            return f"did you pass percentages? {fix}{points}"
         if percent:
             return reported if few else "store percent, 0 to 100"
         if 2 * outside < there:  # of logits hardly most are within

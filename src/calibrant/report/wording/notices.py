@@ -68,6 +68,11 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
         "Hardly percent",
         "With --percent most scores are under 1 percent. If they are probabilities, leave it out.",
     ),
+    "perhaps-points": (
+        "Points, perhaps",
+        "With --percent all scores are whole numbers below 90. Points, ranks and deciles are no probabilities: if "
+        "these are some, fit a calibrator to other rows and audit what it says.",
+    ),
     "scores-are-decisions": (
         "Decisions, not probabilities",
         "Every score is 0 or 1. Audit the probabilities behind them.",

@@ -1,0 +1,135 @@
+"""Columns that are probabilities of several classes: in each row they add up to one. No label is held against them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from calibrant.data.columns import Floats, as_float
+from calibrant.data.layouts import decoded
+from calibrant.inspect.looked import Column
+from calibrant.inspect.roles import LABELS, SCORES, called
+
+Unit = Literal["probability", "percent", "log"]
+LEAST = 3  # classes; of two the second is a score like any other
+LEAST_ROWS = 5
+ROUNDED = 0.005  # of each probability, at most
+OFF = 1e-6  # of a probability, by arithmetic
+NAMED = SCORES | {"probs", "logprob", "logprobs", "class"}
+LOGS = {"logprob", "logprobs", "logp"}
+
+
+@dataclass(frozen=True)
+class ClassColumns:
+    """A column of probabilities for each class, and the columns that say which class was true."""
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]  # of the classes, in the order of the columns
+    unit: Unit
+    truth: tuple[str, ...]  # one column that names the class; or one a class, in that order; or none
+    named: bool  # the columns are called as scores are
+
+    def example(self) -> tuple[str, str | None, str]:
+        """The label, the event and the score of one class against the others; of a label of 0 and 1 no event."""
+        label = self.truth[0] if self.truth else ""
+        event = None if len(self.truth) > 1 else self.names[0]
+        return label, event, self.columns[0]
+
+
+def classes_of(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | None:
+    """Return the largest set of columns that add up to one in each row, if there is one."""
+    if table.num_rows < LEAST_ROWS:
+        return None
+    units: dict[Unit, list[str]] = {"probability": [], "percent": [], "log": []}
+    for c in columns:
+        if unit := _unit(c):
+            units[unit].append(c.name)
+    for unit, names in units.items():
+        for family in _families(names):
+            if _add_up(table, family, unit):
+                classes = _classes(family)
+                named = all(called(name, NAMED) for name in family)
+                return ClassColumns(family, classes, unit, _truth(columns, family, classes), named)
+    return None
+
+
+def _unit(c: Column) -> Unit | None:
+    if c.kind != "number" or not isinstance(c.low, float) or not isinstance(c.high, float):
+        return None
+    if c.high <= OFF and c.low < 0.0:
+        return "log"
+    if c.low < 0.0 or c.high > 100.0 or (c.distinct or 0) < LEAST:
+        return None
+    return "probability" if c.high <= 1.0 + OFF else "percent"
+
+
+def _families(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield sets of columns that may belong together, the largest first: all, and those of one beginning or end."""
+    kept: dict[tuple[str, ...], None] = {tuple(names): None}
+    for cut in (lambda n: re.sub(r"([_.\s-]|(?<=\D)(?=\d)).*$", "", n), lambda n: re.split(r"[_.\s-]", n)[-1]):
+        by: dict[str, list[str]] = {}
+        for name in names:
+            by.setdefault(cut(name), []).append(name)
+        kept |= {tuple(family): None for family in by.values()}
+    yield from sorted((f for f in kept if len(f) >= LEAST), key=lambda f: -len(f))
+
+
+def _add_up(table: pa.Table, family: Sequence[str], unit: Unit) -> bool:
+    total: Floats = np.zeros(table.num_rows)
+    for name in family:
+        values = as_float(decoded(table.column(name), name), name, "score")
+        total += np.exp(values) if unit == "log" else values / 100.0 if unit == "percent" else values
+    there = total[~np.isnan(total)]
+    if len(there) < LEAST_ROWS:
+        return False
+    if unit == "log" and all(called(name, LOGS) for name in family):  # of answers that were not all offered
+        return bool((there <= 1.0 + OFF * len(family)).all())
+    return bool((np.abs(there - 1.0) <= ROUNDED * len(family)).all())
+
+
+def _classes(family: Sequence[str]) -> tuple[str, ...]:
+    """What names differ by: of p_home and p_away it is home and away."""
+    first, last = _whole(_beginning(family)), _whole(_beginning([name[::-1] for name in family]))
+    rest = [name[len(first) : len(name) - len(last)] for name in family]
+    return tuple(rest) if all(rest) else tuple(family)
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """What all names begin with: what the first and the last in their order do."""
+    first, last = min(names), max(names)
+    return next((first[:i] for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), first)
+
+
+def _whole(shared: str) -> str:
+    """What names share, up to the last mark between words; a beginning such as that of p1 and p2 as it is."""
+    marks = [m.end() for m in re.finditer(r"[_.\s-]", shared)]
+    return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
+
+
+def _truth(columns: Sequence[Column], family: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
+    """The columns that say which class was true, by their names and values."""
+    others = [c for c in columns if c.name not in family]
+    known = {_plain(name) for name in classes}
+    flags: Mapping[str, str] = {
+        plain: c.name for c in others if c.distinct == 2 for plain in (_plain(c.name), *_ends(c.name)) if plain in known
+    }
+    if len(flags) == len(known):
+        return tuple(flags[_plain(name)] for name in classes)
+    for c in others:
+        if c.frequent and 1 < (c.distinct or 0) == len(c.frequent) and {_plain(v) for v, _ in c.frequent} <= known:
+            return (c.name,)
+    return tuple(c.name for c in others if called(c.name, LABELS) and 1 < (c.distinct or 0) <= len(classes))[:1]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _ends(name: str) -> tuple[str, ...]:
+    words = re.split(r"[_.\s-]", name)
+    return (_plain(words[-1]), _plain(words[0])) if len(words) > 1 else ()

@@ -48,3 +48,21 @@ def unlike(seed: int) -> bool:
 
 def test_the_mean_risk_of_rows_of_unlike_units_is_kept() -> None:
     check(unlike, SETS, ALPHA)
+
+
+def in_bursts(seed: int) -> bool:
+    """Tell whether a certified rate of the curve is too low: wrong rows come in bursts, each longer than the last."""
+    rng = np.random.default_rng([seed, 12])
+    edges = 0.01 * 1.5 ** np.arange(12)  # of the share accepted, at which bursts begin: a third of each is wrong
+    share = rng.uniform(size=3000)
+    at = np.searchsorted(edges, share, side="right") - 1
+    wrong = (at >= 0) & (share < edges[at] * (1.0 + 0.5 / 3.0))
+    curve = cal.diagnose.acceptance_curve(cal.predictions(~wrong, 1.0 - share), risk=0.2, alpha=0.2, seed=seed).columns
+    depth = 1.0 - np.array(curve["threshold"])
+    ends = np.minimum(edges * (1.0 + 0.5 / 3.0), depth[:, None])
+    true = np.maximum(ends - edges, 0.0).sum(axis=1) / depth
+    return bool((np.array(curve["high"]) < true).any())
+
+
+def test_certified_rates_of_the_curve_hold_where_wrong_rows_come_in_bursts() -> None:
+    check(in_bursts, SETS, 0.2)

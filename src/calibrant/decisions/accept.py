@@ -78,8 +78,9 @@ def accept(
         ``interval.low`` is the certified share, 0 if none; its other end is trivial. ``value`` is the largest share
         whose observed rate is within, which is optimistic. Larger is better. ``settings["groups"]`` has for each group,
         or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted`` rows,
-        ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
-        thresholds at once, of clusters at one fixed beforehand: that this one stays within `risk` is what holds), and
+        ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this: of the population `risk` itself,
+        of the rows at hand the least rate that holds at all thresholds at once; of clusters at a threshold fixed
+        beforehand: that this one stays within `risk` is what holds), and
         ``fewest``, the accepted rows that it would take without a single error; None of clusters.
         ``settings["thresholds"]`` tells at which the rate holds: ``"all"``, or those that ``"pilot clusters"`` chose.
 
@@ -93,9 +94,11 @@ def accept(
     **Assumes.** Independent rows, or clusters, from one distribution (`target="rows"`: outcomes independent given the
     scores, or those of different clusters, however unlike); groups named, and `risk` and `end` chosen, without looking
     at outcomes. Nothing about how errors follow the score.
-    **Guarantee.** Finite-sample. With `by`, all groups together. Of independent rows at all thresholds at once: the
-    threshold may be chosen after looking, and any other that `diagnose.acceptance_curve` shows within the risk may be
-    taken in its place. Of clusters at the thresholds that pilot clusters chose: the curve spends another alpha.
+    **Guarantee.** Finite-sample, for the `risk` that was fixed beforehand. With `by`, all groups together. Of
+    independent rows at all thresholds at once: the threshold may be chosen after looking, and any other that
+    `diagnose.acceptance_curve` shows within the risk may be taken in its place. Of clusters at the thresholds that pilot
+    clusters chose: the curve spends another alpha. Of the rows at hand (`target="rows"`) every rate holds, whatever
+    the risk asked for.
     **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k) (1 -
     theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number of
     the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.
@@ -307,6 +310,8 @@ class Part:
         at = acceptance.deepest(ranking, options.risk, left)
         if at < 0:
             return None, None
+        if options.target == "population":  # evidence holds for the one rate that was fixed beforehand
+            return float(ranking.threshold[at]), options.risk
         one = Ranking(ranking.threshold[[at]], ranking.rows[[at]], ranking.wrong[[at]])
         return float(ranking.threshold[at]), float(acceptance.highest_rate(one, left)[0])
 

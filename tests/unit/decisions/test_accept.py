@@ -152,8 +152,43 @@ def test_a_sketch_accepts_whole_cells(answers: cal.Predictions) -> None:
     assert set(cal.certify.accept(sketch, risk=0.2, by="topic").settings["groups"]) == {"topic = law", "topic = math"}
 
 
-def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
+def test_of_the_population_the_rate_is_the_risk_that_was_fixed(answers: cal.Predictions) -> None:
+    """Evidence at a rate that follows the data has no proof: what is certified is the risk."""
+    for group in cal.certify.accept(answers, risk=0.2, by="topic").settings["groups"].values():
+        assert group["rate"] < group["certified_rate"] == 0.2
+
+
+def test_the_curve_of_a_population_tells_rates_apart_that_share_alpha(answers: cal.Predictions) -> None:
     curve = cal.diagnose.acceptance_curve(answers, risk=0.2, points=1000)
+    rates = curve.settings["rates"]
+    assert 0.2 in rates
+    assert max(rates) < 1.0
+    assert set(curve.columns["high"]) <= {*rates, 1.0}
+    within = [s for s, u in zip(curve.columns["share"], curve.columns["high"], strict=True) if u <= 0.2]
+    accepted = curve.settings["groups"]["everyone"]["accepted"]
+    assert 0.9 * accepted < max(within) <= accepted
+    assert cal.diagnose.acceptance_curve(answers, risk=0.2, target="rows").settings["rates"] == ()
+
+
+@pytest.mark.parametrize("risk", [0.0005, 0.02, 0.5, 0.8, 0.99])
+def test_shares_of_the_rates_add_up_to_alpha(risk: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def spent(rows: object, wrong: object, rate: float) -> np.ndarray:
+        seen.append(rate)
+        return np.array([-np.inf])
+
+    monkeypatch.setattr(acceptance, "log_evidence", spent)
+    logs = []
+    monkeypatch.setattr(acceptance.np, "log", lambda v: logs.append(float(v)) or math.log(v))
+    acceptance.highest_of_rates(Ranking(np.zeros(1), np.ones(1), np.zeros(1)), risk, 0.05)
+    assert sorted(seen) == pytest.approx(acceptance.rates(risk))
+    assert sum(logs) == pytest.approx(0.05)
+    assert max(logs) == pytest.approx(0.025)
+
+
+def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
+    curve = cal.diagnose.acceptance_curve(answers, risk=0.2, points=1000, target="rows")
     reported = curve.settings["groups"]["everyone"]
     within = [s for s, u in zip(curve.columns["share"], curve.columns["high"], strict=True) if u <= 0.2]
     assert max(within) == pytest.approx(reported["accepted"], abs=0.002)

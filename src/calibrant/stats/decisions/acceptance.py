@@ -7,7 +7,9 @@ martingale, and ``prod (1 - theta e_i) <= (1 - theta mu_k)^k`` (the mean of a co
 .. math:: E_k(x) = \sum_j \pi_j (1 - \theta_j)^{S_k} (1 - \theta_j x)^{-k}
 
 lies under a martingale that starts at 1 wherever ``x <= mu_k``, and reaches ``1 / alpha`` at any depth k with
-``mu_k >= x`` with probability at most alpha (Ville). It rises with x: what it refutes, it refutes from above.
+``mu_k >= x`` with probability at most alpha (Ville). It rises with x: what it refutes, it refutes from above. Of these
+rows that holds for all x together. Of a population it holds for one x fixed beforehand, or for a grid that shares alpha:
+were x to follow the rate, bursts of wrong rows would break it (documentation: accept).
 
 Of clusters there is one factor a cluster, at thresholds fixed beforehand. At a threshold that no certified row chose, a
 cluster has ``B_g = sum w 1{wrong}`` and ``W_g = sum w`` over its rows that pass. If the rate ``E B / E W`` is at least
@@ -37,6 +39,7 @@ Ints = NDArray[np.int64]
 THETAS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.95])
 WEIGHTS = np.array([0.025, 0.025, 0.19, 0.19, 0.19, 0.19, 0.19])
 HALVINGS = 60  # of an interval of rates, to the last bits of a double
+STEP, BELOW = math.sqrt(2.0), 6  # of a population's rates: from one to the next, and how many are below the risk
 GRID = 50  # depths at which a sequence of tests stops
 LEFT_OVER = 0.02  # of alpha, for fewer rows than a Poisson number of them
 POISSON_STREAM = 0xACCE  # of random numbers, apart from those of other methods at the same seed
@@ -100,6 +103,26 @@ def highest_rate(ranking: Ranking, alpha: float) -> Floats:
         middle = 0.5 * (low + high)
         refuted = log_evidence(ranking.rows, ranking.wrong, middle) >= -np.log(alpha)
         low, high = np.where(refuted, low, middle), np.where(refuted, middle, high)
+    return high
+
+
+def rates(risk: float) -> Floats:
+    """The rates that a curve of a population tells apart: the risk, and steps of `STEP` below and above it."""
+    above = math.ceil(-math.log(risk) / math.log(STEP)) - 1
+    return risk * STEP ** np.arange(-BELOW, above + 1)
+
+
+def highest_of_rates(ranking: Ranking, risk: float, alpha: float) -> Floats:
+    """Return at every depth the least of `rates` that is refuted, all of them right together: 1 where none is.
+
+    Half of alpha is the risk's, the others share the rest: of a population evidence holds for a rate fixed beforehand.
+    """
+    at = rates(risk)
+    shares = np.full(len(at), 0.5 / max(len(at) - 1, 1))
+    shares[BELOW] = 0.5
+    high = np.ones(len(ranking.rows))
+    for rate, share in zip(at[::-1], shares[::-1], strict=True):
+        high[log_evidence(ranking.rows, ranking.wrong, rate) >= -np.log(share * alpha)] = rate
     return high
 
 

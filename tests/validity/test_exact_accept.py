@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
+from scipy.stats import binom, poisson
 
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
@@ -25,16 +25,21 @@ PROFILES = {
 }
 
 
-def ever_wrong(rates: np.ndarray, risk: float, accepts: Accepts) -> float:
+def ever_wrong(rates: np.ndarray, risk: float, accepts: Accepts, over: bool = True) -> float:
     """Return the probability that a depth whose mean rate is at least the risk is accepted, by all paths of errors."""
     alive, lost = np.array([1.0]), 0.0  # probability of each number of errors so far, and of having been wrong
     means = np.cumsum(rates) / np.arange(1, len(rates) + 1)
     for k, e in enumerate(rates, start=1):
         alive = np.append(alive * (1.0 - e), 0.0) + np.append(0.0, alive * e)
-        if means[k - 1] >= risk:
+        if means[k - 1] >= risk - 1e-12 if over else means[k - 1] <= risk + 1e-12:
             out = np.array([accepts(k, s) for s in range(len(alive))])
             lost, alive = lost + float(alive[out].sum()), np.where(out, 0.0, alive)
     return lost
+
+
+def ever_accused(rates: np.ndarray, risk: float, accused: Accepts) -> float:
+    """The probability that a depth whose mean rate is at most the risk is called above it, by all paths of errors."""
+    return ever_wrong(rates, risk, accused, over=False)
 
 
 def by_evidence(risk: float, alpha: float) -> Accepts:
@@ -132,7 +137,7 @@ def test_evidence_at_a_rate_that_follows_the_threshold_is_found() -> None:
 
 @pytest.mark.nightly
 def test_rates_that_share_alpha_hold_where_all_rates_at_once_do_not() -> None:
-    wrong, right = bursts(1.15, 5.0, 0.7, 200_000.0, 50)
+    wrong, right = bursts(1.2, 6.0, 1.0, 60_000.0, 50)
     rate, rng = np.cumsum(wrong) / np.cumsum(wrong + right), np.random.default_rng(2024)
     alpha, risk, sets, at_once, shared = 0.2, 0.2, 40_000, 0, 0
     for _ in range(0, sets, 500):
@@ -146,3 +151,34 @@ def test_rates_that_share_alpha_hold_where_all_rates_at_once_do_not() -> None:
 
     assert refuted(at_once, sets, alpha)
     assert not refuted(shared, sets // 25, alpha)
+
+
+# ---- a group in the pool that is above the risk ----
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+@pytest.mark.parametrize("risk", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("name", PROFILES)
+def test_called_above_the_risk_at_any_depth_with_at_most_alpha(name: str, risk: float, alpha: float) -> None:
+    def accused(k: int, s: int) -> bool:
+        return acceptance.log_evidence_above(k, s, risk) >= -np.log(alpha)
+
+    assert ever_accused(PROFILES[name], risk, accused) <= alpha
+
+
+def test_a_group_at_the_risk_is_nearly_called_above_it_as_often_as_allowed() -> None:
+    spent = ever_accused(np.full(400, 0.2), 0.2, lambda k, s: acceptance.log_evidence_above(k, s, 0.2) >= -np.log(0.3))
+    assert 0.08 < spent <= 0.3
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda k, s: acceptance.log_evidence_above(k, s + 1, 0.2),  # an error too many
+        lambda k, s: acceptance.log_evidence_above(k, s, 0.16),  # another limit
+        lambda k, s: acceptance.log_evidence_above(k, s, 0.2) + np.log(7),  # bets added
+        lambda k, s: -np.log(max(binom.sf(s - 1, k, 0.2), 1e-300)),  # the exact test of one depth fixed beforehand
+    ],
+)
+def test_saboteurs_that_accuse_are_found(broken: Callable[[int, int], float]) -> None:
+    assert ever_accused(np.full(300, 0.2), 0.2, lambda k, s: broken(k, s) >= np.log(20.0)) > 0.05

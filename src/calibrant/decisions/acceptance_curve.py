@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of
+from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of, pooled
 from calibrant.results import Curve
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
@@ -49,10 +49,11 @@ def acceptance_curve(
     Curve
         Columns: ``group`` (``"everyone"`` without `by`), ``share`` accepted, ``threshold``, ``rows`` accepted and
         ``wrong`` among them, ``rate``; ``high``, at most which the rate is, at all thresholds of all groups together,
-        of the population one of ``settings["rates"]``, or 1; and ``high_alone``, by Clopper-Pearson for this threshold alone, as if it had been fixed beforehand: not to be
-        chosen by. ``settings`` tell of each group the share that `certify.accept` accepts (``accepted``), that a fixed
-        sequence of Clopper-Pearson tests does (``sequence``), and what picking by ``high_alone`` would (``picked``),
-        which keeps no promise.
+        of the population one of ``settings["rates"]``, or 1; and ``high_alone``, by Clopper-Pearson for this threshold
+        alone, as if it had been fixed beforehand: not to be chosen by. ``settings`` tell of each group the share that
+        `certify.accept` accepts (``accepted``), that a fixed sequence of Clopper-Pearson tests does (``sequence``), and
+        what picking by ``high_alone`` would (``picked``), which keeps no promise; and of groups in the pool what
+        `certify.accept` does (``pool``).
 
     Notes
     -----
@@ -96,6 +97,7 @@ def acceptance_curve(
             "level": 1.0 - options.alpha,
             "rates": _rates(options) if parts[0].clusters is None else (),
             "groups": {p.name: _compared(p, options, each) for p in parts},
+            "pool": pooled(data, parts, options),
             "seed": options.seed,
         },
     )

@@ -232,6 +232,70 @@ def test_rows_needed_beside_clopper_pearson() -> None:
     assert plan.value / plan.settings["threshold_fixed_beforehand"] < 2.1
 
 
+@pytest.fixture(scope="module")
+def pool() -> cal.Predictions:
+    """Answers of which 15 % are wrong in math, and 2 % elsewhere; `grade` is known with the outcome."""
+    rng = np.random.default_rng(1)
+    n = 2000
+    topic, confidence = np.array(["law", "art", "math"])[rng.choice(3, n, p=(0.7, 0.15, 0.15))], rng.beta(5, 1, n)
+    right = rng.uniform(size=n) >= np.where(topic == "math", 0.15, 0.02)
+    told = {
+        "topic": topic,
+        "grade": np.where(right, "pass", "fail"),
+        "asked": np.arange(n),
+        "long": rng.uniform(size=n),
+    }
+    return cal.predictions(right, confidence, told)
+
+
+def test_evidence_above_is_the_mixture_by_hand() -> None:
+    by_hand = np.log(np.mean([(1 + t) ** 9 / (1 + t * 0.05) ** 60 for t in acceptance.RAISED]))
+    assert acceptance.log_evidence_above(60, 9, 0.05) == pytest.approx(by_hand)
+
+
+def test_a_group_that_the_pool_hides_is_told(pool: cal.Predictions) -> None:
+    found = cal.certify.accept(pool, risk=0.05).settings
+    told = found["pool"]
+    assert told["above_risk"].keys() == {"topic = math"}
+    passed = (pool.p >= found["groups"]["everyone"]["threshold"]) & (np.array(pool.covariates["topic"]) == "math")
+    assert told["above_risk"]["topic = math"]["accepted"] == passed.sum()
+    assert told["above_risk"]["topic = math"]["wrong"] == (pool.y[passed] == 0).sum()
+    assert (told["by"], told["columns"], told["left_out"]) == (("topic",), ("topic",), ("grade",))
+    assert told["groups"] == 3
+    curve = cal.diagnose.acceptance_curve(pool, risk=0.05)
+    assert curve.settings["pool"] == told
+    assert "topic = math" in next(iter(notebook.drawings(curve))).text
+
+
+def test_with_thresholds_of_their_own_no_group_is_hidden(pool: cal.Predictions) -> None:
+    assert cal.certify.accept(pool, risk=0.05, by="topic").settings["pool"]["columns"] == ()
+    assert cal.certify.accept(pool, risk=0.0001).settings["pool"]["above_risk"] == {}
+
+
+def test_the_command_looks_for_groups_in_every_column(
+    pool: cal.Predictions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answers.csv"
+    columns = [
+        pool.y.tolist(),
+        pool.p.tolist(),
+        pool.covariates["topic"].to_pylist(),
+        pool.covariates["asked"].to_pylist(),
+    ]
+    path.write_text(
+        "right,confidence,topic,asked\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in zip(*columns, strict=True))
+    )
+    named = ["accept", str(path), "--label", "right", "--score", "confidence"]
+    assert main([*named, "--risk", "0.05"]) == 0
+    printed = capsys.readouterr().out
+    assert "Over 5% wrong of what is accepted of these rows, certified: topic = math (" in printed
+    assert "--by topic." in printed
+    assert main([*named, "--risk", "0.3"]) == 0
+    assert (
+        "Looked at 3 groups of topic: none is over 30% wrong, certified. That is no promise" in capsys.readouterr().out
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

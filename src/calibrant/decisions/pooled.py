@@ -101,8 +101,9 @@ def _columns(data: Predictions) -> Iterator[str]:
         t = t.value_type if pa.types.is_dictionary(t) else t
         texts = pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_boolean(t)
         if texts or is_number(t):
-            levels = len(pc.unique(decoded(table.column(name), name)).drop_null())
-            if 1 < levels <= (TOP_LEVELS if texts else FEW):
+            levels = pc.unique(decoded(table.column(name), name)).drop_null()
+            finite = texts or bool(np.isfinite(as_float(levels, name, "covariate")).all())
+            if 1 < len(levels) <= (TOP_LEVELS if texts else FEW) and finite:
                 yield name
 
 
@@ -115,5 +116,5 @@ def _known_with_outcome(data: Predictions, columns: tuple[str, ...], seed: int) 
     codes = coded([np.asarray(kept[name].cast(pa.string()).to_pylist(), dtype=object) for name in texts])
     read = {name: Column.of_text(code) for name, code in zip(texts, codes, strict=True)}
     read |= {n: Column.of_number(as_float(c, n, "covariate")) for n, c in kept.items() if n not in texts}
-    found = leaks(read, data.y, data.p, seed)
-    return tuple(dict.fromkeys(leak.columns[0] for leak in found if leak.kind == "leak" and len(leak.columns) == 1))
+    detected = leaks(read, data.y, data.p, seed)
+    return tuple(dict.fromkeys(leak.columns[0] for leak in detected if leak.kind == "leak" and len(leak.columns) == 1))

@@ -226,8 +226,10 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))
-        said = " ".join(in_the_pool(curve.settings))
-        yield Drawing(stated, (Panel(WRONG, picture, axis="share accepted"),), said, tuple(columns), rows, folded=True)
+        stated_of_groups = " ".join(in_the_pool(curve.settings))
+        yield Drawing(
+            stated, (Panel(WRONG, picture, axis="share accepted"),), stated_of_groups, tuple(columns), rows, folded=True
+        )
 
 
 def _square(shapes: Sequence[tuple[str, str]], label: str, across: tuple[tuple[str, str], ...]) -> svg.Svg:

@@ -48,3 +48,51 @@ def unlike(seed: int) -> bool:
 
 def test_the_mean_risk_of_rows_of_unlike_units_is_kept() -> None:
     check(unlike, SETS, ALPHA)
+
+
+def in_bursts(seed: int) -> bool:
+    """Tell whether a certified rate of the curve is too low: wrong rows come in bursts, each longer than the last."""
+    rng = np.random.default_rng([seed, 12])
+    edges = 0.01 * 1.5 ** np.arange(12)  # of the share accepted, at which bursts begin: a third of each is wrong
+    share = rng.uniform(size=3000)
+    at = np.searchsorted(edges, share, side="right") - 1
+    wrong = (at >= 0) & (share < edges[at] * (1.0 + 0.5 / 3.0))
+    curve = cal.diagnose.acceptance_curve(cal.predictions(~wrong, 1.0 - share), risk=0.2, alpha=0.2, seed=seed).columns
+    depth = 1.0 - np.array(curve["threshold"])
+    ends = np.minimum(edges * (1.0 + 0.5 / 3.0), depth[:, None])
+    true = np.maximum(ends - edges, 0.0).sum(axis=1) / depth
+    return bool((np.array(curve["high"]) < true).any())
+
+
+def test_certified_rates_of_the_curve_hold_where_wrong_rows_come_in_bursts() -> None:
+    check(in_bursts, SETS, 0.2)
+
+
+TOPICS = np.array(["law", "art", "biology", "history", "math"])
+
+
+def pool_of(seed: int, history: float, math: float, n: int = 2000, size: int = 1) -> tuple[float, set[str]]:
+    """The share accepted at a risk of 5 %, and the groups told as above it: three are at 1 %, two as asked for.
+
+    `size`: answers of one question, which are right or wrong together.
+    """
+    rng = np.random.default_rng([seed, 13])
+    question = np.arange(n) // size
+    topic = rng.choice(5, question[-1] + 1, p=(0.4, 0.15, 0.15, 0.15, 0.15))[question]
+    wrong = rng.uniform(size=question[-1] + 1)[question] < np.array([0.01, 0.01, 0.01, history, math])[topic]
+    score = rng.beta(5, 1, n)
+    data = cal.predictions(~wrong, score, {"topic": TOPICS[topic]}, cluster=question if size > 1 else None)
+    found = cal.certify.accept(data, risk=0.05, alpha=0.2, seed=seed)
+    return found.low, set(found.settings["pool"]["above_risk"])
+
+
+@pytest.mark.parametrize(("n", "size"), [(2000, 1), (6000, 3)])
+def test_no_group_within_the_risk_is_told_as_above_it(n: int, size: int) -> None:
+    check(lambda seed: bool(pool_of(seed, 0.05, 0.05, n, size)[1]), 200, 0.2)
+
+
+@pytest.mark.parametrize(("n", "size"), [(2000, 1), (12_000, 3)])
+def test_a_group_with_fifteen_in_a_hundred_wrong_is_found(n: int, size: int) -> None:
+    found = [above for share, above in (pool_of(seed, 0.01, 0.15, n, size) for seed in range(40)) if share > 0.5]
+    assert len(found) >= 10
+    assert sum(above == {"topic = math"} for above in found) >= 0.9 * len(found)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.stats import binom, poisson
 
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
@@ -13,6 +14,7 @@ from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
 # the whole file takes seconds: it waits for --rest
 pytestmark = pytest.mark.slow
 
+Floats = np.ndarray
 Accepts = Callable[[int, int], bool]
 PROFILES = {
     "flat": np.full(200, 0.2),
@@ -23,16 +25,21 @@ PROFILES = {
 }
 
 
-def ever_wrong(rates: np.ndarray, risk: float, accepts: Accepts) -> float:
+def ever_wrong(rates: np.ndarray, risk: float, accepts: Accepts, over: bool = True) -> float:
     """Return the probability that a depth whose mean rate is at least the risk is accepted, by all paths of errors."""
     alive, lost = np.array([1.0]), 0.0  # probability of each number of errors so far, and of having been wrong
     means = np.cumsum(rates) / np.arange(1, len(rates) + 1)
     for k, e in enumerate(rates, start=1):
         alive = np.append(alive * (1.0 - e), 0.0) + np.append(0.0, alive * e)
-        if means[k - 1] >= risk:
+        if means[k - 1] >= risk - 1e-12 if over else means[k - 1] <= risk + 1e-12:
             out = np.array([accepts(k, s) for s in range(len(alive))])
             lost, alive = lost + float(alive[out].sum()), np.where(out, 0.0, alive)
     return lost
+
+
+def ever_accused(rates: np.ndarray, risk: float, accused: Accepts) -> float:
+    """The probability that a depth whose mean rate is at most the risk is called above it, by all paths of errors."""
+    return ever_wrong(rates, risk, accused, over=False)
 
 
 def by_evidence(risk: float, alpha: float) -> Accepts:
@@ -82,3 +89,96 @@ def test_a_sequence_is_wrong_with_at_most_alpha() -> None:
     from validity.acceptance import refuted
 
     assert not refuted(wrong, runs, 0.05)
+
+
+# ---- of a population: a rate that is fixed, and one that follows the rate at each threshold ----
+
+
+def bursts(growth: float, right: float, first: float, rows: float, steps: int) -> tuple[Floats, Floats]:
+    """Mean numbers of wrong and of right rows along the score, best first: bursts of wrong ones, each larger."""
+    wrong, others, size = list[float](), list[float](), first
+    while sum(wrong) + sum(others) < rows:
+        wrong += [size / steps] * steps + [0.0] * steps
+        others += [1e-4] * steps + [size * right / steps] * steps
+        size *= growth
+    return np.array(wrong), np.array(others)
+
+
+def best_stop(wrong: Floats, right: Floats, rate: Floats, most: int = 70) -> float:
+    """The largest mean of the evidence at any stopping time, of Poisson numbers of rows, by backward induction.
+
+    `rate`: what the evidence is against at each threshold; NaN where one may not stop. More than 1 says that the
+    evidence lies under no martingale that starts at 1.
+    """
+    each = np.arange(most)
+    s, k = np.meshgrid(each, each, indexing="ij")
+    value = np.zeros((most, most))
+    for w, g, x in zip(wrong[::-1], right[::-1], rate[::-1], strict=True):
+        if not np.isnan(x):
+            value = np.maximum(value, np.exp(log_evidence(s + k, s, x)))
+        come, others = (poisson.pmf(each[None, :] - each[:, None], mean) for mean in (w, g))
+        value = come @ value @ others.T
+    return float(value[0, 0])
+
+
+@pytest.mark.parametrize("design", [(1.15, 5.0, 0.7, 15.0, 10), (3.0, 5.0, 0.5, 20.0, 20)])
+def test_evidence_of_a_population_holds_at_a_rate_that_is_fixed(design: tuple[float, float, float, float, int]) -> None:
+    wrong, right = bursts(*design)
+    rate = np.cumsum(wrong) / np.cumsum(wrong + right)
+    for x in (0.05, 0.1, 0.2, 0.3, 0.5):
+        assert best_stop(wrong, right, np.where(rate >= x, x, np.nan)) <= 1.0
+
+
+def test_evidence_at_a_rate_that_follows_the_threshold_is_found() -> None:
+    """Saboteur: all rates at once, as of rows at hand, for a population whose wrong rows come in bursts."""
+    wrong, right = bursts(3.0, 5.0, 0.5, 20.0, 20)
+    assert best_stop(wrong, right, np.cumsum(wrong) / np.cumsum(wrong + right)) > 1.3
+
+
+@pytest.mark.nightly
+def test_rates_that_share_alpha_hold_where_all_rates_at_once_do_not() -> None:
+    wrong, right = bursts(1.2, 6.0, 1.0, 60_000.0, 50)
+    rate, rng = np.cumsum(wrong) / np.cumsum(wrong + right), np.random.default_rng(2024)
+    alpha, risk, sets, at_once, shared = 0.2, 0.2, 40_000, 0, 0
+    for _ in range(0, sets, 500):
+        s = np.cumsum(rng.poisson(wrong, (500, len(wrong))), axis=1)
+        k = s + np.cumsum(rng.poisson(right, (500, len(right))), axis=1)
+        at_once += int((log_evidence(k, s, np.broadcast_to(rate, k.shape)).max(axis=1) >= -np.log(alpha)).sum())
+        for rows, errors in zip(k[:20], s[:20], strict=True):  # the inversion takes longer
+            some = acceptance.Ranking(-np.arange(len(rows)), rows, errors)
+            shared += bool((acceptance.highest_of_rates(some, risk, alpha) < rate).any())
+    from validity.acceptance import refuted
+
+    assert refuted(at_once, sets, alpha)
+    assert not refuted(shared, sets // 25, alpha)
+
+
+# ---- a group in the pool that is above the risk ----
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+@pytest.mark.parametrize("risk", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("name", PROFILES)
+def test_called_above_the_risk_at_any_depth_with_at_most_alpha(name: str, risk: float, alpha: float) -> None:
+    def accused(k: int, s: int) -> bool:
+        return acceptance.log_evidence_above(k, s, risk) >= -np.log(alpha)
+
+    assert ever_accused(PROFILES[name], risk, accused) <= alpha
+
+
+def test_a_group_at_the_risk_is_nearly_called_above_it_as_often_as_allowed() -> None:
+    spent = ever_accused(np.full(400, 0.2), 0.2, lambda k, s: acceptance.log_evidence_above(k, s, 0.2) >= -np.log(0.3))
+    assert 0.08 < spent <= 0.3
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda k, s: acceptance.log_evidence_above(k, s + 1, 0.2),  # an error too many
+        lambda k, s: acceptance.log_evidence_above(k, s, 0.16),  # another limit
+        lambda k, s: acceptance.log_evidence_above(k, s, 0.2) + np.log(7),  # bets added
+        lambda k, s: -np.log(max(binom.sf(s - 1, k, 0.2), 1e-300)),  # the exact test of one depth fixed beforehand
+    ],
+)
+def test_saboteurs_that_accuse_are_found(broken: Callable[[int, int], float]) -> None:
+    assert ever_accused(np.full(300, 0.2), 0.2, lambda k, s: broken(k, s) >= np.log(20.0)) > 0.05

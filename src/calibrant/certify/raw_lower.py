@@ -45,7 +45,9 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     Notes
     -----
     **Assumes.** Independent rows from one distribution.
-    **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution.
+    **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution; at most twice
+    that where it is chance that the score takes few values, which the scores of all rows decide (documentation:
+    certificates, Theorem L).
     **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks and
     settled on later ones, averaged over four deals (in one of them for each value, if the score takes few), and mixed
     with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which have

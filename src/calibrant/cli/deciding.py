@@ -11,7 +11,7 @@ from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import inputs_of, report_left_out, source
+from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
 from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
@@ -65,7 +65,8 @@ def _read(a: Namespace) -> Predictions | Sketch:
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
         return summarised(data, Reading.of(caller=COMMAND, **how))
-    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=(), **how).named()))
+    others = () if a.by else EVERY  # of a pool every column is looked at, for groups in it
+    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=others, **how).named()))
 
 
 def _checked(a: Namespace, rows: Predictions) -> Predictions:

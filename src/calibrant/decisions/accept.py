@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_alpha, checked_seed, choice, names, number, one_source
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.decisions.pooled import Threshold, above_risk
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
@@ -78,10 +79,13 @@ def accept(
         ``interval.low`` is the certified share, 0 if none; its other end is trivial. ``value`` is the largest share
         whose observed rate is within, which is optimistic. Larger is better. ``settings["groups"]`` has for each group,
         or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted`` rows,
-        ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
-        thresholds at once, of clusters at one fixed beforehand: that this one stays within `risk` is what holds), and
-        ``fewest``, the accepted rows that it would take without a single error; None of clusters.
-        ``settings["thresholds"]`` tells at which the rate holds: ``"all"``, or those that ``"pilot clusters"`` chose.
+        ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this: `risk` itself; of independent rows
+        at hand the least rate that holds at all thresholds at once), and ``fewest``, the accepted rows that it would
+        take without a single error; None of clusters. ``settings["thresholds"]`` tells at which the rate holds:
+        ``"all"``, or those that ``"pilot clusters"`` chose. ``settings["pool"]``, without `by`, tells of the groups of
+        covariates in which one threshold for everyone fails: ``columns`` and how many ``groups`` were looked at,
+        ``left_out`` columns that reproduce the outcome, ``above_risk`` by group (``accepted``, ``wrong``, ``rate``),
+        and the columns to pass as ``by``.
 
     Raises
     ------
@@ -93,9 +97,12 @@ def accept(
     **Assumes.** Independent rows, or clusters, from one distribution (`target="rows"`: outcomes independent given the
     scores, or those of different clusters, however unlike); groups named, and `risk` and `end` chosen, without looking
     at outcomes. Nothing about how errors follow the score.
-    **Guarantee.** Finite-sample. With `by`, all groups together. Of independent rows at all thresholds at once: the
-    threshold may be chosen after looking, and any other that `diagnose.acceptance_curve` shows within the risk may be
-    taken in its place. Of clusters at the thresholds that pilot clusters chose: the curve spends another alpha.
+    **Guarantee.** Finite-sample, for the `risk` that was fixed beforehand. With `by`, all groups together. Of
+    independent rows at all thresholds at once: the threshold may be chosen after looking, and any other that
+    `diagnose.acceptance_curve` shows within the risk may be taken in its place. Of clusters at the thresholds that
+    pilot clusters chose: the curve spends another alpha. Of the rows at hand (`target="rows"`) every rate holds,
+    whatever the risk asked for. A group of the pool is told as above the risk wrongly with probability at most `alpha`,
+    of all groups and at all thresholds together; it is about the rows at hand. Silence promises nothing: `by` does.
     **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k) (1 -
     theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number of
     the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.
@@ -140,6 +147,7 @@ def accept(
             "target": options.target,
             "thresholds": "all" if parts[0].clusters is None else "pilot clusters",
             "groups": results,
+            "pool": pooled(data, parts, options),
             **(reported(parts[0].clusters) if parts[0].clusters is not None and len(parts) == 1 else {}),
             "delta": options.alpha / len(parts),
             "seed": options.seed,
@@ -289,7 +297,7 @@ class Part:
         else:
             at = by_clusters.deepest(options.risk, alpha)
             threshold = float(by_clusters.threshold[at]) if at >= 0 else None
-            certified = by_clusters.highest_rate(threshold, alpha) if threshold is not None else None
+            certified = options.risk if threshold is not None else None
         passed = self.down_to(threshold, options.highest)
         return {
             "rows": self.ranking.n,
@@ -307,6 +315,8 @@ class Part:
         at = acceptance.deepest(ranking, options.risk, left)
         if at < 0:
             return None, None
+        if options.target == "population":  # evidence holds for the one rate that was fixed beforehand
+            return float(ranking.threshold[at]), options.risk
         one = Ranking(ranking.threshold[[at]], ranking.rows[[at]], ranking.wrong[[at]])
         return float(ranking.threshold[at]), float(acceptance.highest_rate(one, left)[0])
 
@@ -333,6 +343,18 @@ class Part:
             passed = self.clusters.p >= threshold if highest else self.clusters.p <= threshold
             share = float(self.clusters.input_weights[passed].sum() / self.clusters.input_weights.sum())
         return Passed(rows, wrong, share)
+
+
+def pooled(data: Predictions | Sketch, parts: list[Part], options: AcceptOptions) -> dict[str, object]:
+    """What settings tell of groups in the pool: none where groups have thresholds, or no rows are at hand."""
+    everyone = parts[0]
+    if everyone.name != EVERYONE or not isinstance(data, Predictions):
+        return above_risk(None, None, None, options.seed)
+    at = everyone.accepted(options, options.alpha)["threshold"]
+    ranked = everyone.ranked_clusters(options.highest)
+    choices = 1 if ranked is None else len(ranked.threshold)
+    t = None if at is None else Threshold(float(at), options.highest, options.risk, options.alpha, choices)
+    return above_risk(data, t, everyone.clusters, options.seed)
 
 
 def parts_of(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:

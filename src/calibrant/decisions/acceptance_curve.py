@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of
+from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of, pooled
 from calibrant.results import Curve
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
@@ -39,7 +39,8 @@ def acceptance_curve(
     data, by, end, target, alpha, seed
         As `certify.accept`.
     risk : float in (0, 1)
-        The rate that the tests in the settings are about.
+        The rate that the tests in the settings are about, fixed beforehand; of the population ``high`` is this one, or
+        the root of 2 times so much or little, and so on.
     points : int from 2 to 1000
         Shares, evenly spaced, of each group.
 
@@ -47,18 +48,19 @@ def acceptance_curve(
     -------
     Curve
         Columns: ``group`` (``"everyone"`` without `by`), ``share`` accepted, ``threshold``, ``rows`` accepted and
-        ``wrong`` among them, ``rate``; ``high``, at most which the rate is, at all thresholds of all groups together;
-        and ``high_alone``, by Clopper-Pearson for this threshold alone, as if it had been fixed beforehand: not to be
-        chosen by. ``settings`` tell of each group the share that `certify.accept` accepts (``accepted``), that a fixed
-        sequence of Clopper-Pearson tests does (``sequence``), and what picking by ``high_alone`` would (``picked``),
-        which keeps no promise.
+        ``wrong`` among them, ``rate``; ``high``, at most which the rate is, at all thresholds of all groups together,
+        of the population one of ``settings["rates"]``, or 1; and ``high_alone``, by Clopper-Pearson for this threshold
+        alone, as if it had been fixed beforehand: not to be chosen by. ``settings`` tell of each group the share that
+        `certify.accept` accepts (``accepted``), that a fixed sequence of Clopper-Pearson tests does (``sequence``), and
+        what picking by ``high_alone`` would (``picked``), which keeps no promise; and of groups in the pool what
+        `certify.accept` does (``pool``).
 
     Notes
     -----
     **Assumes.** As `certify.accept`; the sequence, fixed by scores alone, is about the rows at hand.
     **Guarantee.** Finite-sample; ``high`` simultaneously. Of clusters the thresholds of pilot clusters, which share
-    alpha equally.
-    **Method.** `certify.accept`, inverted at each threshold.
+    alpha equally. Of the population a grid of rates shares alpha, half of it for `risk`; of these rows all rates hold.
+    **Method.** `certify.accept`, inverted at each threshold, or at the rates of the grid.
     **Cost.** As `certify.accept`, and milliseconds.
     **Reads.** Rows or the sketch.
 
@@ -75,7 +77,7 @@ def acceptance_curve(
     >>> data = cal.predictions(rng.uniform(size=20_000) < confidence, confidence)
     >>> curve = cal.diagnose.acceptance_curve(data, risk=0.1)
     >>> within = [s for s, u in zip(curve.columns["share"], curve.columns["high"]) if u <= 0.1]
-    >>> 0.3 < max(within) < 0.4
+    >>> 0.25 < max(within) < 0.4
     True
     """
     options = AcceptOptions.of(risk, end, target, alpha, seed)
@@ -93,7 +95,9 @@ def acceptance_curve(
             "target": options.target,
             "alpha": options.alpha,
             "level": 1.0 - options.alpha,
+            "rates": _rates(options) if parts[0].clusters is None else (),
             "groups": {p.name: _compared(p, options, each) for p in parts},
+            "pool": pooled(data, parts, options),
             "seed": options.seed,
         },
     )
@@ -109,12 +113,20 @@ def _rows(part: Part, options: AcceptOptions, alpha: float, points: int) -> Iter
     # A share's threshold is the first one that passes as many rows; scores alone choose it.
     at = np.unique(np.searchsorted(ranking.rows, np.arange(1, points + 1) / points * ranking.n))
     kept = Ranking(certifying.threshold[at], certifying.rows[at], certifying.wrong[at])
-    high = acceptance.highest_rate(kept, left)
+    if options.target == "population":
+        high = acceptance.highest_of_rates(kept, options.risk, left)
+    else:
+        high = acceptance.highest_rate(kept, left)
     alone = acceptance.clopper_pearson(ranking.rows[at], ranking.wrong[at], alpha)
     for i, k in enumerate(at):
         rows, wrong = int(ranking.rows[k]), int(ranking.wrong[k])
         reported = (rows / ranking.n, float(ranking.threshold[k]), rows, wrong, wrong / rows)
         yield (part.name, *reported, float(high[i]), float(alone[i]))
+
+
+def _rates(options: AcceptOptions) -> tuple[float, ...]:
+    """The rates that share alpha; none of these rows, of which all hold."""
+    return tuple(map(float, acceptance.rates(options.risk))) if options.target == "population" else ()
 
 
 def _cluster_rows(part: Part, by_clusters: ClusterRanking, alpha: float) -> Iterator[Row]:

@@ -152,8 +152,43 @@ def test_a_sketch_accepts_whole_cells(answers: cal.Predictions) -> None:
     assert set(cal.certify.accept(sketch, risk=0.2, by="topic").settings["groups"]) == {"topic = law", "topic = math"}
 
 
-def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
+def test_of_the_population_the_rate_is_the_risk_that_was_fixed(answers: cal.Predictions) -> None:
+    """Evidence at a rate that follows the data has no proof: what is certified is the risk."""
+    for group in cal.certify.accept(answers, risk=0.2, by="topic").settings["groups"].values():
+        assert group["rate"] < group["certified_rate"] == 0.2
+
+
+def test_the_curve_of_a_population_tells_rates_apart_that_share_alpha(answers: cal.Predictions) -> None:
     curve = cal.diagnose.acceptance_curve(answers, risk=0.2, points=1000)
+    rates = curve.settings["rates"]
+    assert 0.2 in rates
+    assert max(rates) < 1.0
+    assert set(curve.columns["high"]) <= {*rates, 1.0}
+    within = [s for s, u in zip(curve.columns["share"], curve.columns["high"], strict=True) if u <= 0.2]
+    accepted = curve.settings["groups"]["everyone"]["accepted"]
+    assert 0.9 * accepted < max(within) <= accepted
+    assert cal.diagnose.acceptance_curve(answers, risk=0.2, target="rows").settings["rates"] == ()
+
+
+@pytest.mark.parametrize("risk", [0.0005, 0.02, 0.5, 0.8, 0.99])
+def test_shares_of_the_rates_add_up_to_alpha(risk: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def spent(rows: object, wrong: object, rate: float) -> np.ndarray:
+        seen.append(rate)
+        return np.array([-np.inf])
+
+    monkeypatch.setattr(acceptance, "log_evidence", spent)
+    logs = []
+    monkeypatch.setattr(acceptance.np, "log", lambda v: logs.append(float(v)) or math.log(v))
+    acceptance.highest_of_rates(Ranking(np.zeros(1), np.ones(1), np.zeros(1)), risk, 0.05)
+    assert sorted(seen) == pytest.approx(acceptance.rates(risk))
+    assert sum(logs) == pytest.approx(0.05)
+    assert max(logs) == pytest.approx(0.025)
+
+
+def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
+    curve = cal.diagnose.acceptance_curve(answers, risk=0.2, points=1000, target="rows")
     reported = curve.settings["groups"]["everyone"]
     within = [s for s, u in zip(curve.columns["share"], curve.columns["high"], strict=True) if u <= 0.2]
     assert max(within) == pytest.approx(reported["accepted"], abs=0.002)
@@ -195,6 +230,70 @@ def test_plans_reach_their_power() -> None:
 def test_rows_needed_beside_clopper_pearson() -> None:
     plan = cal.certify.rows_to_accept(risk=0.01, error=0.005)
     assert plan.value / plan.settings["threshold_fixed_beforehand"] < 2.1
+
+
+@pytest.fixture(scope="module")
+def pool() -> cal.Predictions:
+    """Answers of which 15 % are wrong in math, and 2 % elsewhere; `grade` is known with the outcome."""
+    rng = np.random.default_rng(1)
+    n = 2000
+    topic, confidence = np.array(["law", "art", "math"])[rng.choice(3, n, p=(0.7, 0.15, 0.15))], rng.beta(5, 1, n)
+    right = rng.uniform(size=n) >= np.where(topic == "math", 0.15, 0.02)
+    told = {
+        "topic": topic,
+        "grade": np.where(right, "pass", "fail"),
+        "asked": np.arange(n),
+        "long": rng.uniform(size=n),
+    }
+    return cal.predictions(right, confidence, told)
+
+
+def test_evidence_above_is_the_mixture_by_hand() -> None:
+    by_hand = np.log(np.mean([(1 + t) ** 9 / (1 + t * 0.05) ** 60 for t in acceptance.RAISED]))
+    assert acceptance.log_evidence_above(60, 9, 0.05) == pytest.approx(by_hand)
+
+
+def test_a_group_that_the_pool_hides_is_told(pool: cal.Predictions) -> None:
+    found = cal.certify.accept(pool, risk=0.05).settings
+    told = found["pool"]
+    assert told["above_risk"].keys() == {"topic = math"}
+    passed = (pool.p >= found["groups"]["everyone"]["threshold"]) & (np.array(pool.covariates["topic"]) == "math")
+    assert told["above_risk"]["topic = math"]["accepted"] == passed.sum()
+    assert told["above_risk"]["topic = math"]["wrong"] == (pool.y[passed] == 0).sum()
+    assert (told["by"], told["columns"], told["left_out"]) == (("topic",), ("topic",), ("grade",))
+    assert told["groups"] == 3
+    curve = cal.diagnose.acceptance_curve(pool, risk=0.05)
+    assert curve.settings["pool"] == told
+    assert "topic = math" in next(iter(notebook.drawings(curve))).text
+
+
+def test_with_thresholds_of_their_own_no_group_is_hidden(pool: cal.Predictions) -> None:
+    assert cal.certify.accept(pool, risk=0.05, by="topic").settings["pool"]["columns"] == ()
+    assert cal.certify.accept(pool, risk=0.0001).settings["pool"]["above_risk"] == {}
+
+
+def test_the_command_looks_for_groups_in_every_column(
+    pool: cal.Predictions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answers.csv"
+    columns = [
+        pool.y.tolist(),
+        pool.p.tolist(),
+        pool.covariates["topic"].to_pylist(),
+        pool.covariates["asked"].to_pylist(),
+    ]
+    path.write_text(
+        "right,confidence,topic,asked\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in zip(*columns, strict=True))
+    )
+    named = ["accept", str(path), "--label", "right", "--score", "confidence"]
+    assert main([*named, "--risk", "0.05"]) == 0
+    printed = capsys.readouterr().out
+    assert "Over 5% wrong of what is accepted of these rows, certified: topic = math (" in printed
+    assert "--by topic." in printed
+    assert main([*named, "--risk", "0.3"]) == 0
+    assert (
+        "Looked at 3 groups of topic: none is over 30% wrong, certified. That is no promise" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from calibrant.toolkit.data import Codes, Floats, LevelCounts, codings, encode, 
 
 Pool = Mapping[str, Mapping[str, str]]
 MarginsInput = Mapping[object, Mapping[object, object]]
+Rows = NDArray[np.bool_]
 ROUNDED = 0.005  # by which shares, rounded as they are published, may miss one
 
 
@@ -40,12 +41,17 @@ class Leveled:
         return Leveled(name=self.name, labels=labels, rows=to[self.rows], people=people)
 
 
-def leveled(rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool) -> list[Leveled]:
-    """Return columns as levels fixed by rows and population together: numbers of many values in bins."""
-    out = []
+def leveled(
+    rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool, on: Rows | None = None
+) -> list[Leveled]:
+    """Return columns as levels fixed by rows and population together: numbers of many values in bins.
+
+    Of the rows, pilot rows alone fix them where there are any (`on`).
+    """
+    out, learn = [], _learnt_on(rows, on)
     for name in columns:
         profile = LevelCounts(name)
-        for table in (rows, people):
+        for table in (learn, people):
             profile.update(table.column(name))
         levels = profile.variable()
         codes = [levels.codes(t.column(name)) for t in (rows, people)]
@@ -145,17 +151,29 @@ def _share(value: object, where: str) -> float:
 # ---- features of a classifier ----
 
 
-def features(rows: pa.Table, people: pa.Table, columns: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
-    """Return rows, then the population, as numbers: standardised, or 0 and 1 for a level; and the numbers by column."""
+def features(
+    rows: pa.Table, people: pa.Table, columns: Sequence[str], on: Rows | None = None
+) -> tuple[Floats, dict[str, Floats]]:
+    """Return rows, then the population, as numbers: standardised, or 0 and 1 for a level; and the numbers by column.
+
+    How they are coded, the population and the rows fix: of these pilot rows alone where there are any (`on`).
+    """
     both = pa.concat_tables([_loose(t, columns) for t in (rows, people)], promote_options="permissive")
-    how = [c for c in codings(both, columns) if c.kind != "constant"]
+    fixing = np.ones(both.num_rows, dtype=bool)
+    if on is not None:
+        fixing[: len(on)] = on
+    how = [c for c in codings(both.filter(pa.array(fixing)), columns) if c.kind != "constant"]
     if not how:
         raise BadInput(f"{', '.join(columns)}: one value only, in rows and population alike; name other columns")
     x = encode(both.select([c.name for c in how]), how)
-    levels = [x.codes[:, j] == v for j in range(x.codes.shape[1]) for v in np.unique(x.codes[:, j])[1:]]
+    levels = [x.codes[:, j] == v for j in range(x.codes.shape[1]) for v in np.unique(x.codes[fixing, j])[1:]]
     flat = np.column_stack([x.scaled, *levels]) if levels else x.scaled
     numbers = {n: np.where(np.isnan(v), np.nanmedian(v), v) for n, v in zip(x.number_names, x.numbers.T, strict=True)}
     return np.asarray(flat, dtype=float), numbers
+
+
+def _learnt_on(rows: pa.Table, on: Rows | None) -> pa.Table:
+    return rows if on is None else rows.filter(pa.array(on))
 
 
 def _loose(table: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -61,8 +61,8 @@ def to(
         weighted by the odds of a classifier that tells the population from the rows. Margins are raked; one alone is
         post-stratified. Numbers of more than 12 values are binned at round numbers, but not for the classifier.
     cap : float above 1, or None, or "auto"
-        Largest weight, in multiples of the mean. "auto": 20 for the classifier, none otherwise. A cap changes the
-        target, and the result says so.
+        Largest weight, in multiples of the mean: of the pilot rows' weights, where there are pilot rows. "auto": 20 for
+        the classifier, none otherwise. A cap changes the target, and the result says so.
     target_weights : str, optional
         Column of the population's rows: how many people each stands for.
     pool : mapping, optional
@@ -206,11 +206,11 @@ class _Sides:
             raise BadInput("margins name their columns and are raked: leave columns=, target_weights= and method= out")
         return self
 
-    def axes(self, options: _WeightingOptions) -> list[Margin]:
-        """Return what is to be matched."""
+    def axes(self, options: _WeightingOptions, on: Rows | None) -> list[Margin]:
+        """Return what is to be matched, at levels that the pilot rows and the population fix."""
         if self.people is None or self.count is None:
             return [margin(self.rows, key, levels, options.pool) for key, levels in self.margins]
-        each = leveled(self.rows, self.people, options.columns, options.pool)
+        each = leveled(self.rows, self.people, options.columns, options.pool, on)
         together = [each] if options.method == "cells" else [[one] for one in each]
         return [joint(some, self.count) for some in together]
 
@@ -264,7 +264,7 @@ def _pilots(sides: _Sides, share: float, seed: int) -> Rows | None:
 
 def _fitted(sides: _Sides, options: _WeightingOptions, on: Rows | None) -> Weighting:
     """Learn a factor for each level, and give each row the product of its own."""
-    axes = sides.axes(options)
+    axes = sides.axes(options, on)
     inside = np.all([m.shares[m.codes] > 0 for m in axes], axis=0)
     learn = inside if on is None else inside & on
     if not learn.any():
@@ -275,9 +275,8 @@ def _fitted(sides: _Sides, options: _WeightingOptions, on: Rows | None) -> Weigh
     mine = [replace(m, codes=m.codes[learn]) for m in axes]
     result = factors(mine, sides.base[learn])
     weights = np.prod([f[m.codes] for f, m in zip(result, axes, strict=True)], axis=0) * sides.base
-    keep = known if on is None else known & ~on
     method = "rake" if len(axes) > 1 else "cells"
-    made = _made(replace(options, method=method, columns=_all_columns(axes)), np.where(keep, weights, 0.0), on)
+    made = _made(replace(options, method=method, columns=_all_columns(axes)), np.where(known, weights, 0.0), on)
     balance = [line for m in axes for line in _margin_balance(m, sides.base, made.weights)]
     return replace(made, uncovered=lacking, uncovered_share=lost, balance=tuple(balance))
 
@@ -315,12 +314,12 @@ def _margin_balance(m: Margin, base: Floats, weights: Floats) -> list[Balance]:
 
 
 def _made(options: _WeightingOptions, raw: Floats, on: Rows | None) -> Weighting:
-    """Cap the weights, and say what they cost."""
-    kept = raw > 0
+    """Cap the weights, leave the pilot rows out, and say what it cost."""
+    kept = raw > 0 if on is None else (raw > 0) & ~on
     if not kept.any():
         raise BadInput("no row that is not a pilot row is like anyone of the population: make the pilot smaller")
     scaled = raw[kept] / raw[kept].mean()
-    low, lowered = capped(scaled, options.cap)
+    low, lowered = capped(raw[kept], options.cap, None if on is None else raw[on & (raw > 0)])
     weights = np.zeros(len(raw))
     weights[kept] = low
     weights.flags.writeable = False
@@ -357,7 +356,7 @@ def _classified(sides: _Sides, options: _WeightingOptions, on: Rows | None, how:
     if sides.people is None or sides.count is None:
         raise BadInput("method='classifier' needs rows of the population: margins are raked")
     n, m = sides.rows.num_rows, sides.people.num_rows
-    x, numbers = features(sides.rows, sides.people, options.columns)
+    x, numbers = features(sides.rows, sides.people, options.columns, on)
     member, counts = np.repeat([False, True], [n, m]), np.r_[sides.base, sides.count]
     if on is None:
         groups = np.r_[sides.clusters, n + np.arange(m)]  # clusters are numbered below n
@@ -365,7 +364,7 @@ def _classified(sides: _Sides, options: _WeightingOptions, on: Rows | None, how:
         raw = ratio * sides.base
     else:
         fit = fitted_odds(x, member, counts, np.r_[on, np.ones(m, dtype=bool)], how.learner)
-        raw = np.where(on, 0.0, fit(x[:n]) * sides.base)
+        raw = fit(x[:n]) * sides.base
     made = _made(options, raw, on)
     return replace(made, balance=tuple(_rows_balance(sides, options, numbers, made.weights)))
 

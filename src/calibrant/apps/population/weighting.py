@@ -64,7 +64,7 @@ class Weighting:
     uncovered_share : float
         The population's share in them.
     cap : float or None
-        Largest weight allowed, in multiples of the mean.
+        Largest weight allowed, in multiples of the mean: of the pilot rows', where there are any.
     capped : int
         Rows that it lowered.
     largest : float
@@ -140,14 +140,26 @@ def effective(weights: Floats) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def capped(weights: Floats, cap: float | None) -> tuple[Floats, int]:
-    """Return weights of mean 1, none above `cap`, and how many were lowered.
+def capped(weights: Floats, cap: float | None, pilots: Floats | None = None) -> tuple[Floats, int]:
+    """Return weights of mean 1, lowered to a ceiling, and how many were lowered.
+
+    Without `pilots` none is above `cap`. Given the weights of pilot rows, these alone set the ceiling: a ceiling that
+    other rows set would make a row's weight depend on them.
+    """
+    top = ceiling(weights if pilots is None else pilots, cap)
+    low = np.minimum(weights, top)
+    return low / low.mean(), int(np.count_nonzero(weights > top))
+
+
+def ceiling(weights: Floats, cap: float | None) -> float:
+    """The weight down to which larger ones are lowered, so that none is above `cap` times the mean.
 
     Lowering one raises all others in proportion: the ceiling t solves ``t = cap * mean(min(w, t))``.
     """
-    scaled = weights / weights.mean()
+    mean = float(weights.mean())
+    scaled = weights / mean
     if cap is None or scaled.max() <= cap:
-        return scaled, 0
+        return np.inf if cap is None else cap * mean
     n, ordered = len(scaled), np.sort(scaled)[::-1]
     # With the k largest at t: n t = cap (k t + sum of the others), where t lies between the k-th and the next.
     k = np.arange(1, n)
@@ -157,9 +169,7 @@ def capped(weights: Floats, cap: float | None) -> tuple[Floats, int]:
     fits = (t <= ordered[:-1]) & (t >= ordered[1:])
     if not fits.any():
         raise NotComputable(f"no weights of {n:,} rows stay under cap={cap:g}: raise it, or leave it out")
-    ceiling = float(t[np.argmax(fits)])
-    low = np.minimum(scaled, ceiling)
-    return low / low.mean(), int(np.count_nonzero(scaled > ceiling))
+    return float(t[np.argmax(fits)]) * mean
 
 
 # ---- balance ----

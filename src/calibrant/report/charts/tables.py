@@ -10,6 +10,7 @@ import altair as alt
 import calibrant.report.charts.parts as parts
 from calibrant.report import numbers as num
 from calibrant.report.sections.decisions import kind
+from calibrant.report.wording.decisions import in_the_pool
 from calibrant.results import Curve
 
 WHO, LOOKED_AT = "Who is badly served", "Examined most closely, not shown to be miscalibrated"
@@ -401,6 +402,7 @@ def acceptance_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
     under = [
         f"Certified: {level}%, at all thresholds of all groups together. Dashed: the risk, {num.percent(risk)}%.",
         "Accept down to the last share at which the certified rate is at most the risk.",
+        *in_the_pool(curve.settings),
     ]
     return _panels(drawn, rows, "How much may be accepted", under)
 

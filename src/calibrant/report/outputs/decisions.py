@@ -14,6 +14,7 @@ from calibrant.report import svg
 from calibrant.report.outputs import notebook, results
 from calibrant.report.outputs.notebook import Drawing
 from calibrant.report.terminal import aligned, clip
+from calibrant.report.wording.decisions import in_the_pool
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -64,6 +65,7 @@ def _accepted_rests(result: Estimate, groups: Mapping[str, Accepted]) -> Iterato
     none = [name for name, g in groups.items() if g["threshold"] is None]
     if none and len(groups) > 1:
         yield clip(f"Nobody is accepted of {', '.join(map(sanitize, none))}.", 2 * GROUP_NAME + 20)
+    yield from in_the_pool(result.settings)
     yield f"Assumes {result.assumes}. By observed rates alone {_percent(result.value)}% would pass: no promise."
 
 

@@ -29,6 +29,7 @@ from calibrant.report.sections.decisions import drawn as worth
 from calibrant.report.sections.decisions import numbers as worth_numbers
 from calibrant.report.spans import clipped, plain, shown
 from calibrant.report.terminal import lines
+from calibrant.report.wording.decisions import in_the_pool
 from calibrant.report.wording.terms import TOO
 from calibrant.results import Curve
 
@@ -225,7 +226,10 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))
-        yield Drawing(stated, (Panel(WRONG, picture, axis="share accepted"),), "", tuple(columns), rows, folded=True)
+        stated_of_groups = " ".join(in_the_pool(curve.settings))
+        yield Drawing(
+            stated, (Panel(WRONG, picture, axis="share accepted"),), stated_of_groups, tuple(columns), rows, folded=True
+        )
 
 
 def _square(shapes: Sequence[tuple[str, str]], label: str, across: tuple[tuple[str, str], ...]) -> svg.Svg:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,30 @@ def acted(record: AuditRecord) -> tuple[Acted, ...]:
 
 def percent_of(threshold: float) -> str:
     return f"{100.0 * threshold:.4g}"
+
+
+MOST_NAMED = 3  # groups of a pool
+
+
+def in_the_pool(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Say of which groups more accepted rows are wrong than was asked for, where one threshold is for everyone."""
+    pool, risk = settings["pool"], f"{100.0 * settings['risk']:.3g}%"
+    above = [
+        f"{clipped(shown(g), 40)} ({num.count(f['wrong'])} of {num.count(f['accepted'])} wrong, {100 * f['rate']:.1f}%)"
+        for g, f in pool["above_risk"].items()
+    ]
+    by = ",".join(map(shown, pool["by"]))
+    if above:
+        more = f", and {len(above) - MOST_NAMED} more" if len(above) > MOST_NAMED else ""
+        yield (
+            f"Over {risk} wrong of what is accepted of these rows, certified: {', '.join(above[:MOST_NAMED])}{more}. "
+            f"For a threshold and a promise in each group: --by {by}."
+        )
+    elif pool["columns"]:
+        looked = f"{num.count(pool['groups'])} groups of {clipped(', '.join(map(shown, pool['columns'])), 60)}"
+        yield f"Looked at {looked}: none is over {risk} wrong, certified. That is no promise for each: --by makes one."
+    if pool["left_out"]:
+        yield f"Not looked at, as they reproduce the outcome: {clipped(', '.join(map(shown, pool['left_out'])), 60)}."
 
 
 def who(one: Acted) -> Text:

@@ -7,7 +7,9 @@ martingale, and ``prod (1 - theta e_i) <= (1 - theta mu_k)^k`` (the mean of a co
 .. math:: E_k(x) = \sum_j \pi_j (1 - \theta_j)^{S_k} (1 - \theta_j x)^{-k}
 
 lies under a martingale that starts at 1 wherever ``x <= mu_k``, and reaches ``1 / alpha`` at any depth k with
-``mu_k >= x`` with probability at most alpha (Ville). It rises with x: what it refutes, it refutes from above.
+``mu_k >= x`` with probability at most alpha (Ville). It rises with x: what it refutes, it refutes from above. Of these
+rows that holds for all x together. Of a population it holds for one x fixed beforehand, or for a grid that shares
+alpha: were x to follow the rate, bursts of wrong rows would break it (documentation: accept).
 
 Of clusters there is one factor a cluster, at thresholds fixed beforehand. At a threshold that no certified row chose, a
 cluster has ``B_g = sum w 1{wrong}`` and ``W_g = sum w`` over its rows that pass. If the rate ``E B / E W`` is at least
@@ -36,7 +38,9 @@ Ints = NDArray[np.int64]
 # size of x: .5 for half the limit. The two smallest, for rates next to the limit in long lists, have little weight.
 THETAS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.95])
 WEIGHTS = np.array([0.025, 0.025, 0.19, 0.19, 0.19, 0.19, 0.19])
+RAISED = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])  # of bets that more are wrong, in equal parts: see `THETAS`
 HALVINGS = 60  # of an interval of rates, to the last bits of a double
+STEP, BELOW = math.sqrt(2.0), 6  # of a population's rates: from one to the next, and how many are below the risk
 GRID = 50  # depths at which a sequence of tests stops
 LEFT_OVER = 0.02  # of alpha, for fewer rows than a Poisson number of them
 POISSON_STREAM = 0xACCE  # of random numbers, apart from those of other methods at the same seed
@@ -93,6 +97,14 @@ def log_evidence(rows: Ints | Floats, wrong: Ints | Floats, risk: float | Floats
     return result
 
 
+def log_evidence_above(rows: int, wrong: int, risk: float) -> float:
+    """Return the log e-value against "the mean rate of these rows' errors is at most `risk`", at all depths at once.
+
+    ``(1 + theta)^{S_k} / prod (1 + theta e_i)`` is a martingale too, ``prod (1 + theta e_i) <= (1 + theta mu_k)^k``.
+    """
+    return log_mean_exp(wrong * np.log1p(RAISED) - rows * np.log1p(RAISED * risk))
+
+
 def highest_rate(ranking: Ranking, alpha: float) -> Floats:
     """Return at every depth the least rate that is refuted, all of them right together: 1 where none is."""
     low, high = np.zeros(len(ranking.rows)), np.ones(len(ranking.rows))
@@ -100,6 +112,27 @@ def highest_rate(ranking: Ranking, alpha: float) -> Floats:
         middle = 0.5 * (low + high)
         refuted = log_evidence(ranking.rows, ranking.wrong, middle) >= -np.log(alpha)
         low, high = np.where(refuted, low, middle), np.where(refuted, middle, high)
+    return high
+
+
+def rates(risk: float) -> Floats:
+    """The rates that a curve of a population tells apart: the risk, and steps of `STEP` below and above it."""
+    above = math.ceil(-math.log(risk) / math.log(STEP)) - 1
+    result: Floats = risk * STEP ** np.arange(-BELOW, above + 1)
+    return result
+
+
+def highest_of_rates(ranking: Ranking, risk: float, alpha: float) -> Floats:
+    """Return at every depth the least of `rates` that is refuted, all of them right together: 1 where none is.
+
+    Half of alpha is the risk's, the others share the rest: of a population evidence holds for a rate fixed beforehand.
+    """
+    at = rates(risk)
+    shares = np.full(len(at), 0.5 / max(len(at) - 1, 1))
+    shares[BELOW] = 0.5
+    high = np.ones(len(ranking.rows))
+    for rate, share in zip(at[::-1], shares[::-1], strict=True):
+        high[log_evidence(ranking.rows, ranking.wrong, rate) >= -np.log(share * alpha)] = rate
     return high
 
 
@@ -248,6 +281,13 @@ class ClusterRanking:
         """The log e-value against "the rate at this threshold is at least `rate`"."""
         bad, there = self.sums(t)
         return self._log(bad - rate * there)
+
+    def log_evidence_above(self, t: float, rate: float) -> float:
+        """The log e-value against "the rate at this threshold is at most `rate`": bets that more are wrong."""
+        bad, there = self.sums(t)
+        steps = len(self.bets) + math.ceil(-math.log2(rate))
+        bets = self.bets[0] / rate * 0.5 ** np.arange(steps)
+        return log_mean_exp([float(np.log1p(kappa * (bad - rate * there)).sum()) for kappa in bets])
 
     def _log(self, lost: Floats) -> float:
         logs = [float(np.log1p(-kappa * lost).sum()) for kappa in self.bets]

@@ -106,7 +106,7 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     seen = looked_at(opened, options, files, source.text if isinstance(source, Query) else "")
     if guessed:
         seen = replace(
-            seen, warnings=(*seen.warnings, "encoding-guessed"), settings=seen.settings | {"encoding": guessed}
+            seen, warnings=(*seen.warnings, "encoding-guessed"), settings={**seen.settings, "encoding": guessed}
         )
     return seen
 

@@ -14,12 +14,18 @@ from calibrant.data.layouts import text_dates
 from calibrant.data.sources import delimited
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form, Source
+from calibrant.inspect.looked import Column, Look
 
 LATE, DAY = datetime(2019, 1, 31, 13, 5, tzinfo=UTC), date(2019, 1, 31)
 
 
 def rows_of(opened: Source, column: str) -> pa.Array:
     return pa.chunked_array([b.column(0) for part in opened.parts for b in part.read([column], ())]).combine_chunks()
+
+
+def when(seen: Look) -> Column:
+    (column,) = (c for c in seen.columns if c.name == "when")
+    return column
 
 
 def written(folder: Path, values: Sequence[str]) -> str:
@@ -52,7 +58,7 @@ def test_dates_that_fit_one_reading(values: list[str], tmp_path: Path) -> None:
     first = result[0].as_py()
     assert first == (DAY if "31" in values[0] else date(2019, 1, 1))
     assert result.null_count == sum(v in ("NA", "") for v in values)
-    assert cal.look(written(tmp_path, values * 40)).column("when").kind == "date"
+    assert when(cal.look(written(tmp_path, values * 40))).kind == "date"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,7 @@ def test_what_no_reading_fits_stays_text_and_is_said(values: list[str], tmp_path
     path = written(tmp_path, values * 30)
     assert rows_of(open_source(path), "when").to_pylist() == values * 30
     seen = cal.look(path)
-    assert seen.column("when").kind == "text"
+    assert when(seen).kind == "text"
     assert "not all of which can be read in one way. If they are dates," in " ".join(str(seen).split())
     assert "when" not in [name for names in seen.candidates.values() for name in names]
 
@@ -97,7 +103,7 @@ def test_what_no_reading_fits_stays_text_and_is_said(values: list[str], tmp_path
 def test_two_readings_are_asked_about(tmp_path: Path) -> None:
     path = written(tmp_path, ["01/02/2019", "03/04/2019"] * 60)
     seen = cal.look(path)
-    assert seen.column("when").kind == "text"
+    assert when(seen).kind == "text"
     assert "begin with the day or with the month. Pass dates='day-first' (--dates day-first)" in " ".join(
         str(seen).split()
     )
@@ -105,7 +111,7 @@ def test_two_readings_are_asked_about(tmp_path: Path) -> None:
         opened = open_source(path, (), Form(dates=order))
         assert rows_of(opened, "when")[0].as_py() == first
         asked = cal.look(path, dates=order)
-        assert asked.column("when").low == str(first)
+        assert when(asked).low == str(first)
         assert f"--dates {order}" in asked.command
     with pytest.raises(cal.BadInput, match="pass 'day-first' or 'month-first'"):
         cal.look(path, dates="year-first")
@@ -141,8 +147,8 @@ def test_stored_text_is_a_date_where_each_value_tells(tmp_path: Path) -> None:
     n = 90
     frame = pa.table({"y": [0, 1] * (n // 2), "p": [0.1 + 0.008 * i for i in range(n)]})
     german = frame.append_column("when", pa.array([f"{i % 28 + 1:02}.{i % 12 + 1}.2019" for i in range(n)]))
-    assert cal.look(german).column("when").kind == "date"
+    assert when(cal.look(german)).kind == "date"
     french = frame.append_column("when", pa.array([f"{i % 28 + 1:02}/{i % 12 + 1}/2019" for i in range(n)]))
     seen = cal.look(french)
-    assert seen.column("when").kind == "text"
+    assert when(seen).kind == "text"
     assert "whose order of day and month no file states. Store dates as such" in " ".join(str(seen).split())

@@ -218,7 +218,7 @@ def test_names_that_differ_by_case_are_two_or_refused(tmp_path: Path) -> None:
     one = cal.repair.AugmentedLogistic(variables=("Age", "age")).fit(cal.predictions(rng.random(2000) < p, p, pair))
     assert '"Age"' in one.to_sql("postgres", score="p")
     for dialect in ("duckdb", "sqlite", "spark", "bigquery", "tsql"):
-        with pytest.raises(NotComputable, match=r"'Age' and 'age' differ by case alone, which .* does not tell"):
+        with pytest.raises(NotComputable, match=r"'Age' and 'age' differ by case alone, which .* does not tell apart"):
             one.to_sql(dialect, score="p", table="t", keep=[])
     pytest.importorskip("duckdb")
     rows = cal.sql('select i % 2 as y, i / 100 as p, i as "Age", -i as "age" from range(80) t(i)')

@@ -131,7 +131,7 @@ def relation(relation: Relation) -> Source:
             raise _cannot_run(e) from None
 
     times = Counter(c.lower() for c in {*relation.columns})  # to DuckDB a and A are one: it would read either
-    cased = "it differs from another by case alone, which DuckDB does not tell: give it another name, with AS"
+    cased = "it differs from another by case alone, which DuckDB does not tell apart: give it another name, with AS"
     unread = tuple((c, cased) for c in dict.fromkeys(relation.columns) if times[c.lower()] > 1)
     columns = tuple(c for c in relation.columns if times[c.lower()] == 1)
     return Source("query", columns, (Part("", 0, read),), None, unread=unread)

@@ -65,7 +65,7 @@ class Dialect:
         twice = [name for name in names if lowered.count(name.lower()) > 1]
         if twice and not self.cased:
             raise NotComputable(
-                f"columns {twice[0]!r} and {twice[1]!r} differ by case alone, which {self.title} does not tell: "
+                f"columns {twice[0]!r} and {twice[1]!r} differ by case alone, which {self.title} does not tell apart: "
                 "rename one, and fit again"
             )
 

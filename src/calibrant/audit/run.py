@@ -74,7 +74,7 @@ def audit(
     alpha : float in (0, 1)
         Error probability of each certificate about everyone, and of all groups together.
     intersections, bins, key, cluster, weights, positive, percent, drop_missing, missing
-    encoding, delimiter, decimal, sheet, allow_same, seed
+    encoding, delimiter, decimal, sheet, dates, allow_same, seed
         As `calibrant.sketch`. Clusters of two columns may cross (person, question), of rows that fit into memory:
         everyone, groups and ranges of the score are then certified for both drawn again, and what has no proof for both
         says so. Rows without a label may have clusters and weights, in memory too.

@@ -234,7 +234,7 @@ def files(p: Command, more: str = "") -> None:
 def source(p: Command) -> None:
     """Add a query, and how files are written."""
     p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
-    reading(p, "encoding", "delimiter", "decimal", "sheet", "format")
+    reading(p, "encoding", "delimiter", "decimal", "sheet", "dates", "format")
 
 
 def reading(p: Command, *names: str, **words: str) -> None:

@@ -55,11 +55,16 @@ def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
     for name in names:
         shown = repr(clipped(str(name), LONGEST))
         if name not in available:
-            near = difflib.get_close_matches(str(name)[:LONGEST], [str(a) for a in available], n=1, cutoff=0.5)
+            of_list = [a for a in map(str, available) if str(name) in map(str.strip, a.split(","))]
+            near = of_list or difflib.get_close_matches(str(name)[:LONGEST], [str(a) for a in available], 1, 0.5)
             listed = ", ".join(repr(clipped(str(a))) for a in available[:12])
             there = f"there are: {listed}" if available else f"there is no {role} at all"
             hint = f"did you mean {clipped(near[0])!r}?" if near else there
-            raise BadInput(f"{role} column {shown} is not in the data; {hint}")
+            more = f" In a list that is typed put it in quotes, as in {IN_QUOTES}" if of_list else ""
+            raise BadInput(f"{role} column {shown} is not in the data; {hint}{more}")
+
+
+IN_QUOTES = "'\"a,b\",c'"
 
 
 def short(names: Iterable[str], role: str) -> None:
@@ -90,13 +95,17 @@ def picked(column: NDArray[Item] | None, rows: NDArray[np.bool_] | slice) -> NDA
 # ---- tables ----
 
 
+UNNAMED = r"__index_level_\d+__"  # how Arrow calls row labels of pandas that have no name
+
+
 def table_of(frame: object) -> pa.Table:
     """Return what speaks the Arrow stream protocol as a table: pandas, Polars, Arrow and anything like them.
 
     Row labels that pandas hands over as a column, because they have no name, are left out.
     """
     table = frame if isinstance(frame, pa.Table) else pa.RecordBatchReader.from_stream(frame).read_all()
-    return table.drop_columns([c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)])
+    labels = [c for c in (table.schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(c, str)]
+    return table.drop_columns([c for c in table.column_names if c in labels and re.fullmatch(UNNAMED, c)])
 
 
 # ---- kinds of columns ----

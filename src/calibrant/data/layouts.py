@@ -179,6 +179,28 @@ PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$"
 ZONE = r"\d{2}:\d{2}.*(Z|[+-]\d{2}:?\d{2})$"
+ORDERS = ("day-first", "month-first")
+MONTHS = (  # in English, short or whole
+    *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
+    *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
+)
+MONTH = f"(?:{'|'.join(MONTHS)})[.]?"
+CLOCK = r"(?:T|,? )\d{1,2}:\d{2}(?::\d{2}(?:[.]\d{1,9})?)?(?: ?[ap]m)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?))?"
+SHAPED = (  # what may be a date: as the calendar of some country has it, or with the name of a month
+    r"(?i)^(?:\d{4}(?:-\d{1,2}-|/\d{1,2}/|[.]\d{1,2}[.])\d{1,2}"
+    r"|\d{1,2}(?:-\d{1,2}-\d{4}|(?:/\d{1,2}/|[.]\d{1,2}[.])(?:\d{4}|\d{2}))"
+    rf"|\d{{1,2}}(?:-{MONTH}-| {MONTH},? )(?:\d{{4}}|\d{{2}})|{MONTH} \d{{1,2}},? \d{{4}})(?:{CLOCK})?$"
+)
+NAMED = (
+    (rf"(?i)^(\d{{1,2}})[ -]({MONTH}),?[ -](\d{{4}}|\d{{2}})", r"\3-\2-\1"),
+    (rf"(?i)^({MONTH}) (\d{{1,2}}),? (\d{{4}})", r"\3-\1-\2"),
+    *((rf"(?i)^(\d+)-{month}[.]?-", rf"\1-{i:02}-") for i, month in enumerate(MONTHS, 1)),
+)
+HALVES = (  # of the day, where it is not of 24 hours
+    (r"(?i)^(.{10}[ T])12(:[\d:.]+) ?am", r"\100\2"),
+    *((rf"(?i)^(.{{10}}[ T]){h:02}(:[\d:.]+) ?pm", rf"\1{h + 12}\2") for h in range(1, 12)),
+    (r"(?i)^(.{10}[ T]\d{2}:[\d:.]+) ?[ap]m", r"\1"),
+)
 FIRST = 100  # texts that are looked at before all are
 
 
@@ -233,15 +255,16 @@ def may_be_dates(column: pa.Array) -> bool:
     return nothing(text) or text_dates(text) is not None
 
 
-def text_dates(text: pa.Array) -> pa.Array | None:
+def text_dates(text: pa.Array, order: str = "") -> pa.Array | None:
     """Return text as times, null where missing or empty; None unless each is a date such as ``"2024-05-31"``.
 
-    A time of day may follow, and a zone if all have one.
+    A time of day may follow, and a zone if all have one. Of ``"31.5.2024"`` the day is first; months may be named in
+    English. What is written as ``"5/6/2024"`` needs an `order`.
     """
     for some in (text[:FIRST], text):
         there = pc.fill_null(pc.not_equal(some, ""), False)
-        if not pc.all(pc.or_(pc.invert(there), pc.match_substring_regex(some, ISO)), skip_nulls=True).as_py():
-            return None
+        if not _each(some, there, ISO):
+            return _other_dates(text, order) if _each(some, there, SHAPED) else None
     zoned = pc.sum(pc.match_substring_regex(text, ZONE)).as_py() or 0
     rows = int(pc.sum(there).as_py() or 0)
     if not rows or zoned not in (0, rows):
@@ -251,6 +274,66 @@ def text_dates(text: pa.Array) -> pa.Array | None:
         return text.cast(pa.timestamp("us", "UTC" if zoned else None)).cast(pa.timestamp("us"))
     except pa.ArrowInvalid:
         return None
+
+
+def _each(text: pa.Array, there: pa.Array, pattern: str) -> bool:
+    """Whether a pattern fits every text that is there."""
+    fits = pc.or_(pc.invert(there), pc.match_substring_regex(text, pattern))
+    return pc.all(fits, skip_nulls=True).as_py() is not False
+
+
+def _other_dates(text: pa.Array, order: str) -> pa.Array | None:
+    """Return text that may be dates in another form than ISO's as times, or None: see `text_dates`."""
+    coded = text.dictionary_encode()
+    there = pc.fill_null(pc.not_equal(coded.dictionary, ""), False)
+    if not _each(coded.dictionary, there, SHAPED):
+        return None
+    written = as_iso(coded.dictionary, order)
+    result = text_dates(written) if _each(written, there, ISO) else None
+    return None if result is None else result.take(coded.indices)
+
+
+def readings(text: pa.Array) -> frozenset[str]:
+    """In which orders of day and month text is dates, with ``""`` if none is needed; and "local" or "zoned", "shaped".
+
+    What fits several texts fits them together, so of a column in parts the sets are intersected.
+    """
+    text = pc.unique(text).drop_null()
+    there = pc.not_equal(text, "")
+    if not pc.any(there).as_py():
+        return frozenset(("", *ORDERS, "local", "zoned", "shaped"))
+    if not _each(text, there, SHAPED):
+        return frozenset()
+    read = {order for order in ("", *ORDERS) if text_dates(text, order) is not None}
+    zoned = pc.any(pc.match_substring_regex(as_iso(text), ZONE)).as_py()
+    return frozenset({*read, "zoned" if zoned else "local", "shaped"})
+
+
+def as_iso(text: pa.Array, order: str = "") -> pa.Array:
+    """Text that may be dates as ISO 8601 writes them, or as it is where it can be read in no one way.
+
+    Years of two digits from 30 to 69 may lie in either century.
+    """
+    letters = pc.any(pc.match_substring_regex(text, "(?i)[a-z]{2}")).as_py() is True
+    turned = {"": r"\1/\2/\3", ORDERS[0]: r"\3-\2-\1", ORDERS[1]: r"\3-\1-\2"}[order]
+    for pattern, replacement in (
+        (r"^(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})($|[ T,])", rf"{turned}\4"),
+        (r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2})", r"\1-\2-\3"),
+        (r"^(\d{1,2})[.](\d{1,2})[.](\d{4}|\d{2})", r"\3-\2-\1"),
+        *(NAMED if letters else ()),
+        (r"^([012]\d-\d{1,2}-\d{1,2}(?:$|[ T,]))", r"20\1"),
+        (r"^([789]\d-\d{1,2}-\d{1,2}(?:$|[ T,]))", r"19\1"),
+        (r"^(\d{4})-(\d)-", r"\1-0\2-"),
+        (r"^(\d{4}-\d{2})-(\d)($|[ T,])", r"\1-0\2\3"),
+        (r"^(.{10}), ", r"\1 "),
+        (r"^(.{10}[ T])(\d):", r"\10\2:"),
+        *(HALVES if letters else ()),
+        (r"(:[\d.]+) ?(?:Z|UTC|GMT)$", r"\1Z"),
+        (r"(:[\d.]+) ?([+-]\d{2})$", r"\1\2:00"),
+        (r"(:[\d.]+) ([+-]\d{2}:?\d{2})$", r"\1\2"),
+    ):
+        text = pc.replace_substring_regex(text, pattern, replacement)
+    return text
 
 
 # ---- groups of dates ----

@@ -82,6 +82,9 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
         Of files of text; by default they are detected.
     sheet : str
         Of an Excel file that has several.
+    dates : {"day-first", "month-first"}
+        Of files of text: how ``01/02/2019`` is read where every value of a column fits both. Without it such a column
+        stays text.
 
     Returns
     -------
@@ -225,7 +228,7 @@ def sketch(
     cluster, weights : str, optional
         As `read`. Such a sketch holds whole clusters too, with all their rows, at most a million rows: guard it like
         the data.
-    positive, percent, drop_missing, missing, encoding, delimiter, decimal, sheet
+    positive, percent, drop_missing, missing, encoding, delimiter, decimal, sheet, dates
         As `read`.
     seed : int
         Deals the rows into random blocks.

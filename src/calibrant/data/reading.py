@@ -18,6 +18,7 @@ from calibrant.arguments import (
     text,
 )
 from calibrant.data.columns import require, short
+from calibrant.data.layouts import ORDERS
 from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.source import DETECTED, Form, Source
@@ -223,6 +224,8 @@ def _form(inputs: Mapping[str, object], caller: Caller) -> Form:
     stated = {k: text(caller.name(k), v) for k, v in inputs.items() if v not in (None, "")}
     if stated.get("delimiter") in (TAB, "tab"):
         stated["delimiter"] = "\t"
+    if "dates" in stated:
+        choice(caller.name("dates"), stated["dates"], ORDERS)
     if "format" in stated:
         choice(caller.name("format"), stated["format"], tuple(FORMATS))
     return Form(**stated)

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from calibrant.arguments import lacking
 from calibrant.data.columns import score_values
-from calibrant.data.layouts import decoded, plain
+from calibrant.data.layouts import decoded, is_text, plain, readings
 from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.inferred_types import DAY_OR_MONTH, REASONS, STORED, UNDATED
 from calibrant.data.sources.source import Part, Source
 from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
@@ -175,6 +176,8 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
     of = ColumnProfile(column, name)
     _percents(of)
     kind, t = _kind(of), column.type
+    if kind in ("category", "id", "cluster") and (shaped := _shaped(of, why)):
+        kind, why = "text", shaped
     listed = kind in COUNTED or (kind == "number" and 0 < of.distinct <= SHOWN)
     people = names_cluster(name) and not called(name, {*GROUPS}) and of.distinct >= FEWEST
     return Column(
@@ -189,6 +192,14 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
         high=_end(of.high, kind),
         frequent=_frequent(column, name) if listed and not people else (),  # no person is shown by name or number
     )
+
+
+def _shaped(of: ColumnProfile, why: str) -> str:
+    """Why text in the shape of dates is none, if that is what it is; `why` is what its file says of it."""
+    if why or not of.examples or not is_text(decoded(of.column.slice(0, 1)).type):
+        return why if why.endswith((REASONS[DAY_OR_MONTH], REASONS[UNDATED])) else ""
+    some = "shaped" in readings(pa.array(of.examples)) and "shaped" in readings(decoded(of.column))
+    return f"{of.examples[0]!r}: {REASONS[STORED]}" if some else ""
 
 
 def _percents(of: ColumnProfile) -> None:

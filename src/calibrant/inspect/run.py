@@ -19,6 +19,7 @@ from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictio
 from calibrant.data.reading import INDEPENDENT, Reading
 from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.column_names import CONFIDENCE
@@ -59,7 +60,7 @@ def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOpti
     source : path, URI, glob, frame, Predictions or Sketch
         Anything that `calibrant.audit` takes.
     label, score, by, variables, bins, intersections, key, cluster, weights, positive, percent, drop_missing, missing
-    encoding, delimiter, decimal, sheet, allow_same, seed, engine
+    encoding, delimiter, decimal, sheet, dates, allow_same, seed, engine
         As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
         proposed.
 
@@ -104,11 +105,24 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     if isinstance(source, Predictions):
         source = _table(source)
         options = replace(options, label="y_true", score="y_prob")
-    opened = source_of(source, (), engine, options.form, clusters=options.clusters)
+    guessed = ""
+    try:
+        opened = source_of(source, (), engine, options.form, clusters=options.clusters)
+    except NotUtf8 as e:  # what fits is read, and said
+        guessed = "" if options.form.encoding else e.encoding
+        options = replace(options, form=replace(options.form, encoding=guessed))
+        opened = source_of(source, (), engine, options.form, clusters=options.clusters)
+        if len(opened.files) > 1:  # of which others may be UTF-8
+            raise
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
-    return looked_at(opened, options, files, source.text if isinstance(source, Query) else "")
+    seen = looked_at(opened, options, files, source.text if isinstance(source, Query) else "")
+    if guessed:
+        seen = replace(
+            seen, warnings=(*seen.warnings, "encoding-guessed"), settings={**seen.settings, "encoding": guessed}
+        )
+    return seen
 
 
 def preview(source: object, options: Reading, engine: object = None) -> tuple[object, Look | None]:
@@ -347,8 +361,9 @@ def repeated(table: pa.Table, columns: Sequence[Column]) -> int | None:
     """Return how many rows are in every column read as an earlier one; None where one cannot be compared."""
     if not table.num_columns or any(c.distinct == table.num_rows for c in columns):
         return 0
+    places = [str(i) for i in range(table.num_columns)]  # a name such as ".p" would be read as a path
     try:
-        different = table.group_by(table.column_names).aggregate([([], "count_all")])
+        different = table.rename_columns(places).group_by(places).aggregate([([], "count_all")])
     except pa.ArrowNotImplementedError:
         return None
     return int(table.num_rows - different.num_rows)

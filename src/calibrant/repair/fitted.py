@@ -239,7 +239,7 @@ class Calibrator:
         BadInput
             Another dialect; not as many columns as the map has scores; columns to keep must be named.
         NotComputable
-            The map has no formula; it takes several steps, and no table is named.
+            The map has no formula; it takes several steps, and no table is named; columns differ by case alone.
 
         Notes
         -----
@@ -259,6 +259,7 @@ class Calibrator:
         from calibrant.repair.formulas.sql import Written, expression, query
 
         columns, row, named = self._columns("score", score), Formula(self.codings), dialect_named(dialect)
+        named.distinct([*dict.fromkeys((*columns, *self.reads))])
         writer = Written(named, columns, 100.0 if self.percent else 1.0)
         results = self.formulas(row)
         if table is None:

@@ -35,7 +35,7 @@ REPAIRING = (  # options that `repair` takes too
         "--allow",
     ),
     *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
-    *("--encoding", "--delimiter", "--decimal", "--sheet", "--format"),
+    *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format"),
 )
 GROUPS = 2  # columns that a report proposes
 COLUMN = "COLUMN"  # stands for the name of one, where none can be proposed

@@ -192,6 +192,8 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
     if seen.holds == "sketch":
         yield from _of_sketch(seen)
     yield from _of_log(seen)
+    if "encoding-guessed" in seen.warnings:
+        yield "Encoding", _encoding(seen)
     if seen.label in kept and seen.label_values:
         yield "Label", _label(seen)
     if seen.score in kept and seen.holds == "rows":
@@ -205,6 +207,12 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         which = "every column" if all(c.stored for c in seen.columns) else "every column that was read"
         yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in {which}. {same}"
     yield from _of_columns(seen)
+
+
+def _encoding(seen: Look) -> str:
+    texts = [t for c in seen.columns for t in (c.name, *(v for v, _ in c.frequent)) if not t.isascii()]
+    such = f", as in {_names(list(dict.fromkeys(texts))[:VALUES])}" if texts else ""
+    return f"not UTF-8, so read as {seen.settings['encoding']}{such}. If that reads wrong, pass the right --encoding."
 
 
 def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
@@ -283,7 +291,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {sanitize(why)}."
     marked = {c.name: fix for c in seen.columns for why, fix in FIXES.items() if c.why.endswith(f": {why}")}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
-        yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. For numbers, {marked[c.name]}."
+        yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. {marked[c.name]}."
     if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "cluster")]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
     if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:

@@ -416,3 +416,56 @@ def test_what_a_column_is_does_not_depend_on_which_others_are_read(tmp_path: Pat
     found = [next(c for c in codings if c.name == "x") for codings in held]
     assert found[0].kind == "number"
     assert found[0] == found[1] == found[2]
+
+
+def test_a_look_reads_what_is_not_utf_8_and_prints_the_encoding(tmp_path: Path) -> None:
+    """Per cents with decimal commas between semicolons, dates of another country: as offices export them."""
+    rows = "".join(
+        f"{i};{i % 28 + 1:02}.01.2019;{i * 37 % 901 / 10};{'Süd' if i % 3 else 'Nord'};{i % 2}\n" for i in range(99)
+    )
+    text = "Nr;Eintritt;Eignung (%);Straße;bestanden\n" + rows.replace(".", ",").replace(",01,2019", ".01.2019")
+    path = tmp_path / "bewerber.csv"
+    path.write_bytes(text.encode("cp1252"))
+    seen = cal.look(str(path))
+    assert "Encoding  not UTF-8, so read as cp1252, as in Straße and Süd." in str(seen)
+    assert "--encoding cp1252" in seen.command
+    assert {c.name: c.kind for c in seen.columns if c.name in ("Eintritt", "Eignung (%)")} == {
+        "Eintritt": "date",
+        "Eignung (%)": "number",
+    }
+    assert seen.column("Eignung (%)").high == 89.9
+    assert "encoding" not in cal.look(str(path), encoding="cp1252").settings  # it was said, not guessed
+    with pytest.raises(
+        BadInput, match=r"is not UTF-8: byte 0xDF in line 1; pass encoding='cp1252' \(--encoding cp1252\)"
+    ):
+        cal.audit(str(path), label="bestanden", score="Eignung (%)", percent=True)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "город;y\nПетербург;1\n".encode("cp1251"),
+        "都市;y\n東京;1\n".encode("gb18030"),
+        "größe;y\n".encode() + "Süd;1\n".encode("cp1252"),  # two encodings in one file
+        "größe;y\n\x81;1\n".encode("latin-1"),  # a byte that stands for nothing
+    ],
+)
+def test_other_encodings_are_not_guessed(raw: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(raw)
+    with pytest.raises(BadInput, match=r"is not UTF-8: byte 0x.. in line \d; pass encoding= \(--encoding\), the encod"):
+        cal.look(str(tmp_path / "a.csv"))
+
+
+def test_of_several_files_no_encoding_is_guessed(tmp_path: Path) -> None:
+    for name, encoding in (("a", "cp1252"), ("b", "utf-8")):
+        (tmp_path / f"{name}.csv").write_bytes("y,p,g\n0,0.2,ö\n1,0.7,ü\n".encode(encoding))
+    with pytest.raises(BadInput, match="is not UTF-8"):
+        cal.look(str(tmp_path / "*.csv"))
+
+
+def test_lines_of_json_are_told_to_be_no_utf_8(tmp_path: Path) -> None:
+    rows = "\n".join(f'{{"y": {i % 2}, "p": 0.{i + 10}, "g": "Süd"}}' for i in range(80))
+    (tmp_path / "a.jsonl").write_bytes(rows.encode("cp1252"))
+    assert "--encoding cp1252" in cal.look(str(tmp_path / "a.jsonl")).command
+    with pytest.raises(BadInput, match="is not UTF-8: byte 0xFC in line 1"):
+        cal.audit(str(tmp_path / "a.jsonl"), label="y", score="p")

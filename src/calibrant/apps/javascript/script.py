@@ -16,6 +16,7 @@ MATH = MappingProxyType(
     {"ln": "Math.log", "exp": "Math.exp", "floor": "Math.floor", "least": "Math.min", "greatest": "Math.max"}
 )
 DAY = 86_400_000  # milliseconds
+ISO = r"/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:?\d\d)?)?$/"  # other text means one day here and another there
 TINY = "2.3e-308"  # numbers nearer to 0 are 0, as in `finite_numbers`
 
 
@@ -60,6 +61,7 @@ class Script(Writer):
                 f"  let d{k} = {raw};",
                 f"  if (typeof d{k} === 'string') d{k} = d{k}.{iso};",
                 f"  const v{k} = d{k} === null || d{k} === '' ? NaN : new Date(d{k}).getTime() / {DAY};",
+                f"  if (Number.isNaN(v{k}) ? d{k} : typeof d{k} === 'string' && !{ISO}.test(d{k})) return null;",
                 f"  const x{k} = Number.isNaN(v{k}) ? {_number(c.fill)} : v{k};",
             ]
         return [

@@ -328,7 +328,9 @@ DATA = part(
     },
 )
 ABOUT = part("About", {"noun": str, "model intended_use period population set_by": str | None}, "As it was given.")
-FORM = part("Form", {"encoding? delimiter? decimal? sheet? format?": str}, "What was said of how files are written.")
+FORM = part(
+    "Form", {"encoding? delimiter? decimal? sheet? dates? format?": str}, "What was said of how files are written."
+)
 TESTS = Literal["local-calibration", "strong-calibration", "subgroups"]
 SETTINGS = part(
     "Settings",

@@ -16,6 +16,7 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
+from calibrant.data.layouts import readings
 from calibrant.data.sources.encoded import Bytes, as_utf8, checked, encoding_of, seekable
 from calibrant.data.sources.inferred_types import (
     ABSENT,
@@ -23,6 +24,7 @@ from calibrant.data.sources.inferred_types import (
     TRUE,
     InferredType,
     cast,
+    dated,
     doubtful,
     inferred_type,
     proven,
@@ -276,6 +278,7 @@ class Texts:
         self.heads = parallel_map(lambda p: head_of(p, form), paths, SCANNERS)
         self.scans = [Scan() for _ in paths]
         self.places: dict[str, dict[int, tuple[str, int, str]]] = {}
+        self.dates: dict[str, InferredType] = {}  # of columns that may hold dates in another form than ISO's
         every = [c for head in self.heads for c in head.columns]
         self._scan(set(every) if not wanted or EVERY in wanted else set(wanted) & set(every))
 
@@ -305,7 +308,23 @@ class Texts:
                 self._scan({c for head in self.heads for c in head.columns} - self.places.keys())
                 proof = any(map(proven, self.places.values()))
             decimal = self.form.decimal or ("" if commas else ".")
-            return {c: inferred_type(self.places[c], decimal, proof) for c in columns}
+            kinds = {c: inferred_type(self.places[c], decimal, proof) for c in columns}
+            for c in columns:
+                if (
+                    c not in self.dates
+                    and kinds[c].code == fields.TEXT
+                    and readings(pa.array([kinds[c].value.strip()]))
+                ):
+                    self.dates[c] = dated(kinds[c], self._texts(c), self.form.dates)
+            return kinds | {c: self.dates[c] for c in columns if c in self.dates}
+
+    def _texts(self, column: str) -> Iterator[pa.Array]:
+        """Yield a column as text."""
+        for head, scan in zip(self.heads, self.scans, strict=True):
+            at = [(p, c, InferredType("text"), pa.string()) for p, c in _places([column], head)]
+            with _opened(head) as chunk:
+                for cut in scan.cuts:
+                    yield _batch(chunk(cut), cut, head, scan.multiline, at).column(0)
 
     def sources(self, texts: Collection[str] = ()) -> list[Source]:
         """Return each file as a source, in which `texts` are text whatever they hold."""
@@ -372,7 +391,9 @@ Wanted = tuple[int, str, InferredType, pa.DataType]  # where a column stands, it
 
 def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequence[Wanted]) -> pa.RecordBatch:
     """Return whole rows as a record batch."""
-    types = {str(p): pa.string() if k.comma or pa.types.is_null(t) else t for p, _, k, t in columns}
+    types = {
+        str(p): pa.string() if k.comma or k.order is not None or pa.types.is_null(t) else t for p, _, k, t in columns
+    }
     try:
         try:
             table = _parsed(chunk, head, multiline, types)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,19 @@ MARKS = {  # that a file begins with, the longer before those they begin with
 UTF_8 = ("utf-8", "ascii")
 OPENED_BY = {"gzip": "gzip", "bz2": "bz2", "xz": "lzma"}  # modules, of which a Python may lack one
 BROKEN: tuple[type[Exception], ...] = (EOFError, zlib.error, gzip.BadGzipFile)
-WAY = "pass encoding='cp1252' (--encoding cp1252), or the encoding that it has"
+LIKELY = "cp1252"  # of text in a Western language that is not UTF-8
+WAY = f"pass encoding={LIKELY!r} (--encoding {LIKELY}), or the encoding that it has"
+OTHER_WAY = "pass encoding= (--encoding), the encoding that it has, such as cp1250, cp1251 or gb18030"
+OTHER_SCRIPT = re.compile(rb"[\x80-\xff]{3,}")  # letters of a Western language seldom stand so
+PARTLY_UTF_8 = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
+
+
+class NotUtf8(BadInput):
+    """Text is not UTF-8; `encoding` is what it may be, or empty."""
+
+    def __init__(self, message: str, encoding: str) -> None:
+        super().__init__(message)
+        self.encoding = encoding
 
 
 class Bytes(Protocol):
@@ -152,4 +165,17 @@ def checked(block: bytes, name: str, lines: int) -> None:
         block.decode("utf-8")
     except UnicodeDecodeError as e:
         line = lines + block.count(b"\n", 0, e.start) + 1
-        raise BadInput(f"{name} is not UTF-8: byte 0x{block[e.start]:02X} in line {line:,}; {WAY}") from None
+        likely = _likely(block)
+        way = WAY if likely else OTHER_WAY
+        raise NotUtf8(f"{name} is not UTF-8: byte 0x{block[e.start]:02X} in line {line:,}; {way}", likely) from None
+
+
+def _likely(block: bytes) -> str:
+    """`LIKELY` where bytes may be so encoded; empty where a byte stands for nothing, or few words would be words."""
+    try:
+        block.decode(LIKELY)
+    except UnicodeDecodeError:
+        return ""
+    others = sum(map(len, OTHER_SCRIPT.findall(block)))
+    high = len(block) - len(block.translate(None, bytes(range(128, 256))))
+    return "" if 5 * others > high or PARTLY_UTF_8.search(block) else LIKELY

@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import ABSENT, EXACT, number_text
-from calibrant.data.sources.encoded import as_utf8, encoding_of
+from calibrant.data.sources.encoded import as_utf8, checked, encoding_of
 from calibrant.data.sources.frames import as_rows, table_source
 from calibrant.data.sources.source import Form, Part, Source
 from calibrant.errors import BadInput
@@ -231,6 +231,7 @@ def _decoded(raw: bytes, where: str) -> Any:
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):
+            checked(raw, where, 0)
             raise BadInput(f"{where} is not JSON ({str(e).splitlines()[0][:100]}): write one object a line") from None
 
 

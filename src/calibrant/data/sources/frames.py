@@ -170,7 +170,8 @@ def _computed(source: object, wanted: Sequence[str]) -> object:
         if isinstance(known, nw.LazyFrame):
             names = known.collect_schema().names()
             if wanted and EVERY not in wanted and all(w in names for w in wanted):
-                known = known.select(*dict.fromkeys(wanted))
+                places = [names.index(w) for w in dict.fromkeys(wanted)]  # a name such as ^x$ would be a pattern
+                known = known.select(nw.nth(places))
             return known.collect("pyarrow").to_arrow()
         return known.to_arrow() if isinstance(known, nw.DataFrame) and not hasattr(source, ARROW[0]) else source
     except Exception as e:  # of whatever library, when it computes

@@ -6,13 +6,14 @@ more than 15 digits. What is not a number, a date or true and false stays text, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from calibrant.data.layouts import ORDERS, readings, text_dates
 from calibrant.errors import BadInput
 from calibrant.kernels import field_patterns as fields
 
@@ -32,6 +33,9 @@ NUMBERS = frozenset({fields.WHOLE, fields.REAL, fields.POINTED, fields.INFINITE}
 COMMAS = frozenset({fields.WHOLE, fields.INFINITE, fields.COMMA, fields.EITHER})
 POINTS = frozenset({fields.REAL, fields.POINTED})
 TIMES = frozenset({fields.DATE, fields.TIME, fields.FINE})
+# Of text in the shape of dates: day and month can be either; or no calendar has all of them in one reading.
+# Or its file says that it is text.
+DAY_OR_MONTH, UNDATED, STORED = fields.CODES, fields.CODES + 1, fields.CODES + 2
 # What makes a column text, the most telling first, in words that a value follows.
 REASONS = {
     fields.CODE: "a code, for digits with a leading zero are no number",
@@ -44,6 +48,9 @@ REASONS = {
     fields.TEXT: "text",
     fields.REAL: "decimals behind points and behind commas",
     fields.POINTED: "points that may stand between thousands, for commas stand before decimals",
+    DAY_OR_MONTH: "dates that begin with the day or with the month",
+    UNDATED: "text in the shape of dates, not all of which can be read in one way",
+    STORED: "text in the shape of dates, whose order of day and month no file states",
 }
 SCORES = {
     fields.GROUPED: "write numbers without marks between thousands",
@@ -54,7 +61,13 @@ SCORES = {
     fields.POINTED: "write numbers without marks between thousands, and all decimals one way",
 }
 UNMARKED = (fields.GROUPED, fields.EITHER, fields.COMMA, fields.REAL, fields.POINTED)  # texts that are meant as numbers
-FIXES = {REASONS[code]: SCORES[code] for code in UNMARKED}
+FIXES = {REASONS[code]: f"For numbers, {SCORES[code]}" for code in UNMARKED} | {
+    REASONS[DAY_OR_MONTH]: (
+        "Pass dates='day-first' (--dates day-first) if 01/02/2019 is 1 February, or 'month-first' if it is 2 January"
+    ),
+    REASONS[STORED]: "Store dates as such, or as text such as 2019-01-31",
+    REASONS[UNDATED]: "If they are dates, write them as 2019-01-31",
+}
 SHOWN = 40  # characters of a value in a message
 
 
@@ -72,6 +85,7 @@ class InferredType:
     value: str = ""
     unit: str = "us"  # of times
     zone: str = ""  # of times, ``"UTC"`` or empty
+    order: str | None = None  # of dates not as ISO has them: of day and month, empty where none is needed
 
     @property
     def type(self) -> pa.DataType:
@@ -173,12 +187,39 @@ ABSENT = sorted({"", "NaN", *(w for s in SPELLED for w in (s, s.upper(), s.capit
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
+def dated(one: InferredType, texts: Iterable[pa.Array], order: str) -> InferredType:
+    """What a column of text is after all, if its texts are dates in another form than ISO's."""
+    read, clock = frozenset(("", *ORDERS, "local", "zoned", "shaped")), False
+    for text in texts:
+        kept = _there(text)
+        read &= readings(kept)
+        if not read:
+            return one
+        clock = clock or pc.any(pc.match_substring(kept, ":")).as_py() is True
+    orders = [o for o in ORDERS if o in read]
+    if len(read & {"local", "zoned"}) != 1 or not orders:
+        return replace(one, code=UNDATED)
+    found = "" if "" in read else orders[0] if len(orders) == 1 else order
+    if not found and "" not in read:
+        return replace(one, code=DAY_OR_MONTH)
+    return InferredType("time" if clock else "date", zone="UTC" if "zoned" in read else "", order=found)
+
+
+def _there(text: pa.Array) -> pa.Array:
+    """Text without spaces around it, null where it stands for no value."""
+    text = pc.ascii_trim(text, " \t")
+    return pc.if_else(_absent(pc.ascii_lower(text)), None, text)
+
+
 def cast(text: pa.Array, one: InferredType, type_: pa.DataType) -> pa.Array:
     """The values of a column of text as what it is interpreted as, null where there is none."""
     if pa.types.is_string(type_):
         return text
     if pa.types.is_null(type_):
         return pa.nulls(len(text))
+    if one.order is not None:
+        result = text_dates(_there(text), one.order)
+        return pa.nulls(len(text), type_) if result is None else result.cast(type_)
     text = pc.ascii_trim(text, " \t")
     low = pc.ascii_lower(text)
     if pa.types.is_boolean(type_):

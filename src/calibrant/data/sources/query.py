@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,7 +130,11 @@ def relation(relation: Relation) -> Source:
         except (duckdb.Error, OSError) as e:  # what fails on a row comes from the reader as an OSError
             raise _cannot_run(e) from None
 
-    return Source("query", tuple(relation.columns), (Part("", 0, read),), None)
+    times = Counter(c.lower() for c in {*relation.columns})  # to DuckDB a and A are one: it would read either
+    cased = "it differs from another by case alone, which DuckDB does not tell apart: give it another name, with AS"
+    unread = tuple((c, cased) for c in dict.fromkeys(relation.columns) if times[c.lower()] > 1)
+    columns = tuple(c for c in relation.columns if times[c.lower()] == 1)
+    return Source("query", columns, (Part("", 0, read),), None, unread=unread)
 
 
 def _own_connection() -> Any:

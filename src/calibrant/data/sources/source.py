@@ -40,6 +40,7 @@ class Form:
     delimiter: str = ""  # between columns
     decimal: str = ""  # mark of fractions
     sheet: str = ""  # of a workbook
+    dates: str = ""  # which comes first, day or month, where either can
     format: str = ""  # of standard input, where its first bytes do not tell
 
 

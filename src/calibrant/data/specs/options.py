@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, TypedDict
 
 from calibrant.arguments import MISSING_WAYS, Option, checked_seed, named, names, optional, text
+from calibrant.data.layouts import ORDERS
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
@@ -19,6 +20,9 @@ class RowOptions(TypedDict, total=False):
     delimiter: Annotated[str, "between their columns, tab for a tab (default: detected)", Option("CHAR", "")]
     decimal: Annotated[str, "mark of their fractions (default: detected)", Option(default="", choices=(".", ","))]
     sheet: Annotated[str, "of an Excel file that has several", Option("NAME", "")]
+    dates: Annotated[
+        str, "of text such as 01/02/2019 if day and month can be either", Option(default="", choices=ORDERS)
+    ]
     percent: Annotated[bool, "they are percentages, 0 to 100"]
     missing: Annotated[
         str,

@@ -30,6 +30,8 @@ class Dialect:
     nan: str = ""
     numeric: str = ""
     quotes: str = '""'  # around names
+    cased: bool = False  # names that differ by case alone are two
+    dated: str = ""  # the test that a column holds a date or nothing, where a cast makes null of other text
     # What a quote in text is written as: twice; behind a backslash, as a backslash is; or twice, and text with a
     # backslash as `E'...'`, which means the same whatever the server is set to.
     escapes: Literal["doubled", "backslash", "marked"] = "doubled"
@@ -56,6 +58,16 @@ class Dialect:
         first, last = self.quotes[0], self.quotes[1]
         kept = "".join(ESCAPED.get(c, c) for c in name) if self.names_escape else name.replace(last, 2 * last)
         return f"{first}{kept}{last}"
+
+    def distinct(self, names: Sequence[str]) -> None:
+        """Refuse names that are one to the engine."""
+        lowered = [name.lower() for name in names]
+        twice = [name for name in names if lowered.count(name.lower()) > 1]
+        if twice and not self.cased:
+            raise NotComputable(
+                f"columns {twice[0]!r} and {twice[1]!r} differ by case alone, which {self.title} does not tell apart: "
+                "rename one, and fit again"
+            )
 
     def table(self, name: str | Sequence[str]) -> str:
         """The name of a table: text is cut at dots (``"schema.table"``), a sequence of parts is taken as is."""
@@ -101,6 +113,7 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             nan="{0} = float8 'NaN'",
             number_form="float8 '{0}'",
             escapes="marked",
+            cased=True,
             once="MATERIALIZED ",
         ),
         "spark": Dialect(
@@ -110,6 +123,7 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             days="(timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', CAST({0} AS TIMESTAMP_NTZ))"
             " / 86400000000E0)",
             nan="isnan({0})",
+            dated="({0} IS NULL OR CAST({0} AS STRING) = '' OR CAST({0} AS TIMESTAMP_NTZ) IS NOT NULL)",
             quotes="``",
             escapes="backslash",
             leave_out="EXCEPT",
@@ -144,6 +158,7 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             truth="CASE CAST({0} AS TEXT) WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE CAST({0} AS TEXT) END",
             days="(julianday({0}) - 2440587.5E0)",
             numeric="typeof({0}) IN ('real', 'integer', 'null')",
+            dated="({0} IS NULL OR {0} = '' OR julianday({0}) IS NOT NULL)",
             quotes="``",  # between double quotes a column that is not there would be text
             once="MATERIALIZED ",
             functions=MappingProxyType({**FUNCTIONS, "least": "MIN", "greatest": "MAX"}),

@@ -91,7 +91,7 @@ class Written(Writer):
     # ---- rows that can be repaired ----
 
     def sound(self, codings: Sequence[Coding]) -> str:
-        """The test that scores are from 0 to 1 and that numbers are finite."""
+        """The test that scores are from 0 to 1, that numbers are finite, and that dates are dates."""
         number, parts = self.number, list[str]()
         for column in self.scores:
             p = self.double(column)
@@ -101,6 +101,8 @@ class Written(Writer):
                 x = self._value(c)
                 parts.append(f"({self._gone(c)} OR {x} > {number(-FINITE)} AND {x} < {number(FINITE)})")
                 parts += self._numbers(c.name)
+            if c.kind == "date" and self.dialect.dated:
+                parts.append(self.dialect.dated.format(self.dialect.name(c.name)))
         return " AND ".join(parts)
 
     def _numbers(self, column: str) -> list[str]:

@@ -136,7 +136,15 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
     kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}
-    kept |= {"sql", "encoding", "delimiter", "decimal", "sheet", "format"}  # how files are read, which no record holds
+    kept |= {
+        "sql",
+        "encoding",
+        "delimiter",
+        "decimal",
+        "sheet",
+        "dates",
+        "format",
+    }  # how files are read, which no record holds
     kept |= {"tripod", "junit", "summary", "against", "metrics", "model_card"}  # outputs, and what one is held against
     kept |= {"costs"}  # or --threshold, which it sets
     kept |= {"about"}  # its words are said one by one

@@ -11,7 +11,6 @@ from calibrant.arguments import checked_alpha, choice, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
-from calibrant.kernels.draws import words
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs
 from calibrant.search.models import Floats, Models, Rows
@@ -189,21 +188,5 @@ def _kept_paths(q: DetectorInputs, v: Verdict) -> Iterator[Drawn]:
     """Yield the first simulated paths, models held, in the order of the chosen model."""
     seen = v.path.scale > 0
     share = _shares(q, v.path, v.rows)[seen]
-    for score in _drawn_scores(q, v):
+    for score in q.first_scores(v.path, v.rows, SHOWN, SALT):
         yield Drawn(share, (v.path.scale * np.cumsum(score))[seen])
-
-
-def _drawn_scores(q: DetectorInputs, v: Verdict) -> Iterator[Floats]:
-    """Yield each step's score in the first draws, models held."""
-    path, clusters = v.path, q.clusters_of(v.rows)
-    if clusters is None:
-        edge = q.edge.rows(v.rows)
-        bits = words(q.ids[v.rows], edge.low, edge.high, 0, SALT).reshape(-1)[path.word]
-        for b in range(SHOWN):
-            yield path.weight * (((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - path.rate)
-        return
-    codes, ids = clusters
-    half = np.full(len(ids), 0.5)
-    bits, own = words(ids, half, half, 0, SALT)[codes[path.rows], 0], path.scores(q.sample.y[v.rows])
-    for b in range(SHOWN):
-        yield (2.0 * ((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - 1.0) * own

@@ -166,7 +166,7 @@ class _Read:
     tested: int  # rows that were tested
     rows: Rows  # the rows read, as the question numbers them
     x: Features  # of these rows
-    cluster: Rows | None  # of these rows, 0 to C - 1
+    cluster: Rows  # of these rows, 0 to C - 1
 
     @cached_property
     def g(self) -> Floats:
@@ -214,8 +214,6 @@ class _Read:
 
     def resampled(self, rng: np.random.Generator) -> Rows:
         """Draw rows, or whole clusters, with replacement."""
-        if self.cluster is None:
-            return rng.integers(len(self.rows), size=len(self.rows))
         order = np.argsort(self.cluster, kind="stable")
         first = np.searchsorted(self.cluster[order], np.arange(self.cluster.max() + 2))
         chosen: Rows = rng.integers(len(first) - 1, size=len(first) - 1)
@@ -229,7 +227,6 @@ def _read(q: DetectorInputs, v: Verdict) -> _Read:
     if len(rows) > MOST:
         rng = np.random.default_rng([q.settings.seed, SHUFFLE])
         rows = v.rows[np.sort(rng.choice(len(v.rows), MOST, replace=False))]
-    clusters = q.clusters_of(rows)
     return _Read(
         question=q,
         fits=v.fits,
@@ -237,7 +234,7 @@ def _read(q: DetectorInputs, v: Verdict) -> _Read:
         tested=len(v.rows),
         rows=rows,
         x=q.sample.x.rows(rows),
-        cluster=None if clusters is None else clusters[0],
+        cluster=q.clusters_of(rows)[0],
     )
 
 

@@ -37,13 +37,12 @@ class Ballot:
     columns: Columns
     y: Floats  # shape (n,)
     edge: Boundary
-    weights: Floats | None  # shape (n,)
+    weights: Floats  # shape (n,)
     alternative: str  # "two-sided", "greater" or "less"
 
     @cached_property
     def _sides(self) -> tuple[Floats, tuple[Look, ...]]:
-        w = np.ones(len(self.y)) if self.weights is None else self.weights
-        rows = [np.ones(len(self.y))]
+        w, rows = self.weights, [np.ones(len(self.y))]
         looks: list[Look] = []
         for sign, rate in ((1.0, self.edge.high), (-1.0, self.edge.low)):
             if self.alternative == ("less" if sign > 0 else "greater"):
@@ -126,18 +125,12 @@ class Binned:
         whole = np.array([bins for _, bins in made], dtype=np.uint8).reshape(len(made), n)
         return cls(columns, tuple(one for one, _ in made), whole, first, first + size - 1)
 
-    def grown(self, target: Floats, weights: Floats | None, depth: int, least: int) -> list[Rule]:
+    def grown(self, target: Floats, weights: Floats, depth: int, least: int) -> list[Rule]:
         """Grow a tree on the target, by least squares, and return the rules of its nodes but the root.
 
-        Parameters
-        ----------
-        target : float array of shape (n,)
-        weights : float array of shape (n,) or None
-        depth, least : int
-            Levels of the tree, and rows that a leaf must have.
+        `depth` and `least`: levels of the tree, and rows that a leaf must have.
         """
-        w = np.ones(len(target)) if weights is None else weights
-        measures, out = np.stack([np.ones(len(target)), w, w * target]), []
+        measures, out = np.stack([np.ones(len(target)), weights, weights * target]), []
 
         def visit(rows: Rows, rule: Rule, steps: int) -> None:
             split = self._split(rows, measures, least) if steps and len(rows) >= 2 * least else None
@@ -488,7 +481,7 @@ def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share
         columns=columns.rows(seen),
         y=q.sample.y[seen],
         edge=q.edge.rows(seen),
-        weights=q.sample.weights_of(seen),
+        weights=q.sample.mass_of(seen),
         alternative=q.settings.alternative,
     )
     least = max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1)
@@ -521,7 +514,7 @@ def _nodes(q: DetectorInputs, columns: Columns, rows: Rows, g: Floats, how: tupl
     for share in SHARES:
         cut = float(np.quantile(excess, 1.0 - share))
         target = np.where(excess >= cut, np.where(upper, excess, -excess), 0.0)
-        out |= dict.fromkeys(binned.grown(target, q.sample.weights_of(rows), depth, least))
+        out |= dict.fromkeys(binned.grown(target, q.sample.mass_of(rows), depth, least))
     return list(out)
 
 

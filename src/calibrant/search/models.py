@@ -39,6 +39,10 @@ class Sample:
     p: Floats  # shape (n,)
     weights: Floats | None = None  # shape (n,): mean one; None where rows count alike
 
+    def weights_of(self, _rows: Rows) -> Floats | None:
+        """The weights of some rows, None if no row has any."""
+        return None
+
     def fit_weights(self, _rows: Rows) -> dict[str, Floats]:
         """The weights of some rows as an argument of scikit-learn's fits."""
         return {}
@@ -66,6 +70,9 @@ class WeightedSample(Sample):
     """Rows that do not count alike."""
 
     weights: Floats
+
+    def weights_of(self, rows: Rows) -> Floats:
+        return self.weights[rows]
 
     def fit_weights(self, rows: Rows) -> dict[str, Floats]:
         return {"sample_weight": self.weights[rows]}

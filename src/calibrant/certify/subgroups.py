@@ -149,7 +149,9 @@ def subgroups(
     estimate = shrunken(ranges, alpha)
     size = abs(estimate)
     value = float(size.max()) if spend[0] else min(float(size[family.rows >= clear_rows].max()), high)
-    verdict = _verdict(low, high, limit)
+    verdict = "not_checked"
+    if limit is not None:
+        verdict = "over" if low > limit else "within" if high <= limit else "undecided"
     undecided = limit if verdict == "undecided" else None
     need = None if undecided is None else rows_needed(ranges, estimate, undecided, spend, clear_rows)
     return Estimate(
@@ -183,12 +185,6 @@ def subgroups(
             **rows.reported,
         },
     )
-
-
-def _verdict(low: float, high: float, limit: float | None) -> str:
-    if limit is None:
-        return "not_checked"
-    return "over" if low > limit else "within" if high <= limit else "undecided"
 
 
 def _box(end: str, tables: Tables, ranges: Ranges, box: int | None) -> dict[str, Any]:

@@ -338,7 +338,10 @@ class Search:
             sums = self._sums(half)
             for rows, own in ((half, sums), (~half, everyone - sums)):
                 result = list(self._peeled(self._left(own), rows, len(reported)))
-                again += [any(_in_common(t.inside, other) for other in result) for t in reported]
+                again += [  # half of the people in either are in both
+                    any(2 * np.count_nonzero(t.inside & b) >= np.count_nonzero(t.inside | b) for b in result)
+                    for t in reported
+                ]
         return tuple(float(v) for v in again / (2 * SPLITS))
 
     def _peeled(self, full: Left, rows: Flags, most: int) -> Iterator[Flags]:
@@ -444,8 +447,3 @@ def search_of(rows: Boxed, ranges: Ranges, alpha: float) -> Search:
     if isinstance(rows, ClusterBoxed):
         return ClusterSearch(boxed=rows, ranges=ranges, alpha=alpha)
     return Search(boxed=rows, ranges=ranges, alpha=alpha)
-
-
-def _in_common(a: Flags, b: Flags) -> bool:
-    """Whether two subgroups have at least half of their people in common: of all in either."""
-    return bool(2 * np.count_nonzero(a & b) >= np.count_nonzero(a | b))

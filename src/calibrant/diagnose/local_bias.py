@@ -337,7 +337,10 @@ def mapped(data: Predictions, ask: BiasMapOptions) -> Curve:
     nearest = np.column_stack([p.nearest(a) for a, p in zip(axes, places, strict=True)])
     columns["people"] = _people(nearest, index, parts, row, [len(p.values) for p in places])
     settings = {
-        "axes": tuple(_described(a, p) for a, p in zip(axes, places, strict=True)),
+        "axes": tuple(
+            {"name": a.name, "kind": a.kind, "places": p.values, "scaling": "rank" if a.ranks else "as it is"}
+            for a, p in zip(axes, places, strict=True)
+        ),
         "bandwidths": {
             g: {a.name: w[j] for j, a in enumerate(axes) if a.numeric} for g, w in zip(groups, widths, strict=True)
         },
@@ -346,10 +349,6 @@ def mapped(data: Predictions, ask: BiasMapOptions) -> Curve:
         "groups_left_out": tuple(g for g, p in zip(groups, parts, strict=True) if ask.by and not len(p.kept)),
     }
     return curve_of(data, Table(columns, parts, len(index) * len(groups), settings), ask)
-
-
-def _described(a: Axis, p: Places) -> dict[str, Any]:
-    return {"name": a.name, "kind": a.kind, "places": p.values, "scaling": "rank" if a.ranks else "as it is"}
 
 
 def _coordinates(places: Sequence[Places], index: Ints, parts: Sequence[Part], groups: Sequence[str]) -> dict[str, Any]:

@@ -334,12 +334,7 @@ class Hunt:
     def rules(self, nodes: Sequence[Rule], without: int | None = None) -> list[Rule]:
         """Return rules, each the best over the rows that earlier ones left; from the second on, if worth its price.
 
-        Parameters
-        ----------
-        nodes : sequence of Rule
-            Tried in addition to the pairs.
-        without : int, optional
-            The fold to leave out.
+        `nodes` are tried in addition to the pairs; `without` is the fold to leave out.
         """
         left = np.ones(len(self.fold), dtype=bool) if without is None else self.fold != without
         least = max(1, round(self.least * int(left.sum()) / len(left)))
@@ -492,12 +487,14 @@ def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share
     rules = hunt.rules(_nodes(q, fresh, d.rows[at], d.g[model, at], (depth, min_share)))
     # (4) Pairs alone, without each fold: how often the search leads to about the same rules.
     again = [hunt.rules((), f) for f in range(SEARCHES)] if rules else []
+    inside = [fresh.matching(rule) for rule in rules]
+    alike = [[[overlap(own, fresh.matching(r)) >= DETECTED for r in result] for result in again] for own in inside]
     return Search(
         judges=d.rows,
         model=d.fits.pool.names[model],
         rules=tuple(rules),
         sides=tuple(ballot.side(ballot.columns.matching(r)) for r in rules),
-        stability=tuple(_share_detected(rule, again, fresh) for rule in rules),
+        stability=tuple(float(np.mean([any(one) for one in own])) for own in alike),
     )
 
 
@@ -516,8 +513,3 @@ def _nodes(q: DetectorInputs, columns: Columns, rows: Rows, g: Floats, how: tupl
         target = np.where(excess >= cut, np.where(upper, excess, -excess), 0.0)
         out |= dict.fromkeys(binned.grown(target, q.sample.mass_of(rows), depth, least))
     return list(out)
-
-
-def _share_detected(rule: Rule, again: Sequence[Sequence[Rule]], columns: Columns) -> float:
-    inside = columns.matching(rule)
-    return float(np.mean([any(overlap(inside, columns.matching(r)) >= DETECTED for r in result) for result in again]))

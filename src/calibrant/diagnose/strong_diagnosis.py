@@ -136,7 +136,9 @@ def control_chart(
         "line": (line,) * (len(grid) + 1),
     }
     for b, (where, values) in enumerate(v.drawn or _kept_paths(q, v)):
-        columns[f"null_{b + 1}"] = (0.0, *(round(value, 3) for value in _read_at(where, values, grid)))
+        # The value at the last step that is looked at, up to each share; 1e-12: equal shares differ by rounding.
+        last = np.searchsorted(where, grid * (1.0 + 1e-12), side="right")
+        columns[f"null_{b + 1}"] = (0.0, *(round(value, 3) for value in np.append(0.0, values)[last].tolist()))
     facts = _facts(q, v, used, top, share, score)
     return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
 
@@ -175,13 +177,6 @@ def _shares(q: DetectorInputs, path: Path, rows: Rows) -> Floats:
     w = q.sample.mass_of(rows)
     result: Floats = np.cumsum(w[path.rows]) / w.sum()
     return result
-
-
-def _read_at(share: Floats, values: Floats, grid: Floats) -> list[float]:
-    """A path's value at the last step that it is looked at, up to each share of the rows; 0 before the first."""
-    at = np.searchsorted(share, grid * (1.0 + 1e-12), side="right")  # 1e-12: equal shares differ by rounding
-    results: list[float] = np.append(0.0, values)[at].tolist()
-    return results
 
 
 # ---- Simulated paths, of the very draws that the line comes from ----

@@ -80,7 +80,9 @@ def subgroup_map(
     covariates = [v for v in names if v != SCORE]
     tables = tables_of(data, covariates, 2, seed, by_clusters=True)
     counted = boxed(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
-    result = search(data, variables=covariates, seed=seed) if subgroups is None else _checked(subgroups)
+    result = search(data, variables=covariates, seed=seed) if subgroups is None else subgroups
+    if not isinstance(result, Curve) or result.method != METHOD:
+        raise BadInput(f"subgroups={shown(subgroups)}: pass what diagnose.subgroups returned")
     # (1) The table of the pair, the first attribute first
     pair = tuple(_number(tables, v) for v in names)
     number, turn = tables.layout.combined.index(tuple(sorted(pair))), 0 if pair[0] < pair[1] else 1
@@ -94,7 +96,9 @@ def subgroup_map(
     attribute_list = [tables.attributes[t] for t in pair]
     labels = [_labels(t, table[..., ROWS].sum(axis=1 - axis)) for axis, t in enumerate(attribute_list)]
     sets = [(t, tables.sets[k], len(v)) for t, k, v in zip(attribute_list, pair, labels, strict=True)]
-    outlined = [(rule, _outline(c, sets)) for rule, c in _rules(result)]
+    outlined = []
+    for rule, parts in zip(result.columns["rule"], result.settings["conditions"], strict=True):
+        outlined.append((rule, _outline({c.variable: c for c in map(Condition.from_dict, parts)}, sets)))
     return Curve(
         method="diagnose.subgroup_map",
         columns={
@@ -118,25 +122,12 @@ def subgroup_map(
     )
 
 
-def _checked(subgroups: Curve) -> Curve:
-    if not isinstance(subgroups, Curve) or subgroups.method != METHOD:
-        raise BadInput(f"subgroups={shown(subgroups)}: pass what diagnose.subgroups returned")
-    return subgroups
-
-
 def _number(tables: Tables, name: str) -> int:
     """Return which attribute is meant: the score is the first."""
     for t, own in enumerate(tables.attributes):
         if name == (own.name if t else SCORE):
             return t
     raise NotComputable(f"{shown(name)} has no cells: {dict(tables.left_out).get(name, 'it cannot be used')}")
-
-
-def _rules(result: Curve) -> list[tuple[str, dict[str, Condition]]]:
-    """Return rules in words, and what they ask of each attribute."""
-    parsed = [[Condition.from_dict(c) for c in rule] for rule in result.settings["conditions"]]
-    words = result.columns["rule"]
-    return [(rule, {c.variable: c for c in conditions}) for rule, conditions in zip(words, parsed, strict=True)]
 
 
 def _outline(requested: dict[str, Condition], axes: Sequence[tuple[Attribute, Ints, int]]) -> tuple[Runs, ...] | None:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.views.boxes import Tables, ranges_of, tables_of
+from calibrant.views.boxes import Tables, boxed, tables_of
 from calibrant.views.sample import alone
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -53,7 +53,7 @@ class Drawn:
     def boxes(self, data: cal.Predictions) -> np.ndarray:
         """Return which rows lie in each pocket that is looked at, given units or not."""
         tables: Tables = tables_of(data, None, 2, 0, by_clusters=True)
-        family = ranges_of(data, tables, LARGE, 0).family
+        family = boxed(data, tables, 0).ranges(LARGE).family
         assert tables.sample_rows is not None
         return inside(family, tables.sample_rows.cells)
 

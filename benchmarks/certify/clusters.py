@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.certify.distance import distance_certificate
+from calibrant.certify.whole import distance_certificate
 from calibrant.data.sketches.rows import cluster_ids
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.clusters.distance import distance_above

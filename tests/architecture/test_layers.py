@@ -358,8 +358,8 @@ def test_help_loads_no_library() -> None:
 @pytest.mark.slow
 def test_public_names_are_functions_whatever_is_imported_first() -> None:
     code = (
-        "import calibrant.audit.run, calibrant.certify.rounded, calibrant as cal\n"
-        "import calibrant.diagnose.importance, calibrant.detect.local_calibration_test\n"
+        "import calibrant.audit.run, calibrant.certify.whole, calibrant as cal\n"
+        "import calibrant.diagnose.strong_diagnosis, calibrant.detect.local_calibration_test\n"
         "assert callable(cal.diagnose.importance) and callable(cal.detect.local_calibration_test)\n"
         "assert all(callable(f) for f in (cal.audit, cal.certify.rounded, cal.certify.groups, cal.sketch, cal.read))\n"
         "assert {'audit', 'certify', 'predictions'} <= set(dir(cal))"

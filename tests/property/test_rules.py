@@ -67,7 +67,7 @@ def test_rules_of_trees_read_back_to_the_same_rows(seed: int) -> None:
     data = drawn(seed)
     columns = columns_of(data, None)
     target = np.random.default_rng([1, seed]).normal(size=data.n)
-    rules = Binned.of(columns).grown(target, None, 3, 4)
+    rules = Binned.of(columns).grown(target, np.ones(len(target)), 3, 4)
     assert rules
     for rule in rules:
         rows = columns.matching(rule)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.views.boxes import ranges_of, tables_of
+from calibrant.views.boxes import boxed, tables_of
 from validity.acceptance import refuted
 from validity.site_designs import HARD, OFF, Sites, inside, worst
 
@@ -31,7 +31,7 @@ def subgroup(design: Sites, seed: int) -> tuple[bool, bool]:
     ends = cal.certify.subgroups(data, min_size=LARGE, clear_size=LARGE, alpha=ALPHA).interval
     tables = tables_of(data, None, 2, 0, by_clusters=True)
     assert tables.sample_rows is not None
-    boxes = inside(ranges_of(data, tables, LARGE, 0).family, tables.sample_rows.cells)
+    boxes = inside(boxed(data, tables, 0).ranges(LARGE).family, tables.sample_rows.cells)
     weight = np.ones(data.n) if data.weights is None else np.asarray(data.weights)
     true = worst(boxes, weight, eta - data.p)
     return ends.low > true + CLOSE, ends.high < true - CLOSE

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.certify.distance import distance
+from calibrant.certify.whole import distance
 from calibrant.stats.betting import BLOCK_ORDERS
 from calibrant.stats.bounds import KNOTS, lipschitz_witness
 from calibrant.stats.clusters import distance as by_clusters

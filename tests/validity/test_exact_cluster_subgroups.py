@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.stats.subgroups import cluster_ranges
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, cluster_rows
 from calibrant.stats.subgroups.family import Family
-from calibrant.views.boxes import ranges_of, tables_of
+from calibrant.views.boxes import boxed, tables_of
 from validity.acceptance import refuted
 
 # the whole file takes seconds: it waits for --rest
@@ -198,4 +198,4 @@ def test_few_units_are_refused_by_name() -> None:
         cal.certify.subgroups(cal.predictions(y, p, attributes, cluster=cluster_code))
     tables = tables_of(cal.predictions(y, p, attributes, cluster=cluster_code), None, 2, 0, by_clusters=True)
     with pytest.raises(cal.NotComputable):
-        ranges_of(cal.predictions(y, p, attributes, cluster=cluster_code), tables, 0.01, 0)
+        boxed(cal.predictions(y, p, attributes, cluster=cluster_code), tables, 0).ranges(0.01)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.certify.shown import shown_certificate
+from calibrant.certify.whole import shown_certificate
 from calibrant.kernels.tally import MOST
 from calibrant.views.population import Population
 from validity.acceptance import SETS, check, refuted

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
 from calibrant.arguments import checked_steps, choice, names, number, one_source, share
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, bet_sizes_for, evidence_of, verdicts
-from calibrant.certify.raw_lower import raw_certificate
-from calibrant.certify.shown import shown_certificate
+from calibrant.certify.whole import raw_certificate, shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -119,9 +118,9 @@ def groups(
         of = [evidence_of(q, judge, steps, bet_sizes, seed) for _, q in present]
         at = Limit(limit, limit)
         says = verdicts([e.over(at) for e in of], [e.within(at) for e in of], judge, alpha)
-    more = {"judge": judge, "limit": limit}
     return {
-        name: _with(e, {**more, "verdict": verdict}) for (name, e), verdict in zip(results.items(), says, strict=True)
+        name: replace(e, settings={**e.settings, "judge": judge, "limit": limit, "verdict": verdict})
+        for (name, e), verdict in zip(results.items(), says, strict=True)
     }
 
 
@@ -200,7 +199,7 @@ def worst_group(
     of = [evidence_of(q, judge, steps, bet_sizes, seed) for _, q in present]
     floors = [sizes(e, low_share / len(present), judge)[0] for e in of]
     tops = [sizes(e, high_share, judge)[1] for e in of]
-    values = [_estimated(q, steps, judge) for _, q in present]
+    values = [abs(q.off) if judge == "gap" else q.judged(steps).debiased for _, q in present]
     low, high = max(floors), max(tops)
     shown = present[0][1].judged(steps)
     about = GAP if judge == "gap" else _about(present[0][1], steps)
@@ -264,19 +263,10 @@ def _present(
     return sketch, present
 
 
-def _estimated(q: Population, steps: int, judge: Judge) -> float:
-    """The size of the error, or of the gap, as estimated."""
-    return abs(q.off) if judge == "gap" else q.judged(steps).debiased
-
-
 def _about(q: Population, steps: int) -> str:
     """Say which scores the two ends of an error are about."""
     shown = q.judged(steps)
     return shown.about if q.exact else f"from below the raw score, from above {shown.about}"
-
-
-def _with(estimate: Estimate, more: dict[str, Any]) -> Estimate:
-    return replace(estimate, settings={**estimate.settings, **more})
 
 
 def certified_range(

@@ -288,21 +288,11 @@ def rows_to_decide(
     planned as for an error that is easy to learn, and no fewer than at which the end found now comes to the limit, if
     its distance from the estimate shrinks as ``n^(-1/2)``: so an error that alternates is planned for as it is found.
     Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
-    beyond 1e12: the estimate is too close to the limit to say. None of clusters that cross.
+    beyond 1e12: the estimate is too close to the limit to say. None of clusters that cross. `results` are its error,
+    or the size of its gap: at least, as estimated, and at most; `spend` shows it over the limit, and within.
 
     Of clusters, or rows that weigh: the same, with the upper end of clusters drawn from these with random signs, as of
     a calibrated score, which comes to the limit as ``m^(-1/2)``, and the lower end by the clusters' squares.
-
-    Parameters
-    ----------
-    population : Population
-    results : triple of float
-        Its error, or the size of its gap: at least, as estimated, and at most.
-    limit : float
-    steps : int
-    spend : pair of float
-        Error probabilities that show it over the limit, and within.
-    judge : {"error", "gap"}
     """
     if population.two_way:
         return None

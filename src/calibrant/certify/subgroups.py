@@ -19,21 +19,18 @@ from calibrant.views.boxes import (
     MIN_SIZE,
     ORDER,
     Tables,
+    boxed,
     checked_size,
     fewest_rows,
-    ranges_of,
-    reported_of_clusters,
     tables_of,
 )
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.population import shares
 from calibrant.views.rules import text_of
-from calibrant.views.sample import assumed, cluster_totals
 
 KINDS = ("one attribute", "one or two attributes", "one to three attributes")
 CLEAR_SIZE = 0.05  # smallest share of the rows of the subgroups that are cleared, by default
 PEOPLE = "the subgroups are of the people in the data"
-ASSUMES = f"independent outcomes; {PEOPLE}"
 
 
 @certificate(
@@ -140,7 +137,8 @@ def subgroups(
         raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: subgroups so small are not examined")
     seed = data.spec.seed if isinstance(data, Sketch) else seed
     tables = tables_of(data, variables, order, seed, by_clusters=True)
-    ranges, clusters = ranges_of(data, tables, min_size, seed), cluster_totals(data, seed)
+    rows = boxed(data, tables, seed)
+    ranges = rows.ranges(min_size)
     family = ranges.family
     clear_rows = max(fewest_rows(clear_size, family.n), FEWEST)
     low, low_subgroup = ranges.floor(spend[0]) if spend[0] else (0.0, None)
@@ -151,7 +149,9 @@ def subgroups(
     estimate = shrunken(ranges, alpha)
     size = abs(estimate)
     value = float(size.max()) if spend[0] else min(float(size[family.rows >= clear_rows].max()), high)
-    verdict = _verdict(low, high, limit)
+    verdict = "not_checked"
+    if limit is not None:
+        verdict = "over" if low > limit else "within" if high <= limit else "undecided"
     undecided = limit if verdict == "undecided" else None
     need = None if undecided is None else rows_needed(ranges, estimate, undecided, spend, clear_rows)
     return Estimate(
@@ -160,7 +160,7 @@ def subgroups(
         unit="probability",
         n=family.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=ASSUMES if clusters is None else f"{assumed(clusters)}; {PEOPLE}",
+        assumes=f"{rows.assumes}; {PEOPLE}",
         settings={
             "about": f"the worst of {family.size:,} subgroups of {KINDS[most - 1]}: from below, of those with at least "
             f"{100 * min_size:g}% of the people; from above, with at least {100 * clear_size:g}%",
@@ -179,18 +179,12 @@ def subgroups(
             "seed": seed,
             "limit": limit,
             "over": None if limit is None or not spend[0] else int(ranges.over(limit, spend[0]).sum()),
-            "rows_needed" if clusters is None else "clusters_needed": None if need is None else need[0],
-            "rows_at_least" if clusters is None else "clusters_at_least": need is not None and need[1],
+            f"{rows.unit}_needed": None if need is None else need[0],
+            f"{rows.unit}_at_least": need is not None and need[1],
             "verdict": verdict,
-            **({} if clusters is None else reported_of_clusters(clusters)),
+            **rows.reported,
         },
     )
-
-
-def _verdict(low: float, high: float, limit: float | None) -> str:
-    if limit is None:
-        return "not_checked"
-    return "over" if low > limit else "within" if high <= limit else "undecided"
 
 
 def _box(end: str, tables: Tables, ranges: Ranges, box: int | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.arguments import one_source
 from calibrant.certify.certificate import certificate
-from calibrant.certify.shown import shown_certificate
+from calibrant.certify.whole import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Side

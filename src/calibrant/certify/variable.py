@@ -208,7 +208,8 @@ def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | Cl
         if cells > 1 << 20:
             raise BadInput(f"variable={name!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
-    leaves = _is_cut(hash_split, name)
+    types = [covariate(hash_split.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
+    leaves = any(is_number(t) or is_date(t) for t in types)
     if hash_split.clusters is not None:
         return _of_clusters(hash_split, cell, (points, cells, ordered), leaves)
     keep: slice | NDArray[np.intp] = slice(None)
@@ -234,11 +235,6 @@ def _of_clusters(
     by_variable = ByVariable.of(clusters, cell.astype(np.int64), cells, hash_split.residual, ordered)
     edges = "pilot clusters" if leaves else "levels"
     return ClusterCut(by_variable, ordered, points, cells, edges, rows, len(hash_split.pilot), hash_split.whose)
-
-
-def _is_cut(hash_split: HashSplit, name: Name) -> bool:
-    types = [covariate(hash_split.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
-    return any(is_number(t) or is_date(t) for t in types)
 
 
 def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:

@@ -10,12 +10,12 @@ from calibrant.lazy_module import LazyModule
 if TYPE_CHECKING:
     from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
     from calibrant.decisions.net_benefit import decision_curve as decision_curve
-    from calibrant.diagnose.control_chart import control_chart as control_chart
     from calibrant.diagnose.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
-    from calibrant.diagnose.importance import importance as importance
     from calibrant.diagnose.local_bias import local_bias as local_bias
     from calibrant.diagnose.rank_variables import rank_variables as rank_variables
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
+    from calibrant.diagnose.strong_diagnosis import control_chart as control_chart
+    from calibrant.diagnose.strong_diagnosis import importance as importance
     from calibrant.diagnose.subgroup_map import subgroup_map as subgroup_map
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _WHERE = {
     "ReliabilityDisplay": "calibrant.diagnose.displays.reliability",
     "acceptance_curve": "calibrant.decisions.acceptance_curve",
-    "control_chart": "calibrant.diagnose.control_chart",
+    "control_chart": "calibrant.diagnose.strong_diagnosis",
     "decision_curve": "calibrant.decisions.net_benefit",
     "heterogeneity": "calibrant.measure.heterogeneity",
-    "importance": "calibrant.diagnose.importance",
+    "importance": "calibrant.diagnose.strong_diagnosis",
     "local_bias": "calibrant.diagnose.local_bias",
     "missing_labels": "calibrant.measure.unlabelled",
     "rank_variables": "calibrant.diagnose.rank_variables",

@@ -155,10 +155,13 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
     groups, code = [_Group("", cells, 0)], cell
     if by is not None and isinstance(data, Predictions) and cell is not None:
         groups, code = _groups_of(data, cells, cell, by, PAIR_BINS if pair else GROUP_BINS)
-    # (3) Points, and the matrix that averages the cells there.
+    # (3) Points, drawn and among which the worst is looked for, and the matrix that averages the cells there.
     if levels:
         return Plan(tuple(_levels(g) for g in groups), code, whole, levels)
-    at = _grids(whole, layout.grid)
+    there = whole.present()
+    share = (np.cumsum(there.rows) - 0.5 * there.rows) / there.rows.sum()
+    low, high, left, right = np.interp([*TRIM, *SEARCH], share, there.x).tolist()
+    at = _points(layout.grid, whole, low, high), np.linspace(left, right, SEARCHED)
     return Plan(tuple(_curve(g, at, layout) for g in groups), code, whole, levels)
 
 
@@ -192,14 +195,6 @@ def _groups_of(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int
         part = replace(cells.taken(where, missing=missing), **columns)
         out.append(_Group(title, part, int(numbered[own[0]])))
     return out, numbered[code].astype(np.int32)
-
-
-def _grids(full: Strata, grid: int | Sequence[Any]) -> tuple[Floats, Floats]:
-    """The points that are drawn, and those among which the worst is looked for."""
-    there = full.present()
-    share = (np.cumsum(there.rows) - 0.5 * there.rows) / there.rows.sum()
-    low, high, left, right = np.interp([*TRIM, *SEARCH], share, there.x).tolist()
-    return _points(grid, full, low, high), np.linspace(left, right, SEARCHED)
 
 
 def _points(grid: int | Sequence[Any], full: Strata, low: float, high: float) -> Floats:

@@ -12,29 +12,24 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_alpha, checked_seed, number, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.errors import NotComputable
-from calibrant.kernels.boxes import SUMS
 from calibrant.kernels.draws import mix
 from calibrant.results import Curve
-from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, Family, Ints
+from calibrant.stats.subgroups.family import ROWS, Family, Ints
 from calibrant.stats.subgroups.peeling import Left, both, nearly_best, sums_in
 from calibrant.stats.subgroups.ranges import Ranges, floors
 from calibrant.views.boxes import (
     FEWEST,
     MIN_SIZE,
     ORDER,
-    SampleRows,
+    Boxed,
+    ClusterBoxed,
     Tables,
-    Weighed,
+    boxed,
     checked_size,
     condition,
-    ranges_of,
-    reported_of_clusters,
     tables_of,
-    weighed,
 )
 from calibrant.views.rules import Rule, quoted, text_of
-from calibrant.views.sample import cluster_totals
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -170,26 +165,25 @@ def fixed_subgroups(
     least, most = checked_size("min_size", min_size), check_int("rules", rules, 1, MOST)
     if limit is not None:
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
-    tables, clusters = tables_of(data, variables, order, seed, by_clusters=True), cluster_totals(data, seed)
-    ranges = ranges_of(data, tables, least, seed)
-    search = Search(tables=tables, ranges=ranges, alpha=level, weighed=weighed(tables, ranges, clusters))
+    rows = boxed(data, tables_of(data, variables, order, seed, by_clusters=True), seed)
+    search = search_of(rows, rows.ranges(least), level)
     reported = list(search.reported(most))
-    family, boxes = search.family, np.array([t.box for t in reported])
+    family, ranges, boxes = search.family, search.ranges, np.array([t.box for t in reported])
     low, high = ranges.together(level, boxes)
     size = floors(low, high)
     beyond = ranges.over(limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)
     stable = search.stability(reported, seed)
     lines = []
     for i, (t, box) in enumerate(zip(reported, boxes, strict=True)):
-        n, predicted, gap = family.rows[box], float(ranges.predicted[box]), float(ranges.gap[box])
+        n = family.rows[box]
         lines.append(
             {
                 "rule": text_of(search.rule(box)),
                 "rows": int(n),
                 "share": float(n / family.n),
-                "predicted": predicted,
-                "observed": float(family.events[box] / n) if clusters is None else predicted + gap,
-                "gap": gap,
+                "predicted": float(ranges.predicted[box]),
+                "observed": ranges.observed(box),
+                "gap": float(ranges.gap[box]),
                 "low": float(low[i]),
                 "high": float(high[i]),
                 "floor": float(size[i]),
@@ -210,15 +204,16 @@ def fixed_subgroups(
             "subgroups": family.size,
             "conditions": tuple(tuple(c.to_dict() for c in search.rule(box)) for box in boxes),
             "halves": 2 * SPLITS,
-            "left_out": dict(search.tables.left_out),
+            "left_out": dict(rows.tables.left_out),
             "limit": limit,
             "min_size": least,
             "n": family.n,
             "order": order,
-            "rows_in_sample": len(search.sample_rows.p),
+            "rows_in_sample": len(rows.tables.rows.p),
             "seed": seed,
-            "gap": search.gap,
-            **({} if clusters is None else {**reported_of_clusters(clusters), **search.people(reported)}),
+            "gap": rows.gap,
+            **rows.reported,
+            **search.people(reported),
         },
     )
 
@@ -237,53 +232,32 @@ class ReportedSubgroup:
 class Search:
     """The search for distinct subgroups."""
 
-    tables: Tables
+    boxed: Boxed
     ranges: Ranges  # of all boxes
     alpha: float
-    weighed: Weighed | None = None  # what rows count, where they come in units or are weighted
+
+    @property
+    def tables(self) -> Tables:
+        """What the boxes are made of."""
+        return self.boxed.tables
 
     @property
     def family(self) -> Family:
         """All boxes."""
         return self.ranges.family
 
-    def people(self, reported: Sequence[ReportedSubgroup]) -> dict[str, tuple[object, ...]]:
+    def people(self, _reported: Sequence[ReportedSubgroup]) -> dict[str, tuple[object, ...]]:
         """Return how many clusters have rows in each subgroup and outside, set it apart, and are in others."""
-        w = self.weighed
-        if w is None:
-            return {}
-        earlier = [np.logical_or.reduce([t.inside for t in reported[:i]]) for i in range(1, len(reported))]
-        return {
-            "people": tuple((w.clusters(t.inside), w.clusters(~t.inside)) for t in reported),
-            "people_apart": tuple(_fewest_apart(w, reported[: i + 1]) for i in range(len(reported))),
-            "people_shared": (0, *(w.clusters(t.inside & e) for t, e in zip(reported[1:], earlier, strict=True))),
-        }
-
-    @property
-    def sample_rows(self) -> SampleRows:
-        """Rows at hand: all, or a uniform sample."""
-        if self.tables.sample_rows is None:
-            raise NotComputable("this sketch holds no rows, in which people whom subgroups share are counted")
-        return self.tables.sample_rows
+        return {}
 
     @cached_property
     def everyone(self) -> Left:
         """All rows in every box."""
-        every = np.ones(len(self.sample_rows.p), dtype=bool)
-        return self._left(sums_in(self.family, self.tables.tables) if self.weighed is None else self._sums(every))
+        return self._left(sums_in(self.family, self.boxed.whole))
 
     def _left(self, sums: Ints) -> Left:
         """Return what some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
-        left = Left.of(self.family, sums)
-        return left if self.weighed is None else left.noisier(self.weighed.times)
-
-    @property
-    def gap(self) -> float:
-        """What happened minus what the model says, of everyone."""
-        if self.weighed is not None:
-            return self.weighed.gap
-        everyone = self.tables.layout.of(self.tables.sums, 0).sum(axis=0)
-        return float((everyone[EVENTS] - everyone[SCORES] / STEPS) / everyone[ROWS])
+        return Left.of(self.family, sums).noisier(self.ranges.times)
 
     def rule(self, box: int) -> Rule:
         """A box as a rule."""
@@ -293,9 +267,9 @@ class Search:
 
     def reported(self, most: int) -> Iterator[ReportedSubgroup]:
         """Yield subgroups: the worst, then what stands out among the people left."""
-        times = self.family.n / len(self.sample_rows.p)
+        times = self.family.n / len(self.tables.rows.p)
         box = self._first()
-        inside = self.family.inside(box, self.sample_rows.cells)
+        inside = self.family.inside(box, self.tables.rows.cells)
         yield ReportedSubgroup(box=box, inside=inside, gap_left=None, rows_left=None)
         out = inside
         for _ in range(most - 1):
@@ -303,15 +277,13 @@ class Search:
             left = self.everyone.without(taken, times)
             score, among = both(left, self.everyone)
             result = self._best(score, left.beyond_chance(self.alpha, among))
-            if result is None:
+            if result is None or not self._off(result):
                 return
-            if self.weighed is not None and not self._floors(np.array([result]))[0]:
-                return  # tails are those of rows: of clusters, what is reported next is off by its range, too
-            inside = self.family.inside(result, self.sample_rows.cells)
+            inside = self.family.inside(result, self.tables.rows.cells)
             apart = taken[ROWS, result] < FEWEST
             now = self.everyone if apart else left
-            rows = now.rows[result] if self.weighed is None else np.count_nonzero(inside if apart else inside & ~out)
-            yield ReportedSubgroup(box=result, inside=inside, gap_left=now.gap(result), rows_left=round(rows))
+            rows = round(self._remaining(now.rows[result], inside if apart else inside & ~out))
+            yield ReportedSubgroup(box=result, inside=inside, gap_left=now.gap(result), rows_left=rows)
             out = out | inside
 
     def _first(self) -> int:
@@ -320,7 +292,7 @@ class Search:
         least, worst = self.ranges.floor(self.alpha)
         if least <= 0.0:
             return self._best(everyone.score, np.ones(family.size, dtype=bool)) or 0
-        inside = self._sums(family.inside(worst, self.sample_rows.cells))[ROWS]
+        inside = self._sums(family.inside(worst, self.tables.rows.cells))[ROWS]
         among = (2 * inside >= inside[worst]) & (everyone.residual * everyone.residual[worst] > 0.0)
         boxes = np.flatnonzero(among)
         among[boxes] = self._floors(boxes) >= least / 2.0
@@ -331,38 +303,34 @@ class Search:
         near = nearly_best(score, self.family.weight, among)
         if not len(near):
             return None
-        own = self.family.inside(near[-1], self.sample_rows.cells)
+        own = self.family.inside(near[-1], self.tables.rows.cells)
         people = np.count_nonzero(own)
         for box in near[:-1]:
-            if 2 * np.count_nonzero(own & self.family.inside(box, self.sample_rows.cells)) >= people:
+            if 2 * np.count_nonzero(own & self.family.inside(box, self.tables.rows.cells)) >= people:
                 return int(box)
         return int(near[-1])
 
     def _floors(self, boxes: Ints) -> Floats:
-        """The floors of boxes; of clusters, those of the boxes with the most evidence, and 0 of the others."""
-        if self.weighed is None:
-            return floors(*self.ranges.together(self.alpha, boxes))
-        out, first = np.zeros(len(boxes)), np.argsort(-self.everyone.score[boxes], kind="stable")[:FIRST]
-        out[first] = floors(*self.ranges.together(self.alpha, boxes[first]))
-        return out
+        """The floors of boxes."""
+        return floors(*self.ranges.together(self.alpha, boxes))
+
+    def _off(self, _box: int) -> bool:
+        """Whether a box that is beyond chance is off by its range, too."""
+        return True
+
+    def _remaining(self, rows: float, _inside: Flags) -> float:
+        """The rows of a subgroup that are left, of all rows and of those at hand."""
+        return rows
 
     def _sums(self, rows: Flags) -> Ints:
         """The sums of some of the rows at hand in every box."""
-        return sums_in(self.family, self._tables(np.flatnonzero(rows)))
-
-    def _tables(self, rows: NDArray[np.intp]) -> Sequence[Ints]:
-        layout, kept = self.tables.layout, self.sample_rows
-        if self.weighed is not None:
-            return self.weighed.tables(rows)  # type: ignore[return-value]
-        out = np.zeros((layout.cells, SUMS), dtype=np.int64)
-        layout.summed(kept.cells[:, rows], kept.p[rows], kept.y[rows], out)
-        return [layout.of(out, t) for t in range(len(layout.combined))]
+        return sums_in(self.family, self.boxed.some(np.flatnonzero(rows)))
 
     # ---- How firmly the data point to it ----
 
     def stability(self, reported: list[ReportedSubgroup], seed: int) -> tuple[float, ...]:
         """The share of random halves whose own subgroups include one that shares half its people with each."""
-        ids = mix(self.sample_rows.ids ^ mix(np.array([seed], dtype=np.uint64) ^ SALT))
+        ids = mix(self.tables.rows.ids ^ mix(np.array([seed], dtype=np.uint64) ^ SALT))
         everyone = self._sums(np.ones(len(ids), dtype=bool))
         again = np.zeros(len(reported))
         for split in range(SPLITS):
@@ -370,7 +338,10 @@ class Search:
             sums = self._sums(half)
             for rows, own in ((half, sums), (~half, everyone - sums)):
                 result = list(self._peeled(self._left(own), rows, len(reported)))
-                again += [any(_in_common(t.inside, other) for other in result) for t in reported]
+                again += [  # half of the people in either are in both
+                    any(2 * np.count_nonzero(t.inside & b) >= np.count_nonzero(t.inside | b) for b in result)
+                    for t in reported
+                ]
         return tuple(float(v) for v in again / (2 * SPLITS))
 
     def _peeled(self, full: Left, rows: Flags, most: int) -> Iterator[Flags]:
@@ -380,7 +351,7 @@ class Search:
             box = self._best(score, among)
             if box is None:
                 return
-            inside = self.family.inside(box, self.sample_rows.cells)
+            inside = self.family.inside(box, self.tables.rows.cells)
             yield inside
             out |= inside
             if i < most - 1:
@@ -395,16 +366,13 @@ class Search:
         there = sorted((f for f in results if f is not None), key=lambda f: f[3] - f[2])
         return tuple(there[:ATTRIBUTES])
 
-    def _of_clusters(self, attribute: int, own: NDArray[np.int64], inside: Flags) -> bool:
+    def _of_many(self, _attribute: int, _own: Ints, _inside: Flags) -> bool:
         """Whether clusters enough, or none, have rows of some cells and of others, inside and outside."""
-        w, cells = self.weighed, self.sample_rows.cells[attribute]
-        has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
-        parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
-        return w is None or all(not 0 < w.clusters(part) < FEWEST for part in parts)
+        return True
 
     def _most_unlike(self, attribute: int, inside: Flags) -> tuple[str, str, float, float] | None:
         """The level or range of an attribute of which a subgroup's people have most in excess of the others."""
-        t, cells = self.tables.attributes[attribute], self.sample_rows.cells[attribute]
+        t, cells = self.tables.attributes[attribute], self.tables.rows.cells[attribute]
         every = np.bincount(cells, minlength=t.size)
         own = np.bincount(cells[inside], minlength=t.size)
         sets = self.tables.sets[attribute]
@@ -418,12 +386,9 @@ class Search:
         others = own.sum() - people
         reported = (people >= FEWEST) & ((others >= FEWEST) | (others == 0)) & (more >= DISTINCT)
         reported &= more >= ERRORS * np.sqrt(shares[1] * (1.0 - shares[1]) / max(own.sum(), 1))
+        reported[reported] = [self._of_many(attribute, s, inside) for s in sets[reported]]
         if not reported.any():
             return None
-        if self.weighed is not None:
-            reported &= [self._of_clusters(attribute, s, inside) for s in sets]
-            if not reported.any():
-                return None
         conditions = [condition(t, s) for s in sets]
         worth = more - SECOND * np.array(
             [len(c.levels) + (c.above is not None) + (c.up_to is not None) for c in conditions]
@@ -433,17 +398,52 @@ class Search:
         return conditions[best].variable, words, float(shares[0, best]), float(shares[1, best])
 
 
-def _fewest_apart(w: Weighed, reported: Sequence[ReportedSubgroup]) -> int | None:
-    """The fewest clusters with rows in the last subgroup and no earlier one, or in one of two; None of none.
+@dataclass(frozen=True, kw_only=True)
+class ClusterSearch(Search):
+    """The same of rows in clusters, or that weigh: what is told is of clusters enough."""
 
-    What is reported of two subgroups gives, by subtraction, what there is of those in between.
-    """
-    *earlier, last = (t.inside for t in reported)
-    parts = [last & ~np.logical_or.reduce(earlier)] if earlier else []
-    parts += [part for other in earlier for part in (last & ~other, other & ~last)]
-    return min((n for n in map(w.clusters, parts) if n), default=None)
+    boxed: ClusterBoxed
+
+    def people(self, reported: Sequence[ReportedSubgroup]) -> dict[str, tuple[object, ...]]:
+        count = self.boxed.people
+        earlier = [np.logical_or.reduce([t.inside for t in reported[:i]]) for i in range(1, len(reported))]
+        return {
+            "people": tuple((count(t.inside), count(~t.inside)) for t in reported),
+            "people_apart": tuple(self._fewest_apart(reported[: i + 1]) for i in range(len(reported))),
+            "people_shared": (0, *(count(t.inside & e) for t, e in zip(reported[1:], earlier, strict=True))),
+        }
+
+    def _fewest_apart(self, reported: Sequence[ReportedSubgroup]) -> int | None:
+        """The fewest clusters with rows in the last subgroup and no earlier one, or in one of two; None of none.
+
+        What is reported of two subgroups gives, by subtraction, what there is of those in between.
+        """
+        *earlier, last = (t.inside for t in reported)
+        parts = [last & ~np.logical_or.reduce(earlier)] if earlier else []
+        parts += [part for other in earlier for part in (last & ~other, other & ~last)]
+        return min((n for n in map(self.boxed.people, parts) if n), default=None)
+
+    def _floors(self, boxes: Ints) -> Floats:
+        """Those of the boxes with the most evidence, and 0 of the others."""
+        out, first = np.zeros(len(boxes)), np.argsort(-self.everyone.score[boxes], kind="stable")[:FIRST]
+        out[first] = super()._floors(boxes[first])
+        return out
+
+    def _off(self, box: int) -> bool:
+        return bool(self._floors(np.array([box]))[0])  # tails are those of rows
+
+    def _remaining(self, _rows: float, inside: Flags) -> float:
+        return int(np.count_nonzero(inside))
+
+    def _of_many(self, attribute: int, own: Ints, inside: Flags) -> bool:
+        cells = self.tables.rows.cells[attribute]
+        has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
+        parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
+        return all(not 0 < self.boxed.people(part) < FEWEST for part in parts)
 
 
-def _in_common(a: Flags, b: Flags) -> bool:
-    """Whether two subgroups have at least half of their people in common: of all in either."""
-    return bool(2 * np.count_nonzero(a & b) >= np.count_nonzero(a | b))
+def search_of(rows: Boxed, ranges: Ranges, alpha: float) -> Search:
+    """The search in rows as they come."""
+    if isinstance(rows, ClusterBoxed):
+        return ClusterSearch(boxed=rows, ranges=ranges, alpha=alpha)
+    return Search(boxed=rows, ranges=ranges, alpha=alpha)

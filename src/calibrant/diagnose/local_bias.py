@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, flag, names, one_source, positive
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.diagnose.bias_map import (
-    METHOD,
-    MOST,
-    BiasMapOptions,
-    Table,
-    curve_of,
-    mapped,
-    noise_of,
-    part_of,
-    rescaled,
-    sample_of,
-    scaled,
-)
+from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.smoothing import Spots, kernel_bias
-from calibrant.views.axes import SCORE, Axis, Bandwidth, Floats, Grid, axes_of, stated, widths_of
+from calibrant.stats.nulls import critical, p_value
+from calibrant.stats.smoothing import Means, Sample, Spots, kernel_bias, means, signed, simulated
+from calibrant.views.axes import (
+    PAIR_POINTS,
+    POINTS,
+    SCORE,
+    Axis,
+    Bandwidth,
+    Floats,
+    Grid,
+    Ints,
+    Places,
+    axes_of,
+    grid_for,
+    groups_of,
+    places_of,
+    stated,
+    widths_of,
+)
+from calibrant.views.points import even_weights
 
 Kernel = Literal["local", "published"]
 At = Literal["grid", "rows"]
@@ -265,5 +274,292 @@ def _at_rows(data: Predictions, ask: BiasMapOptions, gamma: float | None) -> Cur
             "left_out": "the row itself",
             "n": data.n,
             "weights": data.weights is not None,
+        },
+    )
+
+
+METHOD = "diagnose.local_bias"
+LEAST, NEAR = 10, 5  # effective rows (and clusters; theory 3), and rows within reach, of a point that is kept
+MOST = 10_000  # points of a map: its table is still read in a moment
+STREAM = 0xB1A5  # of random numbers, before the seed; the repair `LocalBias` has it after the seed
+BAND = (
+    "simultaneous over the whole map: if the model is calibrated it excludes zero anywhere with probability at most "
+    "alpha; if not, an asymptotic band for the smoothed bias"
+)
+EXACT, SIGNS = "exact simulation", "asymptotic: random signs of whole clusters"
+TOO_FEW = f"no point has {LEAST} effective rows within reach: give a wider bandwidth, fewer groups or more data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasMapOptions:
+    """Settings of a map, checked; as in `diagnose.local_bias`."""
+
+    variables: tuple[str, ...]
+    by: tuple[str, ...] = ()
+    by_score: bool = False
+    grid: Grid = None
+    bandwidth: Bandwidth = None
+    alpha: float = 0.05
+    draws: int = 999
+    seed: int = 0
+
+    @property
+    def salt(self) -> int:
+        """The key of the simulation."""
+        return int(np.random.default_rng([STREAM, self.seed]).integers(1 << 62))
+
+
+def mapped(data: Predictions, ask: BiasMapOptions) -> Curve:
+    """Draw the map of one or two axes, over everyone or in each group."""
+    # (1) Axes and places, and the groups, from covariates alone.
+    axes = axes_of(data, ask.variables, ask.by_score)
+    groups, row = groups_of(data, ask.by)
+    called = tuple(a.name for a in axes)
+    points = POINTS if len(axes) == 1 else PAIR_POINTS
+    places = tuple(places_of(a, grid_for(a.name, ask.grid, called), points) for a in axes)
+    index = np.array(list(product(*(range(len(p.values)) for p in places))))
+    if len(index) * len(groups) > MOST:
+        raise BadInput(f"the map would have {len(index) * len(groups):,} points, over {MOST:,}: give a coarser grid")
+    there = Spots(
+        np.column_stack([p.position[index[:, j]] for j, p in enumerate(places)]),
+        np.column_stack([p.level[index[:, j]] for j, p in enumerate(places)]),
+    )
+    # (2) Each group by itself: its bandwidths, the points that enough of its rows support, its simulated draws.
+    whole, noise = sample_of(data, axes, ask.seed), noise_of(data)
+    parts, widths = [], []
+    for k in range(len(groups)):
+        mine = row == k
+        widths.append(widths_of(axes, ask.bandwidth, mine, noise))
+        s = rescaled(whole[np.flatnonzero(mine)], widths[-1])
+        parts.append(part_of(scaled(there, widths[-1]), s, data.cluster is not None, ask))
+    # (3) All groups judged together.
+    columns = _coordinates(places, index, parts, groups if ask.by else ())
+    nearest = np.column_stack([p.nearest(a) for a, p in zip(axes, places, strict=True)])
+    columns["people"] = _people(nearest, index, parts, row, [len(p.values) for p in places])
+    settings = {
+        "axes": tuple(
+            {"name": a.name, "kind": a.kind, "places": p.values, "scaling": "rank" if a.ranks else "as it is"}
+            for a, p in zip(axes, places, strict=True)
+        ),
+        "bandwidths": {
+            g: {a.name: w[j] for j, a in enumerate(axes) if a.numeric} for g, w in zip(groups, widths, strict=True)
+        },
+        "kernel": "local",
+        "by": ask.by,
+        "groups_left_out": tuple(g for g, p in zip(groups, parts, strict=True) if ask.by and not len(p.kept)),
+    }
+    return curve_of(data, Table(columns, parts, len(index) * len(groups), settings), ask)
+
+
+def _coordinates(places: Sequence[Places], index: Ints, parts: Sequence[Part], groups: Sequence[str]) -> dict[str, Any]:
+    """The columns that say where each point is."""
+    lines = [(k, *index[i]) for k, part in enumerate(parts) for i in part.kept]
+    out: dict[str, Any] = {
+        name: tuple(p.values[line[1 + j]] for line in lines)
+        for j, (name, p) in enumerate(zip(("x", "x2"), places, strict=False))
+    }
+    if groups:
+        out["group"] = tuple(groups[line[0]] for line in lines)
+    out["label"] = tuple(", ".join(p.labels[line[1 + j]] for j, p in enumerate(places)) for line in lines)
+    return out
+
+
+def _people(nearest: Ints, index: Ints, parts: Sequence[Part], row: Ints, sizes: list[int]) -> tuple[int, ...]:
+    """Count the rows nearest to each kept point."""
+    inside = (nearest >= 0).all(axis=1)
+    at = np.ravel_multi_index(tuple(np.where(inside, nearest[:, j], 0) for j in range(len(sizes))), sizes)
+    out: list[int] = []
+    for k, part in enumerate(parts):
+        count = np.bincount(at[inside & (row == k)], minlength=len(index))
+        out += [int(count[i]) for i in part.kept]
+    return tuple(out)
+
+
+# ---- Rows and points of one group ----
+
+
+@dataclass(frozen=True)
+class Part:
+    """The kept points of one group: their numbers in its grid, means, variances, and simulated draws."""
+
+    kept: Ints
+    means: Means
+    null: Floats
+    spread: Floats
+    draws: Floats
+
+
+def part_of(points: Spots, s: Sample, clustered: bool, ask: BiasMapOptions) -> Part:
+    """Look at the points of one group; leave out those that too few rows support."""
+    m = means(points, s)
+    kept = np.flatnonzero((m.rows >= LEAST) & (m.near >= NEAR))
+    points, m = points[kept], m[kept]
+    if not len(kept):
+        return Part(kept, m, m.null, m.spread, np.zeros((0, ask.draws)))
+    if not clustered:
+        return Part(kept, m, m.null, m.spread, simulated(points, s, ask.draws, ask.salt))
+    result = signed(points, s, ask.draws, ask.salt)
+    enough = (result.clusters >= LEAST) & (result.noise > 0)
+    noise = result.noise[enough]
+    return Part(kept[enough], m[enough], noise, noise, result.draws[enough])
+
+
+def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
+    """The rows on the axes, in the unit of each: bandwidths come later."""
+    if data.cluster is None:
+        ids = identities_of(data.n, seed)
+    else:
+        result, code = np.unique(data.cluster, return_inverse=True)
+        ids = identities_of(len(result), seed)[code.reshape(-1)]
+    weight = even_weights(data)
+    spots = Spots(np.column_stack([a.position for a in axes]), np.column_stack([a.level for a in axes]))
+    return Sample(data.y.astype(float), data.p, weight, ids, spots)
+
+
+def scaled(spots: Spots, widths: Sequence[float]) -> Spots:
+    """Return spots in bandwidths."""
+    return Spots(spots.position / np.asarray(widths), spots.level)
+
+
+def rescaled(s: Sample, widths: Sequence[float]) -> Sample:
+    """Return rows whose spots are in bandwidths."""
+    return Sample(s.y, s.p, s.weight, s.ids, scaled(s.spots, widths))
+
+
+def noise_of(data: Predictions) -> Floats:
+    """The null variance of each row; with weights, scaled to the effective number of rows."""
+    v = data.p * (1.0 - data.p)
+    w = data.weights
+    return v if w is None else v * w * (w.sum() / (w @ w))
+
+
+# ---- What the simulated null says about a map: p-values and bands, at each point and over all of them ----
+
+GUARD = 1.0  # events added to the null variance of each point, so that no point of rare events sets the band of all
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Variances of the bias at points, arrays of shape (points,)."""
+
+    null: Floats  # if the model is calibrated; positive
+    spread: Floats  # from the residuals; positive
+    per: Floats  # what the variance grows by per unit of bias, at most: one over the effective rows
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The p-values and bands of a map; arrays of shape (points,)."""
+
+    # `statistic`, `p_value` and `critical`: of the whole map.
+    statistic: float
+    p_value: float
+    critical: float
+    # `low` and `high`: simultaneous band.
+    low: Floats
+    high: Floats
+    # `low_point` and `high_point`: band of each point by itself.
+    low_point: Floats
+    high_point: Floats
+    # `adjusted` and `single`: p-values over the map, and of each point by itself.
+    adjusted: Floats
+    single: Floats
+
+
+def judged(bias: Floats, v: Variances, drawn: Floats, alpha: float) -> Judged:
+    """Compare a map with its simulated ones, `drawn` of shape (points, draws), which are overwritten."""
+    scale = np.sqrt(v.null)
+    observed = np.abs(bias) / scale
+    np.abs(drawn, out=drawn)
+    drawn /= scale[:, None]
+    top = drawn.max(axis=0)
+    wide, narrow = float(critical(top, alpha)), critical(drawn.T, alpha)
+    limit = observed - 1e-9 * np.maximum(1.0, observed)  # 1e-9: ties are distinguished from rounding
+    above = len(top) - np.searchsorted(np.sort(top), limit, side="left")
+    single = (1 + (drawn >= limit[:, None]).sum(axis=1)) / (len(top) + 1)
+    statistic = float(observed.max())
+    bands = (*band(bias, v, wide), *band(bias, v, narrow))
+    return Judged(statistic, p_value(statistic, top), wide, *bands, (1 + above) / (len(top) + 1), single)
+
+
+def band(bias: Floats, v: Variances, c: Floats | float) -> tuple[Floats, Floats]:
+    r"""The values ``b`` not rejected: ``|bias - b| <= c sd(b)``, a score interval.
+
+    ``sd(b)^2`` is `null` at ``b = 0`` and `spread` at the estimate, linear between, `null` on the other side of zero,
+    and from the larger of the two on beyond the estimate, where it grows on at the same rate, at most `per`. The
+    interval excludes zero exactly where ``|bias| > c sd(0)``.
+    """
+    size, null, spread = np.abs(bias), v.null, v.spread
+    known = np.isfinite(c).all()  # too few draws for alpha: nothing is rejected, and the band is everything
+    c = np.where(np.isfinite(c), c, 0.0) + np.zeros_like(size) if known else np.full_like(size, np.inf)
+    with np.errstate(invalid="ignore"):
+        # Towards zero, b = t size: size^2 (1 - t)^2 = c^2 (null + t (spread - null)), the smaller root.
+        over = size**2 - c**2 * null
+        q = 2 * size**2 + c**2 * (spread - null)
+        root = np.sqrt(np.maximum(q * q - 4 * size**2 * over, 0.0))
+        t = 2 * over / np.where(over > 0, q + root, 1.0)
+        inner = np.where(over > 0, t * size, size - c * np.sqrt(null))
+        # Away from zero, b = size + d: d^2 = c^2 max(null, spread) + grows d.
+        grows = c**2 * np.clip((spread - null) / np.maximum(size, 1e-12), 0.0, v.per)
+        outer = size + (grows + np.sqrt(grows**2 + 4 * c**2 * np.maximum(null, spread))) / 2
+    low, high = np.where(bias < 0, -outer, inner), np.where(bias < 0, -inner, outer)
+    return np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Where the kept points of a map are, what was found there, how many there were, and what else is said of it."""
+
+    columns: Mapping[str, Any]
+    parts: Sequence[Part]
+    points: int
+    settings: Mapping[str, Any]
+
+
+def curve_of(data: Predictions, table: Table, ask: BiasMapOptions) -> Curve:
+    """Judge all parts together, and put the table in order."""
+    parts, clustered = table.parts, data.cluster is not None
+    kept = sum(len(part.kept) for part in parts)
+    if not kept:
+        raise NotComputable(TOO_FEW.replace("rows", "rows and clusters") if clustered else TOO_FEW)
+    m = Means(**{k: np.concatenate([getattr(p.means, k) for p in parts]) for k in vars(parts[0].means)})
+    null, spread = (np.concatenate([getattr(p, k) for p in parts]) for k in ("null", "spread"))
+    none = np.zeros(kept)
+    guard, per = (none, none) if clustered else (GUARD / m.rows**2, 1.0 / m.rows)
+    v, drawn = Variances(null + guard, spread + guard, per), np.concatenate([p.draws for p in parts])
+    j = judged(m.bias, v, drawn, ask.alpha)
+    contradicted = int(((data.p == 0) & (data.y == 1)).sum() + ((data.p == 1) & (data.y == 0)).sum())
+    made: dict[str, NDArray[Any]] = {
+        "gap": m.bias,
+        "predicted": m.predicted,
+        "observed": m.observed,
+        "rows": m.rows,
+        "share": m.near / data.n,
+        "null_sd": np.sqrt(null),
+        "low": j.low,
+        "high": j.high,
+        "low_point": j.low_point,
+        "high_point": j.high_point,
+        "p_adjusted": j.adjusted,
+        "p_point": j.single,
+    }
+    return Curve(
+        method=METHOD,
+        columns={**table.columns, **{k: tuple(v.astype(float).tolist()) for k, v in made.items()}},
+        settings={
+            "alpha": ask.alpha,
+            "band": BAND,
+            "clusters": clustered,
+            "contradicted": contradicted,
+            "critical": j.critical,
+            "draws": ask.draws,
+            "law": SIGNS if clustered else EXACT,
+            "masked": table.points - kept,
+            "n": data.n,
+            "p_value": 0.0 if contradicted else j.p_value,
+            "seed": ask.seed,
+            "statistic": j.statistic,
+            "weights": data.weights is not None,
+            **table.settings,
         },
     )

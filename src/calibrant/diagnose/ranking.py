@@ -83,14 +83,7 @@ class Line:
         """Return what speaks for error beyond the overall gap, in deviations of noise, shape (statistics, draws).
 
         The size; of a category the level that stands out most; of a number or date its trend, and the split that
-        stands out most.
-
-        Parameters
-        ----------
-        sums : float array of shape (draws, bins)
-            Residual sums over the total weight.
-        variance : float array of shape (bins,)
-            Of the residual sums, if they are noise.
+        stands out most. `sums` (draws, bins) are over the total weight, `variance` (bins,) theirs if they are noise.
         """
         left, share, noise = beyond_gap(sums, self.share), self.share, variance / self.bins.total**2
         spread = np.maximum(noise * (1.0 - 2.0 * share) + share**2 * noise.sum(), 0.0)
@@ -121,14 +114,7 @@ class Line:
         return trend / np.abs(trend).max(initial=1e-300), splits - (splits @ self.share)[:, None]
 
     def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
-        """The statistics joined: how surprising is the most surprising? As observed, and of simulated sums.
-
-        Parameters
-        ----------
-        sums : float array of shape (draws, bins)
-            Simulated residual sums over the total weight.
-        variance : float array of shape (bins,)
-        """
+        """The statistics joined: how surprising is the most surprising? As observed, and of simulated sums."""
         observed = (self.bins.residual / self.bins.total)[None, :]
         both = np.hstack([self.statistics(observed, variance), self.statistics(sums, variance)])
         joined = surprises(both).max(axis=0)

@@ -183,7 +183,7 @@ def curve_of(q: Population, how: Drawing) -> Curve:
     """Draw the curve of one population; cells are joined until they hold `smallest` rows, so that none shows fewer."""
     isotonic = choice("method", how.method, ("smooth", "isotonic")) == "isotonic"
     s = scored(q, how)
-    if isotonic and s.rows is not None and s.rows.sums is not None:
+    if isotonic and not s.rows.monotone:
         raise NotComputable("random signs of clusters do not keep the level of a monotone fit: use method='smooth'")
     # (1) The estimate, and its standardised deviations in data simulated under calibration.
     fit = (_monotone if isotonic else _smoothed)(s, how)
@@ -215,7 +215,7 @@ def curve_of(q: Population, how: Drawing) -> Curve:
             "smallest": how.smallest,
             "statistic": observed,
             "trim": list(TRIM),
-            **s.reported,
+            **s.rows.reported,
         },
     )
 
@@ -231,78 +231,79 @@ class Scored:
     half: float  # half-width of the smoothing window, in the unit of the axis
     grid: Floats  # shape (points,): positions on the axis, increasing
     scores: Floats  # shape (points,): the scores at those positions
-    rows: RowsInRuns | None = None  # the rows themselves, where they come in units or are weighted
+    rows: RowsInRuns
 
-    def events(self, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
-        """Yield simulated events of each run, shape (some draws, runs)."""
-        if self.rows is None:
-            yield from null_events(self.runs.rows, self.runs.rate, draws, seed, stream)
-            return
-        for drawn in self.rows.drawn(draws, seed, stream):
-            yield self.runs.score + drawn
 
-    def null(self, average: Floats) -> Floats:
-        """The null standard error of means of runs: by clusters at least that of sums over clusters."""
-        by_rows = np.sqrt((average * average) @ self.runs.noise)
-        if self.rows is None or self.rows.sums is None:
-            return by_rows
-        return np.maximum(by_rows, self.rows.sums.spread(average), dtype=np.float64)
+class RowsInRuns:
+    """Independent rows that count alike, in runs of the score."""
 
-    def in_clusters(self, average: Floats) -> NDArray[np.bool_]:
-        """Return which means of runs rest on enough clusters; of independent rows all."""
-        if self.rows is None or self.rows.sums is None:
-            return np.ones(len(average), dtype=bool)
-        enough: NDArray[np.bool_] = self.rows.sums.effective(average) >= LEAST_CLUSTERS
-        return enough
+    monotone = True  # whether a monotone fit keeps its level
+    wanted = ""  # what a point asks for besides rows and events
 
     @property
     def reported(self) -> dict[str, str | float]:
-        """What settings tell of clusters; nothing of independent rows."""
-        if self.rows is None:
-            return {}
-        u = self.rows.clusters
-        kish = float(u.size_at.sum() ** 2 / (u.size_at**2).sum())
-        return {
-            "null": SIMULATED if self.rows.sums is None else SIGNS,
-            "clusters": u.count,
-            "effective_clusters": kish,
-        }
+        """What settings tell of clusters and weights."""
+        return {}
+
+    def events(self, runs: Runs, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
+        """Yield simulated events of each run under calibration, shape (some draws, runs)."""
+        return null_events(runs.rows, runs.rate, draws, seed, stream)
+
+    def wider(self, by_rows: Floats, _average: Floats) -> Floats:
+        """The null standard error of means of runs, at least that of independent rows."""
+        return by_rows
+
+    def enough(self, average: Floats) -> NDArray[np.bool_]:
+        """Return which means of runs rest on enough clusters."""
+        return np.ones(len(average), dtype=bool)
 
 
 @dataclass(frozen=True)
-class RowsInRuns:
-    """Rows that come in units or are weighted, and the run of the score that each is in."""
+class WeightedRows(RowsInRuns):
+    """Rows that do not count alike."""
 
     clusters: Clusters  # with the rows' weights as given, none of them a pilot's
     run: NDArray[np.int32]  # shape (n,)
-    runs: int
-    sums: ClusterSums | None  # by run; None where every row is a cluster
+    wanted = f", of {LEAST_CLUSTERS} clusters"
+    null = SIMULATED
 
-    @classmethod
-    def of(cls, clusters: Clusters, run: Ints, runs: int) -> RowsInRuns:
-        """Add residuals and weights of each cluster up."""
-        if clusters.count == len(clusters.cluster):
-            return cls(clusters, run.astype(np.int32), runs, None)
-        residual = clusters.input_weights * (clusters.y - clusters.p)
-        return cls(
-            clusters,
-            run.astype(np.int32),
-            runs,
-            ClusterSums.of(run, clusters.cluster, runs, residual, clusters.input_weights),
-        )
+    @property
+    def reported(self) -> dict[str, str | float]:
+        u = self.clusters
+        kish = float(u.size_at.sum() ** 2 / (u.size_at**2).sum())
+        return {"null": self.null, "clusters": u.count, "effective_clusters": kish}
 
-    def drawn(self, draws: int, seed: int, stream: int) -> Iterator[Floats]:
-        """Yield residual sums of each run under calibration: by random signs of clusters, or of simulated outcomes."""
-        rng = np.random.default_rng([STREAM, stream, seed])
-        if self.sums is not None:
-            yield self.sums.signed(draws, rng)
-            return
-        u, ids = self.clusters, identities_of(len(self.run), seed)
-        salt, step = int(rng.integers(2**63)), max(CHUNK // self.runs, 1)
-        expected = summed(self.run, u.input_weights * u.p, self.runs)
+    def events(self, runs: Runs, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
+        for drawn in self.drawn(runs, draws, seed, np.random.default_rng([STREAM, stream, seed])):
+            yield runs.score + drawn
+
+    def drawn(self, runs: Runs, draws: int, seed: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """Yield residual sums of each run of simulated outcomes."""
+        u, ids, size = self.clusters, identities_of(len(self.run), seed), len(runs.x)
+        salt, step = int(rng.integers(2**63)), max(CHUNK // size, 1)
+        expected = summed(self.run, u.input_weights * u.p, size)
         for first in range(0, draws, step):
             options = Draws(first, min(step, draws - first), salt)
-            yield tallies(ids, u.p, u.input_weights, self.run[:, None], self.runs, options).T - expected
+            yield tallies(ids, u.p, u.input_weights, self.run[:, None], size, options).T - expected
+
+
+@dataclass(frozen=True)
+class ClusteredRows(WeightedRows):
+    """Rows that come in clusters: whole clusters have random signs."""
+
+    sums: ClusterSums  # by run
+    monotone = False
+    null = SIGNS
+
+    def drawn(self, _runs: Runs, draws: int, _seed: int, rng: np.random.Generator) -> Iterator[Floats]:
+        yield self.sums.signed(draws, rng)
+
+    def wider(self, by_rows: Floats, average: Floats) -> Floats:
+        return np.maximum(by_rows, self.sums.spread(average), dtype=np.float64)
+
+    def enough(self, average: Floats) -> NDArray[np.bool_]:
+        enough: NDArray[np.bool_] = self.sums.effective(average) >= LEAST_CLUSTERS
+        return enough
 
 
 def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
@@ -320,7 +321,7 @@ def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
 def scored(q: Population, how: Drawing) -> Scored:
     """Place a population on an axis: neighbouring cells are joined up to a fiftieth of the half-width."""
     place = to_axis(how.axis)
-    cells = _counted(q) if q.clusters is None else _weighed(q.clusters)
+    cells = _Cells.of(q)
     expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
     if min(expected, n - expected) < EVENTS:
         raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")
@@ -343,17 +344,23 @@ def scored(q: Population, how: Drawing) -> Scored:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Occupied cells of the score."""
+    """Occupied cells of the score, of independent rows that count alike."""
 
     # `rows`, `mass`, `events` and `score`, shape (cells,): rows; what they weigh; weighted events and scores.
     rows: Floats
     mass: Floats
     events: Floats
     score: Floats
-    square: Floats | None = None  # shape (cells,): squared weights; None where rows weigh one each
-    # `clusters` and `cell`, the second of shape (n,): the rows themselves, and the cell of each.
-    clusters: Clusters | None = None
-    cell: Ints | None = None
+
+    @classmethod
+    def of(cls, q: Population) -> _Cells:
+        """Those of a population, by its clusters where it has any."""
+        if q.clusters is not None:
+            return _WeighedCells.of_clusters(q.clusters)
+        at = q.cells.occupied()
+        totals = q.cells.totals[at]
+        rows = totals.sum(axis=1).astype(float)
+        return cls(rows, rows, totals[:, 1].astype(float), q.cells.score_sums[at].sum(axis=1))
 
     @property
     def mean(self) -> Floats:
@@ -363,52 +370,49 @@ class _Cells:
     @property
     def information(self) -> Floats:
         """Null variance of the events of each, in rows of equal weight that say as much as all."""
-        spread: Floats = self.mass * self.mean * (1.0 - self.mean)
-        if self.square is None:
-            return spread
+        return self.mass * self.mean * (1.0 - self.mean)
+
+    def joined(self, x: Floats, width: float, smallest: int) -> tuple[Runs, RowsInRuns]:
+        """Join neighbours, and place rows in what comes of it."""
+        return runs_of(x, self.rows, self.events, self.score, width, smallest), RowsInRuns()
+
+
+@dataclass(frozen=True)
+class _WeighedCells(_Cells):
+    """Those of rows that come in clusters or are weighted, at their weights as given."""
+
+    square: Floats  # shape (cells,): squared weights
+    clusters: Clusters  # the rows themselves
+    cell: Ints  # shape (n,): the cell of each
+
+    @classmethod
+    def of_clusters(cls, u: Clusters) -> _WeighedCells:
+        """Join rows in cells."""
+        if u.count < FEWEST:
+            raise NotComputable(f"{u.count} clusters: random signs need at least {FEWEST} to say how far chance goes")
+        cells, cell = np.unique(np.minimum((u.p * CELLS).astype(np.int64), CELLS - 1), return_inverse=True)
+        cell, w = cell.reshape(-1), u.input_weights
+        sums = [summed(cell, v, len(cells)) for v in (np.ones(len(cell)), w, w * u.y, w * u.p, w**2)]
+        return cls(sums[0], sums[1], sums[2], sums[3], sums[4], u, cell)
+
+    @property
+    def information(self) -> Floats:
+        spread = super().information
         squared = float((self.square * self.mean * (1.0 - self.mean)).sum())
         return spread * (float(spread.sum()) / max(squared, 1e-300))
 
-    def joined(self, x: Floats, width: float, smallest: int) -> tuple[Runs, RowsInRuns | None]:
-        """Join neighbours, and place rows in what comes of it."""
-        if self.clusters is None or self.cell is None or self.square is None:
-            return runs_of(x, self.rows, self.events, self.score, width, smallest), None
-        starts = run_starts(self.rows, smallest, x, width)
+    def joined(self, x: Floats, width: float, smallest: int) -> tuple[Runs, RowsInRuns]:
+        starts, u = run_starts(self.rows, smallest, x, width), self.clusters
         mass, at, events, score, square = (
             np.add.reduceat(v, starts) for v in (self.mass, self.mass * x, self.events, self.score, self.square)
         )
+        runs = Runs(at / mass, mass, events, score, square)
         run = np.searchsorted(starts, self.cell, side="right") - 1
-        return Runs(at / mass, mass, events, score, square), RowsInRuns.of(self.clusters, run, len(starts))
-
-
-def _counted(q: Population) -> _Cells:
-    """The cells of independent rows."""
-    at = q.cells.occupied()
-    totals = q.cells.totals[at]
-    rows = totals.sum(axis=1).astype(float)
-    return _Cells(rows, rows, totals[:, 1].astype(float), q.cells.score_sums[at].sum(axis=1))
-
-
-def _weighed(cluster_sums: Clusters) -> _Cells:
-    """The cells of rows that come in units or are weighted, at their weights as given."""
-    if cluster_sums.count < FEWEST:
-        raise NotComputable(
-            f"{cluster_sums.count} clusters: random signs need at least {FEWEST} to say how far chance goes"
-        )
-    fine = np.minimum((cluster_sums.p * CELLS).astype(np.int64), CELLS - 1)
-    cells, cell = np.unique(fine, return_inverse=True)
-    cell = cell.reshape(-1)
-    rows, mass, events, score, square = (
-        summed(cell, v, len(cells))
-        for v in (
-            np.ones(len(cell)),
-            cluster_sums.input_weights,
-            cluster_sums.input_weights * cluster_sums.y,
-            cluster_sums.input_weights * cluster_sums.p,
-            cluster_sums.input_weights**2,
-        )
-    )
-    return _Cells(rows, mass, events, score, square, cluster_sums, cell)
+        if u.count == len(u.cluster):
+            return runs, WeightedRows(u, run.astype(np.int32))
+        residual = u.input_weights * (u.y - u.p)
+        sums = ClusterSums.of(run, u.cluster, len(starts), residual, u.input_weights)
+        return runs, ClusteredRows(u, run.astype(np.int32), sums)
 
 
 def _grid(grid: int | Sequence[float], runs: Runs, place: Callable[[Floats], Floats]) -> Floats:
@@ -450,17 +454,18 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
     """Smooth the residual: a local-linear fit with the biweight kernel."""
     runs = s.runs
     w = weights(runs.x, runs.rows, s.grid, s.half)
-    rows, says, null = effective(w, runs.squares), np.clip(w @ runs.score, 0.0, 1.0), s.null(w)
-    kept = np.flatnonzero(supported(rows, says, null) & s.in_clusters(w))
+    rows, says = effective(w, runs.squares), np.clip(w @ runs.score, 0.0, 1.0)
+    null = s.rows.wider(np.sqrt((w * w) @ runs.noise), w)
+    kept = np.flatnonzero(supported(rows, says, null) & s.rows.enough(w))
     if not len(kept):
         raise NotComputable(
             f"at no score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
-            f"within reach{'' if s.rows is None else f', of {LEAST_CLUSTERS} clusters'}: give a wider bandwidth"
+            f"within reach{s.rows.wanted}: give a wider bandwidth"
         )
     w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
     gap = w @ (runs.events - runs.score)
     standard = (w / null[:, None]).T
-    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in s.events(how.draws, how.seed)])
+    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in s.rows.events(runs, how.draws, how.seed)])
     # Where the model is off, outcomes vary by the observed rate: the band takes the larger of the two errors.
     rate = np.clip(runs.rate + np.interp(runs.x, s.grid[kept], gap), 0.0, 1.0)
     noise = np.maximum(null, np.sqrt((w * w) @ runs.noise_at(rate)))
@@ -476,9 +481,9 @@ def _monotone(s: Scored, how: Drawing) -> _Fit:
         fits = (_isotonic(y, runs.rows) for part in drawn for y in part)
         return np.array([np.interp(s.grid, runs.x, f) - says for f in fits])
 
-    scale = np.sqrt((deviations(s.events(SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
+    scale = np.sqrt((deviations(s.rows.events(runs, SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
     scale = np.maximum(scale, 1e-3 * max(float(scale.max()), 1e-12))  # a point that never moves counts little, not all
-    result = np.abs(deviations(s.events(how.draws, how.seed))) / scale
+    result = np.abs(deviations(s.rows.events(runs, how.draws, how.seed))) / scale
     # Rows of a point are those of the constant stretch that it lies in.
     block = np.cumsum(np.diff(fit, prepend=fit[0]) != 0)
     nearest = np.clip(np.searchsorted(runs.x, s.grid, side="right") - 1, 0, len(fit) - 1)

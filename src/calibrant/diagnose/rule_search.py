@@ -37,13 +37,12 @@ class Ballot:
     columns: Columns
     y: Floats  # shape (n,)
     edge: Boundary
-    weights: Floats | None  # shape (n,)
+    weights: Floats  # shape (n,)
     alternative: str  # "two-sided", "greater" or "less"
 
     @cached_property
     def _sides(self) -> tuple[Floats, tuple[Look, ...]]:
-        w = np.ones(len(self.y)) if self.weights is None else self.weights
-        rows = [np.ones(len(self.y))]
+        w, rows = self.weights, [np.ones(len(self.y))]
         looks: list[Look] = []
         for sign, rate in ((1.0, self.edge.high), (-1.0, self.edge.low)):
             if self.alternative == ("less" if sign > 0 else "greater"):
@@ -126,18 +125,12 @@ class Binned:
         whole = np.array([bins for _, bins in made], dtype=np.uint8).reshape(len(made), n)
         return cls(columns, tuple(one for one, _ in made), whole, first, first + size - 1)
 
-    def grown(self, target: Floats, weights: Floats | None, depth: int, least: int) -> list[Rule]:
+    def grown(self, target: Floats, weights: Floats, depth: int, least: int) -> list[Rule]:
         """Grow a tree on the target, by least squares, and return the rules of its nodes but the root.
 
-        Parameters
-        ----------
-        target : float array of shape (n,)
-        weights : float array of shape (n,) or None
-        depth, least : int
-            Levels of the tree, and rows that a leaf must have.
+        `depth` and `least`: levels of the tree, and rows that a leaf must have.
         """
-        w = np.ones(len(target)) if weights is None else weights
-        measures, out = np.stack([np.ones(len(target)), w, w * target]), []
+        measures, out = np.stack([np.ones(len(target)), weights, weights * target]), []
 
         def visit(rows: Rows, rule: Rule, steps: int) -> None:
             split = self._split(rows, measures, least) if steps and len(rows) >= 2 * least else None
@@ -341,12 +334,7 @@ class Hunt:
     def rules(self, nodes: Sequence[Rule], without: int | None = None) -> list[Rule]:
         """Return rules, each the best over the rows that earlier ones left; from the second on, if worth its price.
 
-        Parameters
-        ----------
-        nodes : sequence of Rule
-            Tried in addition to the pairs.
-        without : int, optional
-            The fold to leave out.
+        `nodes` are tried in addition to the pairs; `without` is the fold to leave out.
         """
         left = np.ones(len(self.fold), dtype=bool) if without is None else self.fold != without
         least = max(1, round(self.least * int(left.sum()) / len(left)))
@@ -488,7 +476,7 @@ def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share
         columns=columns.rows(seen),
         y=q.sample.y[seen],
         edge=q.edge.rows(seen),
-        weights=q.sample.weights_of(seen),
+        weights=q.sample.mass_of(seen),
         alternative=q.settings.alternative,
     )
     least = max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1)
@@ -499,12 +487,14 @@ def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share
     rules = hunt.rules(_nodes(q, fresh, d.rows[at], d.g[model, at], (depth, min_share)))
     # (4) Pairs alone, without each fold: how often the search leads to about the same rules.
     again = [hunt.rules((), f) for f in range(SEARCHES)] if rules else []
+    inside = [fresh.matching(rule) for rule in rules]
+    alike = [[[overlap(own, fresh.matching(r)) >= DETECTED for r in result] for result in again] for own in inside]
     return Search(
         judges=d.rows,
         model=d.fits.pool.names[model],
         rules=tuple(rules),
         sides=tuple(ballot.side(ballot.columns.matching(r)) for r in rules),
-        stability=tuple(_share_detected(rule, again, fresh) for rule in rules),
+        stability=tuple(float(np.mean([any(one) for one in own])) for own in alike),
     )
 
 
@@ -521,10 +511,5 @@ def _nodes(q: DetectorInputs, columns: Columns, rows: Rows, g: Floats, how: tupl
     for share in SHARES:
         cut = float(np.quantile(excess, 1.0 - share))
         target = np.where(excess >= cut, np.where(upper, excess, -excess), 0.0)
-        out |= dict.fromkeys(binned.grown(target, q.sample.weights_of(rows), depth, least))
+        out |= dict.fromkeys(binned.grown(target, q.sample.mass_of(rows), depth, least))
     return list(out)
-
-
-def _share_detected(rule: Rule, again: Sequence[Sequence[Rule]], columns: Columns) -> float:
-    inside = columns.matching(rule)
-    return float(np.mean([any(overlap(inside, columns.matching(r)) >= DETECTED for r in result) for result in again]))

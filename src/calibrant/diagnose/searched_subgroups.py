@@ -168,7 +168,7 @@ def described(q: DetectorInputs, columns: Columns, options: SubgroupOptions) -> 
     """
     if q.n < 2 * LEAST_ROWS:
         raise NotComputable(f"there are {q.n} rows: two halves need at least {2 * LEAST_ROWS}")
-    if q.cluster is not None and q.clusters < 4 * FOLDS:
+    if q.clusters < 4 * FOLDS:
         raise NotComputable(f"there are {q.clusters} clusters: two halves need at least {4 * FOLDS}")
     result = search(q, columns, options.rules, options.depth, options.min_share)
     lines = _judged(q, columns, result, options.alpha)
@@ -219,16 +219,16 @@ def _evidence(q: DetectorInputs, rows: Rows, side: float, delta: float) -> dict[
     y, p = q.sample.y[rows], q.edge.p[rows]
     edge = (q.edge.high if side > 0 else q.edge.low)[rows]
     w = q.sample.mass_of(rows)
-    mass, clusters = float(w.sum()), q.clusters_of(rows)
+    mass = float(w.sum())
     predicted, observed, at = (float(w @ v) / mass for v in (p, y, edge))
     spread = float(np.sqrt((w**2 * edge * (1.0 - edge)).sum()))
-    if q.sample.weights is None and clusters is None:
+    if q.sample.weights is None and q.cluster is None:
         n, events = len(rows), int(y.sum())
         low, high = rate_limits(events, n, delta)
         gap_low, gap_high = low - predicted, high - predicted
         level = float(rate_evidence(events, n, at) if side > 0 else rate_evidence(n - events, n, 1.0 - at))
     else:
-        cluster_sums = Clusters.of_residuals(y, p, w, np.arange(len(rows)) if clusters is None else clusters[0])
+        cluster_sums = Clusters.of_residuals(y, p, w, q.clusters_of(rows)[0])
         gap_low, gap_high = ratio_limits(cluster_sums, delta)
         low, high = max(predicted + gap_low, 0.0), min(predicted + gap_high, 1.0)
         level = ratio_evidence(cluster_sums, at - predicted, side)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from calibrant.arguments import checked_seed, one_source, shown, text
@@ -15,10 +14,9 @@ from calibrant.diagnose.fixed_subgroups import fixed_subgroups as search
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, Ints
-from calibrant.views.boxes import Tables, condition, tables_of, weighed_table
+from calibrant.views.boxes import Tables, boxed, condition, tables_of
 from calibrant.views.features import SCORE
 from calibrant.views.rules import Condition, number_words
-from calibrant.views.sample import cluster_totals
 
 Runs = tuple[int, ...]  # cells from the first to below the second; of two runs, two more
 
@@ -81,16 +79,15 @@ def subgroup_map(
         raise BadInput(f"second={shown(second)}: name two attributes")
     covariates = [v for v in names if v != SCORE]
     tables = tables_of(data, covariates, 2, seed, by_clusters=True)
-    clusters = cluster_totals(data, data.spec.seed if isinstance(data, Sketch) else seed)
-    weigh = None if clusters is None else partial(weighed_table, clusters)
-    result = search(data, variables=covariates, seed=seed) if subgroups is None else _checked(subgroups)
+    counted = boxed(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
+    result = search(data, variables=covariates, seed=seed) if subgroups is None else subgroups
+    if not isinstance(result, Curve) or result.method != METHOD:
+        raise BadInput(f"subgroups={shown(subgroups)}: pass what diagnose.subgroups returned")
     # (1) The table of the pair, the first attribute first
     pair = tuple(_number(tables, v) for v in names)
-    table = tables.layout.of(tables.sums, tables.layout.combined.index(tuple(sorted(pair))))
-    table = table if pair[0] < pair[1] else table.swapaxes(0, 1)
+    number, turn = tables.layout.combined.index(tuple(sorted(pair))), 0 if pair[0] < pair[1] else 1
     # (2) Its cells, of weighted rows by their weights
-    own = table if weigh is None else weigh(tables, tables.layout.combined.index(tuple(sorted(pair))))
-    own = own if weigh is None or pair[0] < pair[1] else own.swapaxes(0, 1)
+    table, own = (t.swapaxes(0, turn) for t in (tables.layout.of(tables.sums, number), counted.table(number)))
     cells = [(i, j, own[i, j]) for i, j in zip(*table[..., ROWS].nonzero(), strict=True)]
     rows = [int(table[i, j, ROWS]) for i, j, _ in cells]
     predicted = [float(c[SCORES] / STEPS / c[ROWS]) for *_, c in cells]
@@ -99,7 +96,9 @@ def subgroup_map(
     attribute_list = [tables.attributes[t] for t in pair]
     labels = [_labels(t, table[..., ROWS].sum(axis=1 - axis)) for axis, t in enumerate(attribute_list)]
     sets = [(t, tables.sets[k], len(v)) for t, k, v in zip(attribute_list, pair, labels, strict=True)]
-    outlined = [(rule, _outline(c, sets)) for rule, c in _rules(result)]
+    outlined = []
+    for rule, parts in zip(result.columns["rule"], result.settings["conditions"], strict=True):
+        outlined.append((rule, _outline({c.variable: c for c in map(Condition.from_dict, parts)}, sets)))
     return Curve(
         method="diagnose.subgroup_map",
         columns={
@@ -123,25 +122,12 @@ def subgroup_map(
     )
 
 
-def _checked(subgroups: Curve) -> Curve:
-    if not isinstance(subgroups, Curve) or subgroups.method != METHOD:
-        raise BadInput(f"subgroups={shown(subgroups)}: pass what diagnose.subgroups returned")
-    return subgroups
-
-
 def _number(tables: Tables, name: str) -> int:
     """Return which attribute is meant: the score is the first."""
     for t, own in enumerate(tables.attributes):
         if name == (own.name if t else SCORE):
             return t
     raise NotComputable(f"{shown(name)} has no cells: {dict(tables.left_out).get(name, 'it cannot be used')}")
-
-
-def _rules(result: Curve) -> list[tuple[str, dict[str, Condition]]]:
-    """Return rules in words, and what they ask of each attribute."""
-    parsed = [[Condition.from_dict(c) for c in rule] for rule in result.settings["conditions"]]
-    words = result.columns["rule"]
-    return [(rule, {c.variable: c for c in conditions}) for rule, conditions in zip(words, parsed, strict=True)]
 
 
 def _outline(requested: dict[str, Condition], axes: Sequence[tuple[Attribute, Ints, int]]) -> tuple[Runs, ...] | None:

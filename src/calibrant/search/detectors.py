@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, names, number
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
+from calibrant.kernels.draws import words
 from calibrant.search.corners import pool_of
 from calibrant.search.models import (
     Fitted,
@@ -99,13 +100,20 @@ class DetectorInputs:
         result: Ids = identities_of(self.n, self.settings.seed)
         return result
 
-    def clusters_of(self, _rows: Rows) -> tuple[Rows, Ids] | None:
-        """The clusters of some rows, numbered from 0, and the identities that key their signs; None for none."""
-        return None
+    def clusters_of(self, rows: Rows) -> tuple[Rows, Ids]:
+        """The clusters of some rows, numbered from 0, and the identities of each; of independent rows each is one."""
+        return np.arange(len(rows)), self.ids[rows]
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
+
+    def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
+        """Yield the score of each step of a path over some rows in the first draws that `drawn` sums."""
+        edge = self.edge.rows(rows)
+        bits = words(self.ids[rows], edge.low, edge.high, 0, salt).reshape(-1)[path.word]
+        for b in range(draws):
+            yield path.weight * (((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - path.rate)
 
     def law(self, law: str) -> str:
         """What the null with models held rests on."""
@@ -166,6 +174,13 @@ class ClusteredInputs(DetectorInputs):
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
+
+    def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
+        codes, ids = self.clusters_of(rows)
+        half, own = np.full(len(ids), 0.5), path.scores(self.sample.y[rows])
+        bits = words(ids, half, half, 0, salt)[codes[path.rows], 0]
+        for b in range(draws):
+            yield (2.0 * ((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - 1.0) * own
 
     def law(self, law: str) -> str:
         return CLUSTERED + (INFLATED if law.endswith(INFLATED) else "")

@@ -40,7 +40,7 @@ class Sample:
     weights: Floats | None = None  # shape (n,): mean one; None where rows count alike
 
     def weights_of(self, _rows: Rows) -> Floats | None:
-        """The weights of some rows as scikit-learn takes them: None if no row has any."""
+        """The weights of some rows, None if no row has any."""
         return None
 
     def fit_weights(self, _rows: Rows) -> dict[str, Floats]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,13 @@ from calibrant.stats.subgroups.cluster_ranges import FEWEST as FEWEST_CLUSTERS
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges
 from calibrant.stats.subgroups.cluster_ranges import cluster_rows as in_clusters
 from calibrant.stats.subgroups.cluster_scan import ScannedClusters, ScannedRows
+from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, Family, Ints, family_of, runs, singles_and_pairs
 from calibrant.stats.subgroups.family import STEPS as SCORE_STEPS
-from calibrant.stats.subgroups.family import Family, Ints, family_of, runs, singles_and_pairs
 from calibrant.stats.subgroups.ranges import Ranges, RowRanges
 from calibrant.views.coded import chunks, first_look
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import cluster_totals
+from calibrant.views.sample import assumed, cluster_totals
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +71,13 @@ class Tables:
     def attributes(self) -> tuple[Attribute, ...]:
         """The attributes."""
         return self.layout.attributes
+
+    @property
+    def rows(self) -> SampleRows:
+        """Rows at hand: all, or a uniform sample."""
+        if self.sample_rows is None:
+            raise NotComputable("this sketch holds no rows, in which people whom subgroups share are counted")
+        return self.sample_rows
 
     @property
     def complete(self) -> bool:
@@ -299,7 +307,7 @@ def _sampled(sketch: Sketch, chosen: list[int]) -> SampleRows | None:
     return SampleRows(cells=cells, p=rows.p, y=rows.y, ids=rows.ids)
 
 
-# ---- Ranges of boxes, by clusters where rows come in them or weigh ----
+# ---- Whose rows boxes hold, and the ranges of boxes: by clusters where rows come in them or weigh ----
 
 FEW_CLUSTERS = (
     "there are {:,} clusters: no subgroup of at least {:g}% of the rows has {} of them, with {} more that have rows "
@@ -307,92 +315,122 @@ FEW_CLUSTERS = (
 )
 
 
-def ranges_of(data: Predictions | Sketch, tables: Tables, min_size: float, seed: int) -> Ranges:
-    """The ranges of the boxes with at least a share of the rows: by clusters where rows come in them or weigh.
-
-    Raises
-    ------
-    NotComputable
-        No box has rows enough, or clusters enough inside and outside.
-    """
-    clusters = cluster_totals(data, seed)
-    if clusters is None or tables.sample_rows is None:
-        return RowRanges(tables.family(min_size))
-    kept = rows_of_clusters(data).cache
-    key = (
-        "unit boxes",
-        tuple(t.name for t in tables.attributes),
-        tuple(map(tuple, tables.layout.combined)),
-        min_size,
-        seed,
-    )
-    if key not in kept:
-        rows = in_clusters(tables.sample_rows.cells, clusters.cluster, clusters.p, clusters.y, clusters.input_weights)
-        kept[key] = ClusterRanges.of(tables.family(min_size), rows)
-    result: ClusterRanges | None = kept[key]
-    if result is None:
-        raise NotComputable(FEW_CLUSTERS.format(clusters.count, 100 * min_size, FEWEST_CLUSTERS, FEWEST_CLUSTERS))
-    return result
-
-
-def reported_of_clusters(clusters: Clusters) -> dict[str, float]:
-    """Return what the settings of a certificate of boxes tell of clusters: all certify, and none is made lighter."""
-    size = clusters.size_at
-    return {
-        "clusters": clusters.count,
-        "effective_clusters": float(size.sum() ** 2 / (size**2).sum()),
-        "largest_cluster": float(size.max()),
-    }
-
-
 @dataclass(frozen=True, kw_only=True)
-class Weighed:
-    """What rows count in a search for subgroups: their weights, one on average, and how much more noise clusters make.
+class Boxed:
+    """Rows in the cells of boxes: independent ones, that count alike."""
 
-    Parameters
-    ----------
-    of : Units
-    cells : Tables
-    times : float array of shape (boxes,)
-        Variance of each box's residual by clusters over that of independent rows.
-    """
+    tables: Tables
+    unit = "rows"
 
-    of: Clusters
-    cells: Tables
-    times: Floats
+    @property
+    def assumes(self) -> str:
+        """What certificates take for granted of them."""
+        return "independent outcomes"
+
+    @property
+    def reported(self) -> dict[str, float]:
+        """What settings tell of clusters."""
+        return {}
+
+    def ranges(self, min_size: float) -> Ranges:
+        """The ranges of the boxes with at least a share of the rows.
+
+        Raises
+        ------
+        NotComputable
+            No box has rows enough, or clusters enough inside and outside.
+        """
+        return RowRanges(self.tables.family(min_size))
 
     @property
     def gap(self) -> float:
-        """Weighted mean residual of everyone."""
-        return float((self.of.input_weights * (self.of.y - self.of.p)).sum() / self.of.input_weights.sum())
+        """What happened minus what the model says, of everyone."""
+        everyone = self.table(0).sum(axis=0)
+        return float((everyone[EVENTS] - everyone[SCORES] / SCORE_STEPS) / everyone[ROWS])
 
-    def clusters(self, inside: NDArray[np.bool_]) -> int:
+    @property
+    def whole(self) -> Sequence[Ints]:
+        """The tables of all rows, whether at hand or not."""
+        return self.tables.tables
+
+    def table(self, number: int) -> Ints | Floats:
+        """One of them."""
+        return self.tables.layout.of(self.tables.sums, number)
+
+    def some(self, rows: NDArray[np.intp]) -> Sequence[Ints]:
+        """The tables of some of the rows at hand."""
+        layout, kept = self.tables.layout, self.tables.rows
+        out = np.zeros((layout.cells, SUMS), dtype=np.int64)
+        layout.summed(kept.cells[:, rows], kept.p[rows], kept.y[rows], out)
+        return [layout.of(out, t) for t in range(len(layout.combined))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterBoxed(Boxed):
+    """Rows that come in clusters or weigh, one on average: all certify, and none is made lighter."""
+
+    clusters: Clusters
+    key: tuple[object, ...]
+    kept: dict[Any, Any]  # of the predictions: what was made of them
+    unit = "clusters"
+
+    @property
+    def assumes(self) -> str:
+        return assumed(self.clusters)
+
+    @property
+    def reported(self) -> dict[str, float]:
+        size = self.clusters.size_at
+        return {
+            "clusters": self.clusters.count,
+            "effective_clusters": float(size.sum() ** 2 / (size**2).sum()),
+            "largest_cluster": float(size.max()),
+        }
+
+    def ranges(self, min_size: float) -> Ranges:
+        u, key = self.clusters, (*self.key, min_size)
+        if key not in self.kept:
+            rows = in_clusters(self.tables.rows.cells, u.cluster, u.p, u.y, u.input_weights)
+            self.kept[key] = ClusterRanges.of(self.tables.family(min_size), rows)
+        result: ClusterRanges | None = self.kept[key]
+        if result is None:
+            raise NotComputable(FEW_CLUSTERS.format(u.count, 100 * min_size, FEWEST_CLUSTERS, FEWEST_CLUSTERS))
+        return result
+
+    @property
+    def gap(self) -> float:
+        u = self.clusters
+        return float((u.input_weights * (u.y - u.p)).sum() / u.input_weights.sum())
+
+    @property
+    def whole(self) -> Sequence[Ints]:
+        return self.some(np.arange(len(self.clusters.p)))
+
+    def table(self, number: int) -> Floats:
+        return self._table(number, np.arange(len(self.clusters.p)))
+
+    def some(self, rows: NDArray[np.intp]) -> Sequence[Ints]:
+        return [self._table(t, rows) for t in range(len(self.tables.layout.combined))]  # type: ignore[misc]
+
+    def _table(self, number: int, rows: NDArray[np.intp]) -> Floats:
+        """Weights, weighted events, scores and null variances of some rows, two in steps."""
+        u, attributes = self.clusters, self.tables.layout.combined[number]
+        w, p, y = u.input_weights[rows] / u.input_weights.mean(), u.p[rows], u.y[rows]
+        parts = (w, w * y, w * p * SCORE_STEPS, w**2 * p * (1.0 - p) * SCORE_STEPS)
+        shape = tuple(self.tables.attributes[t].size for t in attributes)
+        cells = self.tables.rows.cells[list(attributes)][:, rows]
+        where = np.ravel_multi_index(tuple(cells.astype(np.int64)), shape)
+        return np.stack([summed(where, v, int(np.prod(shape))) for v in parts], axis=1).reshape(*shape, len(parts))
+
+    def people(self, inside: NDArray[np.bool_]) -> int:
         """Return how many clusters have some of the rows."""
-        return len(np.unique(self.of.cluster[inside]))
-
-    def tables(self, rows: NDArray[np.intp]) -> list[Floats]:
-        """The tables of some rows: weights, weighted events, scores and null variances, two in steps."""
-        return [_table(self.of, self.cells, t, rows) for t in range(len(self.cells.layout.combined))]
+        return len(np.unique(self.clusters.cluster[inside]))
 
 
-def _table(clusters: Clusters, tables: Tables, number: int, rows: NDArray[np.intp]) -> Floats:
-    attributes, kept = tables.layout.combined[number], tables.sample_rows
-    w, p, y = clusters.input_weights[rows] / clusters.input_weights.mean(), clusters.p[rows], clusters.y[rows]
-    parts = (w, w * y, w * p * SCORE_STEPS, w**2 * p * (1.0 - p) * SCORE_STEPS)
-    shape = tuple(tables.attributes[t].size for t in attributes)
-    cells = np.empty((0, 0)) if kept is None else kept.cells[list(attributes)][:, rows]
-    where = np.ravel_multi_index(tuple(cells.astype(np.int64)), shape)
-    return np.stack([summed(where, v, int(np.prod(shape))) for v in parts], axis=1).reshape(*shape, len(parts))
-
-
-def weighed_table(clusters: Clusters, tables: Tables, number: int) -> Floats:
-    """Return one table with every row counted by its weight."""
-    return _table(clusters, tables, number, np.arange(len(clusters.p)))
-
-
-def weighed(tables: Tables, ranges: Ranges, clusters: Clusters | None) -> Weighed | None:
-    """Return what rows count; None where they are independent and alike."""
-    if clusters is None or not isinstance(ranges, ClusterRanges):
-        return None
-    variance = np.maximum(ranges.quiet / ranges.sums[0] ** 2, 1e-300)
-    return Weighed(of=clusters, cells=tables, times=ranges.error**2 / variance)
+def boxed(data: Predictions | Sketch, tables: Tables, seed: int) -> Boxed:
+    """The rows of tables as they come."""
+    clusters = cluster_totals(data, seed)
+    if clusters is None:
+        return Boxed(tables=tables)
+    key = "unit boxes", tuple(t.name for t in tables.attributes), tuple(map(tuple, tables.layout.combined)), seed
+    return ClusterBoxed(tables=tables, clusters=clusters, key=key, kept=rows_of_clusters(data).cache)

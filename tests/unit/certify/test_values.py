@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.certify.shown import shown_certificate
+from calibrant.certify.whole import shown_certificate
 from calibrant.cli import main
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.diagnose.bias_map import Variances, band
+from calibrant.diagnose.local_bias import Variances, band
 from calibrant.errors import BadInput, NotComputable
 from calibrant.report.by_variable import regions
 from calibrant.results import Curve

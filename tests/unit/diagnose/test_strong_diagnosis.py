@@ -306,7 +306,7 @@ def test_the_best_pair_is_the_best_of_all_pairs_without_a_fold() -> None:
         columns=columns_of(data, None),
         y=data.y.astype(float),
         edge=Boundary.of(data.p, 0.05),
-        weights=None,
+        weights=np.ones(300),
         alternative="two-sided",
     )
     hunt = Hunt.of(ballot, np.arange(300) % 5, 20, 3, 1)

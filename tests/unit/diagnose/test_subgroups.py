@@ -18,7 +18,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.subgroups.peeling import Left, sums_in
 from calibrant.stats.subgroups.ranges import RowRanges
-from calibrant.views.boxes import tables_of
+from calibrant.views.boxes import Boxed, tables_of
 
 N = 16_000
 LEFT = ("rows_left", "gap_left", "rows", "gap")
@@ -380,7 +380,7 @@ def test_who_is_besides_in_a_pocket_is_units_enough(people: int, reported: int) 
 def test_tables_without_rows_cannot_be_peeled() -> None:
     tables = replace(tables_of(rows(table(corner, n=500)), None, 2, 0), sample_rows=None)
     with pytest.raises(NotComputable, match="this sketch holds no rows"):
-        list(Search(tables=tables, ranges=RowRanges(tables.family(0.01)), alpha=0.05).reported(5))
+        list(Search(boxed=Boxed(tables=tables), ranges=RowRanges(tables.family(0.01)), alpha=0.05).reported(5))
 
 
 def test_few_rows_have_no_pocket() -> None:

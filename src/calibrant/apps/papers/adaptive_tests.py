@@ -314,11 +314,11 @@ def _judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, reading: Readi
     """Compare the paths of some rows with outcomes simulated for those rows, models held."""
     y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.mass_of(rows)
     steps = [binned(path, len(rows), reading.bins, weights, reading.by_size) for path in paths]
-    result, clusters = squares(steps, y), q.clusters_of(rows)
-    if clusters is None:
+    result = squares(steps, y)
+    if q.cluster is None:
         drawn = simulated_squares(steps, edge, q.ids[rows], law.draws, SALT)
     else:
-        drawn = multiplied_squares(steps, y, clusters, law.draws, SALT)
+        drawn = multiplied_squares(steps, y, q.clusters_of(rows), law.draws, SALT)
     best, impossible = int(np.argmax(result)), q.impossible
     shown = np.sqrt(result) if reading.root else result
     return Outcome(

@@ -165,6 +165,13 @@ class ClusterRanges:
         soft = 0.25 * own.spread / self.result[:, CLUSTERS]
         return np.sqrt(own.squared(self.gap) + soft) / own.mass
 
+    @property
+    def times(self) -> Floats:
+        return self.error**2 / np.maximum(self.quiet / self.sums[0] ** 2, 1e-300)
+
+    def observed(self, box: int) -> float:
+        return float(self.predicted[box]) + float(self.gap[box])
+
     @cached_property
     def _sides(self) -> tuple[Side, Side]:
         mass, gain, score = self.sums

@@ -245,6 +245,13 @@ class Ranges(Protocol):
     def error(self) -> Floats:
         """Standard errors of the gaps."""
 
+    @property
+    def times(self) -> Floats:
+        """Variance of each box's residual over that of independent rows."""
+
+    def observed(self, box: int) -> float:
+        """The event rate of a box."""
+
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
         """Return one-sided limits."""
 
@@ -269,42 +276,40 @@ class RowRanges:
 
     @property
     def count(self) -> int:
-        """Rows."""
         return self.family.n
 
     @property
     def gap(self) -> Floats:
-        """Of each box, as seen."""
         return self.family.gap
 
     @property
     def predicted(self) -> Floats:
-        """Mean score of each box."""
         return self.family.expected / self.family.rows
 
     @property
     def error(self) -> Floats:
-        """Standard errors of the gaps."""
         return errors(self.family.events, self.family.rows)
 
+    @property
+    def times(self) -> Floats:
+        return np.ones(self.family.size)
+
+    def observed(self, box: int) -> float:
+        return float(self.family.events[box] / self.family.rows[box])
+
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return one-sided limits."""
         return ends(self.family, low, high, boxes)
 
     def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return ranges that hold simultaneously."""
         return together(self.family, alpha, boxes)
 
     def floor(self, alpha: float) -> tuple[float, int]:
-        """The largest floor, and its box."""
         return floor(self.family, alpha)
 
     def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:
-        """Return what no gap exceeds, and the box with the largest limit."""
         return ceiling(self.family, alpha, least_rows)
 
     def over(self, limit: float, alpha: float) -> Flags:
-        """Return which gaps are larger than a limit."""
         return over(self.family, limit, alpha)
 
 

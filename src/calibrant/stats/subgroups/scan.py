@@ -344,18 +344,13 @@ class Scan(BoxScan):
             other = attributes[1 - axis] if len(attributes) > 1 else None
             if not levels:
                 continue
-            for own in ALL if other is None else _of_one_run(f.sets[other]):
+            for own in ALL if other is None else f.sets[other][f.sets[other][:, 2] == f.sets[other][:, 3]]:
                 inside = contracted(sums[:, None] if other is None else sums, 1 - axis, own)
                 rows, named = int(inside[:, ROWS].sum()), inside[list(levels)]
                 # of two levels every subset is one level; within a set of all rows the category is alone
                 if (named[:, VARIANCES] > 0).sum() > 2 and rows >= self.fewest and (rows < f.n or other is None):
                     whole = Subset(category=category, levels=levels, other=other, within=own)
                     yield _Within(axis=axis, subset=whole, sums=named)
-
-
-def _of_one_run(sets: Ints) -> Ints:
-    single: Ints = sets[sets[:, 2] == sets[:, 3]]
-    return single
 
 
 def _sorted_cells(cells: Cells, shape: Sequence[int]) -> tuple[NDArray[np.intp], Ints]:

@@ -118,7 +118,7 @@ def highest_rate(ranking: Ranking, alpha: float) -> Floats:
 def rates(risk: float) -> Floats:
     """The rates that a curve of a population tells apart: the risk, and steps of `STEP` below and above it."""
     above = math.ceil(-math.log(risk) / math.log(STEP)) - 1
-    result: Floats = risk * STEP ** np.arange(-BELOW, above + 1)
+    result: Floats = risk * np.power(STEP, np.arange(-BELOW, above + 1, dtype=np.float64))
     return result
 
 

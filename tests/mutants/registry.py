@@ -221,7 +221,7 @@ DECISIONS = (
     one("groups_in_the_pool_do_not_share", "every group is called above the risk at all of alpha", "decisions.pooled",
         "above_risk", "np.log(len(groups) / t.alpha)", "np.log(1.0 / t.alpha)"),
     one("ceiling_from_certified_rows", "the rows that certify set the ceiling of weights", "apps.population.population",
-        "_made", "None if on is None else raw[on & (raw > 0)]", "None"),
+        "_made", "None if on is None else every[on & (raw > 0)]", "None"),
     one("accept_rows_as_independent", "rows of units are accepted as if independent", "decisions.accept",
         "parts_of", "clusters = cluster_totals(inputs, options.seed)", "clusters = None"),
     one("thresholds_that_certified_units_choose", "thresholds of a list are those of the units that certify",

@@ -103,7 +103,8 @@ examples:
 """
 ACCEPT = """\
 The largest share of rows that may pass unseen, best scores first, with at most so many of them wrong: certified for all
-thresholds at once, so that a threshold may be chosen after looking. Labels say whether an answer was right.
+thresholds at once, so that a threshold may be chosen after looking. Labels say whether an answer was right. Without
+--by every column is read, and groups in which more than that are wrong are named.
 
 examples:
   calibrant accept answers.csv --label right --score confidence --risk 0.02

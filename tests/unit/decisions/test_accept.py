@@ -267,6 +267,15 @@ def test_a_group_that_the_pool_hides_is_told(pool: cal.Predictions) -> None:
     assert "topic = math" in next(iter(notebook.drawings(curve))).text
 
 
+def test_groups_in_the_pool_share_alpha(pool: cal.Predictions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a column that reproduces the outcome are counted, and left out."""
+    enough = math.log(5 / 0.05)  # three topics and two grades
+    monkeypatch.setattr(acceptance, "log_evidence_above", lambda *_: enough - 1e-9)
+    assert cal.certify.accept(pool, risk=0.05).settings["pool"]["above_risk"] == {}
+    monkeypatch.setattr(acceptance, "log_evidence_above", lambda *_: enough + 1e-9)
+    assert len(cal.certify.accept(pool, risk=0.05).settings["pool"]["above_risk"]) == 3
+
+
 def test_with_thresholds_of_their_own_no_group_is_hidden(pool: cal.Predictions) -> None:
     assert cal.certify.accept(pool, risk=0.05, by="topic").settings["pool"]["columns"] == ()
     assert cal.certify.accept(pool, risk=0.0001).settings["pool"]["above_risk"] == {}

@@ -318,8 +318,9 @@ def _made(options: _WeightingOptions, raw: Floats, on: Rows | None) -> Weighting
     kept = raw > 0 if on is None else (raw > 0) & ~on
     if not kept.any():
         raise BadInput("no row that is not a pilot row is like anyone of the population: make the pilot smaller")
-    scaled = raw[kept] / raw[kept].mean()
-    low, lowered = capped(raw[kept], options.cap, None if on is None else raw[on & (raw > 0)])
+    every = raw / raw[kept].mean()
+    scaled = every[kept]
+    low, lowered = capped(scaled, options.cap, None if on is None else every[on & (raw > 0)])
     weights = np.zeros(len(raw))
     weights[kept] = low
     weights.flags.writeable = False

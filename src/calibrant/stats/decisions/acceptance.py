@@ -40,7 +40,7 @@ THETAS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.95])
 WEIGHTS = np.array([0.025, 0.025, 0.19, 0.19, 0.19, 0.19, 0.19])
 RAISED = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])  # of bets that more are wrong, in equal parts: see `THETAS`
 HALVINGS = 60  # of an interval of rates, to the last bits of a double
-STEP, BELOW = math.sqrt(2.0), 6  # of a population's rates: from one to the next, and how many are below the risk
+BELOW = 6  # so many of a population's rates are below the risk
 GRID = 50  # depths at which a sequence of tests stops
 LEFT_OVER = 0.02  # of alpha, for fewer rows than a Poisson number of them
 POISSON_STREAM = 0xACCE  # of random numbers, apart from those of other methods at the same seed
@@ -116,9 +116,9 @@ def highest_rate(ranking: Ranking, alpha: float) -> Floats:
 
 
 def rates(risk: float) -> Floats:
-    """The rates that a curve of a population tells apart: the risk, and steps of `STEP` below and above it."""
-    above = math.ceil(-math.log(risk) / math.log(STEP)) - 1
-    result: Floats = risk * STEP ** np.arange(-BELOW, above + 1)
+    """The rates that a curve of a population tells apart: the risk, and steps of the root of 2 below and above it."""
+    above = math.ceil(-2.0 * math.log2(risk)) - 1
+    result: Floats = risk * np.exp2(0.5 * np.arange(-BELOW, above + 1))
     return result
 
 

@@ -71,10 +71,10 @@ def _scale(c: Column) -> Scale | None:
 def _families(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield sets of columns that may belong together, the largest first: all, and those of one beginning or end."""
     kept: dict[tuple[str, ...], None] = {tuple(names): None}
-    for cut in (lambda n: re.sub(r"([_.\s-]|(?<=\D)(?=\d)).*$", "", n), lambda n: re.split(r"[_.\s-]", n)[-1]):
+    for pattern in (r"([_.\s-]|(?<=\D)(?=\d)).*$", r"^.*[_.\s-]"):  # what is left is the first word, or the last
         by: dict[str, list[str]] = {}
         for name in names:
-            by.setdefault(cut(name), []).append(name)
+            by.setdefault(re.sub(pattern, "", name), []).append(name)
         kept |= {tuple(family): None for family in by.values()}
     yield from sorted((f for f in kept if len(f) >= LEAST), key=lambda f: -len(f))
 

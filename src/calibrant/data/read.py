@@ -122,8 +122,8 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     labels = label_values(table.column(options.label), options.label, options.positive)
     if options.positive is not None and not np.nansum(labels):
         column = table.column(options.label)
-        others = no_events(column, options.label, options.positive, np.ones(len(column), dtype=np.bool_))
-        raise BadInput(no_such_event(others, f"column {options.label!r}", options.positive))
+        values = no_events(column, options.label, options.positive, np.ones(len(column), dtype=np.bool_))
+        raise BadInput(no_such_event(values, f"column {options.label!r}", options.positive))
     scores = score_values(table.column(options.score), options.score, options.percent)
     faults, first = Faults(caller=options.caller), 0
     for name, batches in parts:

@@ -15,7 +15,7 @@ from calibrant.data.layouts import decoded
 from calibrant.inspect.looked import Column
 from calibrant.inspect.roles import LABELS, SCORES, called
 
-Unit = Literal["probability", "percent", "log"]
+Scale = Literal["probability", "percent", "log"]
 LEAST = 3  # classes; of two the second is a score like any other
 LEAST_ROWS = 5
 ROUNDED = 0.005  # of each probability, at most
@@ -30,7 +30,7 @@ class ClassColumns:
 
     columns: tuple[str, ...]
     names: tuple[str, ...]  # of the classes, in the order of the columns
-    unit: Unit
+    scale: Scale
     truth: tuple[str, ...]  # one column that names the class; or one a class, in that order; or none
     named: bool  # the columns are called as scores are
 
@@ -45,20 +45,20 @@ def classes_of(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | Non
     """Return the largest set of columns that add up to one in each row, if there is one."""
     if table.num_rows < LEAST_ROWS:
         return None
-    units: dict[Unit, list[str]] = {"probability": [], "percent": [], "log": []}
+    scales: dict[Scale, list[str]] = {"probability": [], "percent": [], "log": []}
     for c in columns:
-        if unit := _unit(c):
-            units[unit].append(c.name)
-    for unit, names in units.items():
+        if scale := _scale(c):
+            scales[scale].append(c.name)
+    for scale, names in scales.items():
         for family in _families(names):
-            if _add_up(table, family, unit):
+            if _add_up(table, family, scale):
                 classes = _classes(family)
                 named = all(called(name, NAMED) for name in family)
-                return ClassColumns(family, classes, unit, _truth(columns, family, classes), named)
+                return ClassColumns(family, classes, scale, _truth(columns, family, classes), named)
     return None
 
 
-def _unit(c: Column) -> Unit | None:
+def _scale(c: Column) -> Scale | None:
     if c.kind != "number" or not isinstance(c.low, float) or not isinstance(c.high, float):
         return None
     if c.high <= OFF and c.low < 0.0:
@@ -71,23 +71,23 @@ def _unit(c: Column) -> Unit | None:
 def _families(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield sets of columns that may belong together, the largest first: all, and those of one beginning or end."""
     kept: dict[tuple[str, ...], None] = {tuple(names): None}
-    for cut in (lambda n: re.sub(r"([_.\s-]|(?<=\D)(?=\d)).*$", "", n), lambda n: re.split(r"[_.\s-]", n)[-1]):
+    for pattern in (r"([_.\s-]|(?<=\D)(?=\d)).*$", r"^.*[_.\s-]"):  # what is left is the first word, or the last
         by: dict[str, list[str]] = {}
         for name in names:
-            by.setdefault(cut(name), []).append(name)
+            by.setdefault(re.sub(pattern, "", name), []).append(name)
         kept |= {tuple(family): None for family in by.values()}
     yield from sorted((f for f in kept if len(f) >= LEAST), key=lambda f: -len(f))
 
 
-def _add_up(table: pa.Table, family: Sequence[str], unit: Unit) -> bool:
+def _add_up(table: pa.Table, family: Sequence[str], scale: Scale) -> bool:
     total: Floats = np.zeros(table.num_rows)
     for name in family:
         values = as_float(decoded(table.column(name), name), name, "score")
-        total += np.exp(values) if unit == "log" else values / 100.0 if unit == "percent" else values
+        total += np.exp(values) if scale == "log" else values / 100.0 if scale == "percent" else values
     there = total[~np.isnan(total)]
     if len(there) < LEAST_ROWS:
         return False
-    if unit == "log" and all(called(name, LOGS) for name in family):  # of answers that were not all offered
+    if scale == "log" and all(called(name, LOGS) for name in family):  # of answers that were not all offered
         return bool((there <= 1.0 + OFF * len(family)).all())
     return bool((np.abs(there - 1.0) <= ROUNDED * len(family)).all())
 

@@ -135,10 +135,10 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
     for _, why in sorted(faults.refusals(spec)):
         result.note(why)
     if options.label and options.positive is not None and readable and n and not (y == 1).any():
-        others = no_events(
+        values = no_events(
             rows.table.column(options.label), options.label, options.positive, np.ones(n, dtype=np.bool_)
         )
-        result.note(no_such_event(others, f"column {options.label!r}", options.positive))
+        result.note(no_such_event(values, f"column {options.label!r}", options.positive))
     if options.score:
         result.passes(faults.check_scale, spec)
     if weights and n and weightless(rows.table, weights) == n:

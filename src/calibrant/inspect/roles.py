@@ -246,8 +246,8 @@ def grade(columns: Sequence[Column], label: str, score: str) -> str:
     if not (called(score, {"pd"}) and called(label, DEFAULTS)):
         return ""
     kinds = ("category", "code", "number")
-    found = (c for c in columns if c.kind in kinds and called(c.name, GRADES) and FEW <= (c.distinct or 0) <= MANY)
-    return next((c.name for c in found if c.name not in (label, score)), "")
+    graded = (c for c in columns if c.kind in kinds and called(c.name, GRADES) and FEW <= (c.distinct or 0) <= MANY)
+    return next((c.name for c in graded if c.name not in (label, score)), "")
 
 
 def _best(columns: Sequence[Column], points: Callable[[Column], float], most: int = LISTED) -> tuple[str, ...]:

@@ -271,14 +271,14 @@ def _one_class(classes: ClassColumns, options: Reading) -> str:
     """Say that columns are classes, and which audit can be had: of one class against the others."""
     label, event, score = classes.example()
     sums = {"probability": "add up to 1", "percent": "add up to 100", "log": "are logarithms of parts of 1"}
-    kind = {"log": "log-probabilities"}.get(classes.unit, "probabilities")
+    kind = {"log": "log-probabilities"}.get(classes.scale, "probabilities")
     named = ", ".join(map(repr, classes.columns[:4])) + (" and more" if len(classes.columns) > 4 else "")
-    one = {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.unit == "percent"}
-    if classes.unit == "log":
+    one = {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.scale == "percent"}
+    if classes.scale == "log":
         one["score"] = SCORE
     how = as_typed({k: v for k, v in one.items() if v not in (None, False)}, options.caller.command)
-    first = f"write exp({score}) into a column SCORE first; " if classes.unit == "log" else ""
-    reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.unit]} in every row"
+    first = f"write exp({score}) into a column SCORE first; " if classes.scale == "log" else ""
+    reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.scale]} in every row"
     return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
 
 

@@ -66,7 +66,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
-    switches = {"--percent": bool(data.get("percent")), "--drop-missing": bool(dropped(data))}
+    switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
     return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"])
 
@@ -91,7 +91,7 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
-        "--drop-missing": bool(dropped(data)),
+        "--drop-missing": drops_missing(data),
         "--quick": bool(s.get("quick")),
         "--allow-same": bool(s.get("allow_same")),
     }
@@ -198,6 +198,11 @@ def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
 
 def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
     return {name: d["edges"] for name, d in described(record).items() if d.get("edges")}
+
+
+def drops_missing(data: Mapping[str, Any]) -> bool:
+    """Whether rows were left out that an audit takes only if told so; those of weight 0 it leaves out unasked."""
+    return dropped(data) > 0 and {*(data.get("dropped_for") or ())} != {"weight above 0"}
 
 
 def dropped(data: Mapping[str, Any]) -> int:

@@ -468,8 +468,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         rows = slice(start, start + STEP)
         origin = Origin(first_row=start, row_attributes=row_attributes.part(rows))
         part = {k: c[rows] for k, c in codes.items()}
-        more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
-        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=origin)
+        coded = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
+        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=coded, origin=origin)
     if apart is not None:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)

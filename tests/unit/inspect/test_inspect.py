@@ -540,9 +540,9 @@ def test_two_columns_of_units_are_both_named_and_neither_is_a_group() -> None:
 )
 def test_units_are_told_by_names_of_units_alone(name: str, values: Any, cluster: bool, tmp_path: Path) -> None:
     n = 600
-    lines = [f"{values(i)},{i % 3 // 2},{i % 19 / 20 + 0.02:.2f}" for i in range(n)]
+    lines = [f"{values(i)},{i % 7 // 4},{i % 19 / 20 + 0.02:.2f}" for i in range(n)]
     (tmp_path / "log.csv").write_text("\n".join([f"{name},y,p", *lines]), encoding="utf-8")
-    held = {name: [values(i) for i in range(n)], "y": [i % 3 // 2 for i in range(n)]}
+    held = {name: [values(i) for i in range(n)], "y": [i % 7 // 4 for i in range(n)]}
     held["p"] = [round(i % 19 / 20 + 0.02, 2) for i in range(n)]
     for seen in (cal.look(tmp_path / "log.csv"), cal.look(held)):
         assert (seen.label, seen.score) == ("y", "p")

@@ -64,6 +64,7 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
     cluster : str or sequence of str, optional
         Column whose equal values are one cluster (a patient, a household): its rows may depend on one another. Of
         several (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole.
+        ``"a+b"`` is one cluster of two columns, ``"none"`` declares rows independent.
     weights : str, optional
         Column of positive numbers: how much a row counts, whatever its label (survey, inverse probability, exposure).
     positive : str, optional

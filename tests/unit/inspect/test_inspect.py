@@ -663,3 +663,34 @@ def test_a_column_that_is_not_read_is_told_with_the_reason(tmp_path: Path) -> No
 def test_spaces_at_the_ends_of_values_are_shown() -> None:
     held = {"y": [0, 1, 1] * 50, "p": [0.2, 0.4, 0.9] * 50, "s": ["a", "a ", " b"] * 50}
     assert '" b", a, "a "' in str(cal.look(held))
+
+
+@pytest.mark.parametrize("columns", [("bout",), ("season", "away")])
+def test_columns_within_whose_values_the_label_never_changes_are_named(
+    columns: tuple[str, ...], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    game = np.repeat(np.arange(120), 20)
+    rate = rng.uniform(0.2, 0.8, 120)
+    log = {
+        "y": (rng.uniform(size=120) < rate)[game] * 1,
+        "p": np.clip(rate[game] + rng.normal(0, 0.05, 2400), 0.01, 0.99),
+    }
+    own = {"bout": [f"b{k}" for k in game], "season": 2000 + game % 12, "away": [f"t{k // 12}" for k in game]}
+    seen = cal.look({**log, **{name: own[name] for name in columns}})
+    option = "+".join(columns)
+    assert seen.one_outcome == (columns,)
+    assert f"cluster={option!r}" in seen.command
+    assert seen.refusals == ()
+    assert "Labels were compared with columns, and with no score." in " ".join(str(seen).split())
+    assert "cluster='none'" in cal.look({**log, **{name: own[name] for name in columns}}, cluster="none").command
+
+
+def test_what_is_made_from_the_outcome_is_no_cluster() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.uniform(size=2000)
+    y = (rng.uniform(size=2000) < p) * 1
+    days = np.where(y == 1, rng.integers(1, 60, 2000), rng.integers(100, 160, 2000))
+    assert cal.look({"y": y, "p": p, "days": days}, label="y", score="p").one_outcome == ()
+    ids = rng.integers(0, 500, 2000)  # of independent rows
+    assert cal.look({"y": y, "p": p, "who": ids}, label="y", score="p").one_outcome == ()

@@ -65,6 +65,7 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
     cluster : str or sequence of str, optional
         Column whose equal values are one cluster (a patient, a household): its rows may depend on one another. Of
         several (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole.
+        ``"a+b"`` is one cluster of two columns, ``"none"`` declares rows independent.
     weights : str, optional
         Column of positive numbers: how much a row counts, whatever its label (survey, inverse probability, exposure).
         A row of weight 0 is left out, and counted.
@@ -479,8 +480,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         rows = slice(start, start + STEP)
         origin = Origin(first_row=start, row_attributes=row_attributes.part(rows))
         part = {k: c[rows] for k, c in codes.items()}
-        more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
-        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=origin)
+        coded = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
+        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=coded, origin=origin)
     if apart is not None:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)

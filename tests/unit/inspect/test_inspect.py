@@ -543,9 +543,9 @@ def test_two_columns_of_units_are_both_named_and_neither_is_a_group() -> None:
 )
 def test_units_are_told_by_names_of_units_alone(name: str, values: Any, cluster: bool, tmp_path: Path) -> None:
     n = 600
-    lines = [f"{values(i)},{i % 3 // 2},{i % 19 / 20 + 0.02:.2f}" for i in range(n)]
+    lines = [f"{values(i)},{i % 7 // 4},{i % 19 / 20 + 0.02:.2f}" for i in range(n)]
     (tmp_path / "log.csv").write_text("\n".join([f"{name},y,p", *lines]), encoding="utf-8")
-    held = {name: [values(i) for i in range(n)], "y": [i % 3 // 2 for i in range(n)]}
+    held = {name: [values(i) for i in range(n)], "y": [i % 7 // 4 for i in range(n)]}
     held["p"] = [round(i % 19 / 20 + 0.02, 2) for i in range(n)]
     for seen in (cal.look(tmp_path / "log.csv"), cal.look(held)):
         assert (seen.label, seen.score) == ("y", "p")
@@ -842,3 +842,34 @@ def test_three_columns_of_clusters_that_cross_are_in_the_way_as_in_the_audit() -
         cal.audit(rows, label="y", score="p", cluster=["g", "h", "k"], quick=True)
     assert seen.refusals == (str(refused.value),)
     assert cal.look(rows, label="y", score="p", cluster=["g", "h"]).refusals == ()
+
+
+@pytest.mark.parametrize("columns", [("bout",), ("season", "away")])
+def test_columns_within_whose_values_the_label_never_changes_are_named(
+    columns: tuple[str, ...], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    game = np.repeat(np.arange(120), 20)
+    rate = rng.uniform(0.2, 0.8, 120)
+    log = {
+        "y": (rng.uniform(size=120) < rate)[game] * 1,
+        "p": np.clip(rate[game] + rng.normal(0, 0.05, 2400), 0.01, 0.99),
+    }
+    own = {"bout": [f"b{k}" for k in game], "season": 2000 + game % 12, "away": [f"t{k // 12}" for k in game]}
+    seen = cal.look({**log, **{name: own[name] for name in columns}})
+    option = "+".join(columns)
+    assert seen.one_outcome == (columns,)
+    assert f"cluster={option!r}" in seen.command
+    assert seen.refusals == ()
+    assert "Labels were compared with columns, and with no score." in " ".join(str(seen).split())
+    assert "cluster='none'" in cal.look({**log, **{name: own[name] for name in columns}}, cluster="none").command
+
+
+def test_what_is_made_from_the_outcome_is_no_cluster() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.uniform(size=2000)
+    y = (rng.uniform(size=2000) < p) * 1
+    days = np.where(y == 1, rng.integers(1, 60, 2000), rng.integers(100, 160, 2000))
+    assert cal.look({"y": y, "p": p, "days": days}, label="y", score="p").one_outcome == ()
+    ids = rng.integers(0, 500, 2000)  # of independent rows
+    assert cal.look({"y": y, "p": p, "who": ids}, label="y", score="p").one_outcome == ()

@@ -25,6 +25,7 @@ from calibrant.report.brief.rests import not_checked, rests
 from calibrant.report.document import Changes, Decision, Follows, Opening, Parts, Ruler
 from calibrant.report.numbers import exact
 from calibrant.report.spans import plain
+from calibrant.results import Curve
 
 
 def about(record: AuditRecord, **words: str) -> AuditRecord:
@@ -343,8 +344,9 @@ def test_what_it_rests_on_is_true_of_the_data():
     copies = replace(record, data={**record.data, "warnings": ["repeated-rows"]})
     assert plain(rests(copies)[0]).startswith("Repeated rows: ")
     assert "Few events: 8 expected." in plain(rests(factories.tiny())[0])
-    site = replace(factories.employment(), data={**record.data, "columns": {"site": {"kind": "text", "used": "group"}}})
-    assert any("but site may join them" in plain(t) for t in rests(site))
+    looked = Curve(method="audit.dependence", columns={}, settings={"level": 0.01, "columns": 12, "joint": 30})
+    site = replace(factories.employment(), curves={**factories.employment().curves, "dependence": looked})
+    assert any("looked at 12 columns and 30 pairs and triples that rows share" in plain(t) for t in rests(site))
     assert len(rests(copies)) <= 3
 
 

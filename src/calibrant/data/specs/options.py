@@ -33,7 +33,11 @@ class RowOptions(TypedDict, total=False):
     ]
     drop_missing: Annotated[bool, "short for --missing drop"]
     positive: Annotated[str | None, "the label value that counts as an event", Option("VALUE")]
-    cluster: Annotated[Columns, "rows of one value are one cluster (a patient); of several columns the coarsest counts"]
+    cluster: Annotated[
+        Columns,
+        "rows of one value are one cluster (a patient); a+b is one of two columns; of a,b the coarsest counts; 'none' "
+        "declares rows independent",
+    ]
     weights: Annotated[
         str | None,
         "how much each row counts: positive numbers, 0 to leave a row out",

@@ -177,25 +177,16 @@ def _check_the_label(record: AuditRecord) -> Decision:
 
 def _by_clusters(record: AuditRecord, one: facts.SharedBy) -> Decision:
     """What to do where rows share clusters that nobody named: both readings, where the data cannot tell."""
-    rows, option = names_of(one.columns), code("--cluster none")
+    rows, option, narrow = names_of(one.columns), code("--cluster none"), f"{wider(one.effect)} times too narrow."
     if one.one_outcome:
-        reported = say(
-            *("Audit by ", *rows, ": its rows look at one outcome many times, and ranges are about "),
-            *(f"{wider(one.effect)} times too narrow. If it was made from the outcome, leave it out of the file; ",),
-            *(option, " declares rows independent."),
-        )
+        many = f": its rows look at one outcome many times, and ranges are about {narrow} If it was made from the "
+        more = say(many, "outcome, leave it out of the file; ", option, " declares rows independent.")
     elif one.few:
-        reported = say(
-            "Audit by ", *rows, ", or, if its values are groups that you care about, name it in ", code("--by"), "."
-        )
+        more = say(", or, if its values are groups that you care about, name it in ", code("--by"), ".")
     else:
-        narrow = f": its rows are correlated, and ranges about {wider(one.effect)} times too narrow."
-        reported = say(
-            "Audit by ",
-            *rows,
-            narrow,
-            *((" If they are independent all the same: ", option, ".") if one.refutes else ()),
-        )
+        more = say(f": its rows are correlated, and ranges about {narrow}")
+        more += say(" If they are independent all the same: ", option, ".") if one.refutes else ()
+    reported = say("Audit by ", *rows, *more)
     return Decision(reported, commands.audit_again(record, commands.by_clusters(one.option)))
 
 

@@ -79,7 +79,7 @@ def naming_groups(record: AuditRecord) -> str:
 
 
 def by_clusters(column: str) -> list[str]:
-    return _typed([("--cluster", column)])
+    return _typed([("--cluster", _list([column]))])
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:

@@ -36,6 +36,7 @@ LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kern
 Missing = Literal["level", "drop", "keep", "refuse"]
 MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Unit = Literal["month", "quarter", "year", "decade"]
+ORDERS = ("day-first", "month-first")  # of dates such as 01/02/2019
 UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
 COSTS = "in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from 0.2 on"
 STEPS = 100  # whole percent: what people are shown most often

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import UNITS, Unit
+from calibrant.arguments import ORDERS, UNITS, Unit
 from calibrant.errors import BadInput
 
 TOO_LONG = " holds more than 2 GiB of text: leave it out, or store it as codes"
@@ -179,7 +179,6 @@ PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$"
 ZONE = r"\d{2}:\d{2}.*(Z|[+-]\d{2}:?\d{2})$"
-ORDERS = ("day-first", "month-first")
 MONTHS = (  # in English, short or whole
     *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
     *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),

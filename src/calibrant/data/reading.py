@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Unpack
 
 from calibrant.arguments import (
+    ORDERS,
     PYTHON,
     TAB,
     Caller,
@@ -18,7 +19,6 @@ from calibrant.arguments import (
     text,
 )
 from calibrant.data.columns import require, short
-from calibrant.data.layouts import ORDERS
 from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.source import DETECTED, Form, Source

@@ -39,7 +39,7 @@ def of_sketch(files: Sequence[str]) -> str:
 
 def typed(options: Reading, names: Collection[str]) -> list[str]:
     """Return those of some options that differ from the default, as they are typed."""
-    return [_typed(name, value) for name, value in _options(options).items() if name in names]
+    return [typed_option(name, value) for name, value in _options(options).items() if name in names]
 
 
 def as_typed(options: Mapping[str, object], command: bool) -> str:
@@ -54,7 +54,7 @@ def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "")
         reported = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
         return f"calibrant.audit({reported})"
     words = [f"./{f}" if f.startswith("-") and f != STDIN else f for f in files]
-    return " ".join(["calibrant audit", *map(shlex.quote, words), *map(_typed, options, options.values())]) + (
+    return " ".join(["calibrant audit", *map(shlex.quote, words), *map(typed_option, options, options.values())]) + (
         f" --report {REPORT}"
     )
 
@@ -87,13 +87,13 @@ def _python(value: object) -> str:
     return repr(value)
 
 
-def _typed(option: str, value: object) -> str:
+def typed_option(option: str, value: object) -> str:
     """Return one option as it is typed."""
     flag = COMMAND.name(option)
     if value is True:
         return flag
     if isinstance(value, dict):
-        return " ".join(_typed(option, f"{k}={','.join(map(_edge, v))}") for k, v in value.items())
+        return " ".join(typed_option(option, f"{k}={','.join(map(_edge, v))}") for k, v in value.items())
     text = ",".join(map(_listed, value)) or "none" if isinstance(value, tuple) else str(value)
     text = TAB if (option, text) == ("delimiter", "\t") else text
     return f"{flag}={shlex.quote(text)}" if text.startswith("-") else f"{flag} {shlex.quote(text)}"
@@ -139,9 +139,10 @@ def mended(options: Reading, log: Log, columns: Sequence[Column], rows: int) -> 
 
 def facts(log: Log, files: Sequence[str], planned: Reading) -> Mapping[str, object]:
     """Return what a log is, and the command that compares its confidences if there are several."""
-    names = ",".join(name for name, _ in log.confidences)
-    words = ["calibrant compare", *map(shlex.quote, files), f"--label {shlex.quote(planned.label)} --score {names}"]
-    words += [f"--cluster {planned.cluster}"] if planned.cluster == log.question else []
+    names = tuple(name for name, _ in log.confidences)
+    words = ["calibrant compare", *map(shlex.quote, files)]
+    words += [typed_option("label", planned.label), typed_option("score", names)]
+    words += [typed_option("cluster", (planned.cluster,))] if planned.cluster == log.question else []
     words += typed(planned, KEPT)
     several = len(log.confidences) > 1 and bool(planned.label) and bool(files)
     return {

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.column_names import of_column
+from calibrant.inspect.command import typed_option
 from calibrant.inspect.looked import UNLABELLED, WEIGHTLESS, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
@@ -263,18 +264,18 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
 
 def _clusters(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield which columns rows share, unless the cluster was named, or rows were declared independent."""
-    clusters = list(seen.candidates.get("cluster", ()))
+    clusters = seen.candidates.get("cluster", ())
     if seen.settings.get("cluster"):
         return
     if names := next(iter(seen.one_outcome), ()):
-        option = f"--cluster {shlex.quote(sanitize('+'.join(names)))}"
+        option = sanitize(typed_option("cluster", ("+".join(names),)))
         label = sanitize(seen.label)
         text = (
             f"All rows of one {_names(names)} have one {label}: one outcome seen many times, so {option}; or made from"
         )
         yield "Clusters", f"{text} the outcome, so leave it out. Labels were compared with columns, and with no score."
     elif clusters:
-        option, both = (f"--cluster {shlex.quote(sanitize(','.join(clusters[:k])))}" for k in (1, 2))
+        option, both = (sanitize(typed_option("cluster", clusters[:k])) for k in (1, 2))
         more = f" With {both} both count: the coarser, or the worse of two that cross." if len(clusters) > 1 else ""
         yield "Clusters", f"Rows share {_names(clusters)}: without {option} ranges assume independent rows.{more}"
 
@@ -283,8 +284,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     kept = {role: list(names) for role, names in seen.candidates.items()}
     yield from _clusters(seen)
     if (weights := kept.get("weights")) and not seen.settings.get("weights"):
-        name = sanitize(weights[0])
-        option = f"--weights {shlex.quote(name)}"
+        name, option = sanitize(weights[0]), sanitize(typed_option("weights", weights[0]))
         yield "Weights", f"Does {name} say how many people a row stands for? Without {option} every row counts once."
     lost = [c for c in seen.columns if c.kind == "unusable" and not c.stored and c.why not in ("", *seen.refusals)]
     for why in list(dict.fromkeys(c.why for c in lost))[:LISTED]:
@@ -339,7 +339,7 @@ def _label(seen: Look) -> str:
         return f"{reported} No row holds another value."
     if named or seen.holds == "sketch":
         return reported
-    return f"{reported} If it is {sanitize(others[0])!r}, pass --positive {shlex.quote(sanitize(others[0]))}."
+    return f"{reported} If it is {sanitize(others[0])!r}, pass {sanitize(typed_option('positive', others[0]))}."
 
 
 def _score(seen: Look, c: Column) -> str:

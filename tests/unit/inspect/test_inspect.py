@@ -352,6 +352,14 @@ def test_names_with_commas_and_blanks_are_quoted(tmp_path: Path) -> None:
     assert build_parser().parse_args(words[1:]).by == ("a, b",)
 
 
+def test_options_in_sentences_are_typed_as_lists_take_them() -> None:
+    n = 200
+    rows = {"y": ["no", "yes"] * (n // 2), "p": [0.1 + 0.004 * i for i in range(n)]}
+    seen = cal.look({**rows, "patient,id": [f"u{i // 4:03}x" for i in range(n)]}, missing="keep")
+    text = " ".join(str(seen).split())
+    assert "without --cluster '\"patient,id\"' ranges assume independent rows" in text
+
+
 def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
     seen = cal.look(messy)
     assert len(repr(seen).splitlines()) <= 10

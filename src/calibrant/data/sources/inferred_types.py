@@ -13,7 +13,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.data.layouts import ORDERS, readings, text_dates
+from calibrant.arguments import ORDERS
+from calibrant.data.layouts import readings, text_dates
 from calibrant.errors import BadInput
 from calibrant.kernels import field_patterns as fields
 
@@ -199,10 +200,10 @@ def dated(one: InferredType, texts: Iterable[pa.Array], order: str) -> InferredT
     orders = [o for o in ORDERS if o in read]
     if len(read & {"local", "zoned"}) != 1 or not orders:
         return replace(one, code=UNDATED)
-    found = "" if "" in read else orders[0] if len(orders) == 1 else order
-    if not found and "" not in read:
+    decided = "" if "" in read else orders[0] if len(orders) == 1 else order
+    if not decided and "" not in read:
         return replace(one, code=DAY_OR_MONTH)
-    return InferredType("time" if clock else "date", zone="UTC" if "zoned" in read else "", order=found)
+    return InferredType("time" if clock else "date", zone="UTC" if "zoned" in read else "", order=decided)
 
 
 def _there(text: pa.Array) -> pa.Array:

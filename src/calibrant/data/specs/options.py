@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, TypedDict
 
-from calibrant.arguments import MISSING_WAYS, Option, checked_seed, named, names, optional, text
-from calibrant.data.layouts import ORDERS
+from calibrant.arguments import MISSING_WAYS, ORDERS, Option, checked_seed, named, names, optional, text
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
-from calibrant.certify.raw_lower import raw_lower
-from calibrant.certify.whole import bounded_variation, distance, rounded
+from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded
 from calibrant.kernels.tally import fixed_point
 from calibrant.results import Estimate
 from calibrant.stats.betting import FORWARD, solve

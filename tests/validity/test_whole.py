@@ -10,8 +10,7 @@ from calibrant.audit.checks.certified import gap
 from calibrant.audit.checks.reliability import bins_of
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
-from calibrant.certify.raw_lower import raw_lower
-from calibrant.certify.whole import bounded_variation, distance, rounded
+from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded
 from calibrant.views.sample import everyone
 from validity.acceptance import SETS, check
 from validity.designs import (

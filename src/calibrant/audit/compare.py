@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import MASK, PYTHON, Caller, declared, names, number, refuse, takes
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.certify.raw_lower import raw_lower
-from calibrant.certify.whole import rounded
+from calibrant.certify.whole import raw_lower, rounded
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.decisions.terms import Target, TermOptions, Terms

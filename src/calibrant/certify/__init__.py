@@ -12,12 +12,11 @@ from __future__ import annotations
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
 from calibrant.certify.missing_labels import missing_labels
-from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.subgroups import subgroups
 from calibrant.certify.values import values
 from calibrant.certify.variable import variable
-from calibrant.certify.whole import bounded_variation, distance, rounded
+from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded
 from calibrant.decisions.accept import accept, rows_to_accept
 
 __all__ = [

@@ -11,8 +11,7 @@ import numpy as np
 from calibrant.arguments import checked_steps, choice, names, number, one_source, share
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, bet_sizes_for, evidence_of, verdicts
-from calibrant.certify.raw_lower import raw_certificate
-from calibrant.certify.whole import shown_certificate
+from calibrant.certify.whole import raw_certificate, shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable

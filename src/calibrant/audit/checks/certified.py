@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.record import Finding, Status, Verdict
 from calibrant.certify.jittered import jittered
-from calibrant.certify.raw_lower import raw_certificate
 from calibrant.certify.rows_needed import rows_to_decide
-from calibrant.certify.whole import distance_certificate, shown_certificate
+from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.betting import residual_mean_limits
 from calibrant.views.population import Population

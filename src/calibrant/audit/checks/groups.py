@@ -16,9 +16,8 @@ from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.groups import CLEAR_SIZE, GAP, signed
-from calibrant.certify.raw_lower import raw_certificate
 from calibrant.certify.rows_needed import rows_to_decide
-from calibrant.certify.whole import shown_certificate
+from calibrant.certify.whole import raw_certificate, shown_certificate
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.views.population import Population

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.certify.raw_lower import raw_certificate
-from calibrant.certify.whole import shown_certificate
+from calibrant.certify.whole import raw_certificate, shown_certificate
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import LevelCounts

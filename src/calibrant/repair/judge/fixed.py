@@ -29,8 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.certify.raw_lower import lower_of, raw_certificate
-from calibrant.certify.whole import shown_certificate
+from calibrant.certify.whole import lower_of, raw_certificate, shown_certificate
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.rows import Ends, Judged, Judging, Measure, People

@@ -487,14 +487,16 @@ def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share
     rules = hunt.rules(_nodes(q, fresh, d.rows[at], d.g[model, at], (depth, min_share)))
     # (4) Pairs alone, without each fold: how often the search leads to about the same rules.
     again = [hunt.rules((), f) for f in range(SEARCHES)] if rules else []
-    inside = [fresh.matching(rule) for rule in rules]
-    alike = [[[overlap(own, fresh.matching(r)) >= DETECTED for r in result] for result in again] for own in inside]
+    stability = []
+    for own in map(fresh.matching, rules):
+        result = [any(overlap(own, fresh.matching(r)) >= DETECTED for r in rival) for rival in again]
+        stability.append(float(np.mean(result)))
     return Search(
         judges=d.rows,
         model=d.fits.pool.names[model],
         rules=tuple(rules),
         sides=tuple(ballot.side(ballot.columns.matching(r)) for r in rules),
-        stability=tuple(float(np.mean([any(one) for one in own])) for own in alike),
+        stability=tuple(stability),
     )
 
 

@@ -114,7 +114,8 @@ examples:
 ACCEPT_STATUS = statuses("some may be accepted, or rows were planned", three="nothing can be accepted, certified")
 COMPARE = """\
 Models on the same rows, for everyone and every group: what the new one loses more than the old, certified; "no worse"
-by a margin that was fixed beforehand. Or audits of different rows, such as two months', that were kept as JSON.
+by a margin that you fix beforehand, or that follows the rate of events. Or audits of different rows, such as two
+months', that were kept as JSON.
 
 examples:
   calibrant compare log.parquet --label y --score old,new --margin 0.005 --by sex,age
@@ -122,7 +123,11 @@ examples:
   calibrant compare log.parquet --label y --score old,new --measure net_benefit --threshold 0.1,0.2 --by sex
   calibrant compare january.json february.json --margin 0.02
 """
-COMPARE_STATUS = statuses("better, or no worse for anyone", "worse for everyone, or for a group", three="undecided")
+COMPARE_STATUS = statuses(
+    "better, no worse for anyone, or worse within the margin",
+    "worse by more than the margin for everyone, or for a group",
+    three="undecided",
+)
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
 

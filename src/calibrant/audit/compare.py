@@ -93,7 +93,7 @@ def compare(
         About future rows like these; or about the rows at hand, given their scores.
     clip : float in (0, 0.5)
         For "log_loss" scores are kept within ``[clip, 1 - clip]``.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that any verdict here is wrong.
     seed : int
         Orders the rows of a population; pilot clusters.

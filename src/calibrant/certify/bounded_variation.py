@@ -25,7 +25,7 @@ def bounded_variation(
     data : Predictions or Sketch
     variation : float, positive
         V. One covers every non-decreasing event rate.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int

@@ -24,7 +24,7 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
     ----------
     data : Predictions or Sketch
         Where the data name clusters or weights, whole clusters certify, and the distance is of a row drawn by weight.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int

@@ -23,7 +23,7 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     Parameters
     ----------
     data : Predictions or Sketch
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the bound exceeds the truth.
     side : {"lower", "two-sided"}
         Two-sided spends ``alpha / 2`` on the lower end; the upper end is always the trivial 1, because no

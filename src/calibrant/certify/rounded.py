@@ -28,7 +28,7 @@ def rounded(
     data : Predictions or Sketch
     steps : int from 2 to 1024
         Fewer levels give a tighter certificate of a coarser display.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the interval misses the truth.
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.

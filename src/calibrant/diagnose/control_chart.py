@@ -54,7 +54,7 @@ def control_chart(
         As in `strong_calibration_test`.
     null : {"auto", "fixed", "split", "refit"}
         As there; ``"auto"`` chooses as there. The other nulls have no single path.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Share of simulated repeats, under the null hypothesis, that cross the line anywhere.
 
     Returns

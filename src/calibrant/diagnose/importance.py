@@ -59,7 +59,7 @@ def importance(
         other; else all rows, each by models fitted without its fold.
     repeats : int from 2 to 1,000
         Permutations of each variable.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Of the intervals.
 
     Returns

@@ -252,7 +252,8 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return False
         warnings.warn(
             f"X holds scores from {values.min():.6g} to {values.max():.6g}, read as probabilities; they may be "
-            "decision values too: pass scale='probability' for those of predict_proba, scale='decision' for decision_function",
+            "decision values too: pass scale='probability' for those of predict_proba, scale='decision' for those of "
+            "decision_function",
             UserWarning,
             stacklevel=3,
         )

@@ -360,8 +360,8 @@ def checked_seed(seed: object, name: str = "seed") -> int:
 
 
 def checked_alpha(alpha: object, name: str = "alpha") -> float:
-    """The error probability."""
-    return share(name, alpha, what="an error probability", hint="such as 0.05")
+    """The error probability: at most a half, for a level below that is no confidence."""
+    return number(name, alpha, above=0, most=0.5, what="an error probability", hint="such as 0.05 for level 0.95")
 
 
 def checked_steps(steps: object, name: str = "steps") -> int:

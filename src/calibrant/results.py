@@ -154,8 +154,9 @@ class Estimate(Plain):
     """A number with its interval and everything needed to judge it.
 
     It reads as a number with its range: ``f"{e:.3f}"`` is ``0.012 (0.009 to 0.015)``, ends rounded outward;
-    ``float(e)`` is the value; ``<``, ``<=``, ``>`` and ``>=`` compare values, with numbers and with other estimates.
-    Where a guarantee matters compare an end: ``e.high < 0.02``. ``==`` is agreement in everything, never with a number.
+    ``float(e)`` is the value. Compare an end: ``e.high < 0.02``. With a finite-sample guarantee ``<``, ``<=``, ``>``
+    and ``>=`` raise `TypeError`, for the value guarantees nothing; of other estimates they compare values. ``==`` is
+    agreement in everything, never with a number.
 
     Parameters
     ----------
@@ -199,17 +200,27 @@ class Estimate(Plain):
         """Return value and interval as this writes numbers: ``0.012 (0.009 to 0.014)``."""
         return f"{format(self.value, spec)} ({format(self.interval, spec)})"
 
+    def _compared(self, other: float | Estimate) -> float:
+        """The value, if no guarantee would be passed over."""
+        for one in (self, other):
+            if isinstance(one, Estimate) and one.interval.guarantee == "finite-sample":
+                raise TypeError(
+                    f"{one.method} is a range with a guarantee, not a number: compare .high or .low, such as "
+                    "estimate.high < 0.02 (or .value, which guarantees nothing)"
+                )
+        return float(self)
+
     def __lt__(self, other: float | Estimate) -> bool:
-        return float(self) < float(other)
+        return self._compared(other) < float(other)
 
     def __le__(self, other: float | Estimate) -> bool:
-        return float(self) <= float(other)
+        return self._compared(other) <= float(other)
 
     def __gt__(self, other: float | Estimate) -> bool:
-        return float(self) > float(other)
+        return self._compared(other) > float(other)
 
     def __ge__(self, other: float | Estimate) -> bool:
-        return float(self) >= float(other)
+        return self._compared(other) >= float(other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -64,7 +64,7 @@ REFUSED = [
     (lambda: arguments.names("by", ["sex", "sex"], distinct=True), "names 'sex' twice: name each once"),
     (lambda: arguments.names("by", [], least=1), "pass the name of a column"),
     (lambda: arguments.checked_seed(-1), r"seed=-1: pass a whole number from 0 to 2\*\*63 - 1"),
-    (lambda: arguments.checked_alpha(0), "alpha=0: pass an error probability between 0 and 1, such as 0.05"),
+    (lambda: arguments.checked_alpha(0), "alpha=0: pass an error probability above 0 and at most 0.5, such as 0.05"),
     (lambda: arguments.checked_steps(1, "--steps"), "--steps=1: pass a whole number of steps from 2 to 1,024"),
     (lambda: arguments.checked_draws(18, 0.05), "draws=18: alpha=0.05 needs at least 19 draws"),
 ]

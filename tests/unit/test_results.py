@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import math
+import operator
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -33,15 +35,16 @@ def test_an_estimate_is_written_with_its_range_rounded_outward() -> None:
 
 
 def test_an_estimate_compares_as_its_value() -> None:
-    assert found < 0.02
-    assert found <= 0.0123
-    assert found > np.float64(0.01)
-    assert 0.02 > found >= 0.0123
-    assert np.float64(0.02) > found
+    about = replace(found, interval=replace(span, guarantee="asymptotic"))
+    assert about < 0.02
+    assert about <= 0.0123
+    assert about > np.float64(0.01)
+    assert 0.02 > about >= 0.0123
+    assert np.float64(0.02) > about
     assert float(found) == 0.0123
     assert (found.low, found.high) == (0.0091, 0.01401)
-    other = replace(found, value=0.5, method="measure.ece")
-    assert max(found, other) is other
+    other = replace(about, value=0.5, method="measure.ece")
+    assert max(about, other) is other
     assert found != 0.0123, "equality is agreement in everything"
     assert found != replace(found, n=10)
     assert 0.01 in span
@@ -97,3 +100,19 @@ def test_data_are_a_line() -> None:
     assert repr(whole).startswith("Sketch(data: 2 rows, 1 events, ")
     several = cal.multiclass_predictions([0, 1, 2], np.eye(3) * 0.7 + 0.1)
     assert repr(several) == "MulticlassPredictions(data: 3 rows, 3 classes)"
+
+
+# ---- a range with a guarantee is not compared as a number ----
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+def test_an_estimate_with_a_guarantee_says_which_end_to_compare(compare: Callable[[object, object], bool]) -> None:
+    ends = Interval(low=0.01, high=0.03, level=0.95, guarantee="finite-sample")
+    sure = Estimate(method="certify.rounded", value=0.02, unit="", n=9, interval=ends, assumes="")
+    about = replace(sure, interval=replace(ends, guarantee="asymptotic"))
+    for one, other in ((sure, 0.02), (0.02, sure), (sure, sure), (sure, about), (about, sure)):
+        with pytest.raises(TypeError, match=r"certify.rounded is a range.*compare .high or .low"):
+            compare(one, other)
+    assert compare(about, 0.01) == compare(0.02, 0.01)
+    assert compare(about, about) == compare(0.02, 0.02)
+    assert sure.high < 0.04 < float("inf")

@@ -77,6 +77,7 @@ class Design:
         for d in found.differences:
             truth = self.truth(d.threshold)
             stated = {"better": truth >= 0.0, "no worse": truth > margin, "worse": truth <= margin, "undecided": False}
+            stated["worse within margin"] = not 0.0 < truth <= margin
             if stated[d.verdict] or not d.interval.low <= truth <= d.interval.high:
                 return True
         return any(bound < max(map(self.truth, self.thresholds)) for bound in found.worst.values())
@@ -85,7 +86,7 @@ class Design:
         """Tell whether the other model is called better or no worse anywhere that it loses more than the margin."""
         margin = self.margin()
         return any(
-            d.verdict in ("better", "no worse") and self.truth(d.threshold) > margin
+            d.verdict in ("better", "no worse", "worse within margin") and self.truth(d.threshold) > margin
             for d in self.error_shown(seed, margin, **how).differences
         )
 

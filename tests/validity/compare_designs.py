@@ -73,19 +73,20 @@ class Design:
         more = row_attributes(self, cluster, weight, group)
         return models, y.astype(int), more
 
-    def error_shown(self, seed: int, margin: float, **how: object) -> ModelComparison:
+    def error_shown(self, seed: int, margin: float | None, **how: object) -> ModelComparison:
         """Compare on one data set."""
         models, y, more = self.drawn(seed)
         return cal.compare(models, y, margin=margin, seed=seed, **more, **how)
 
-    def wrong(self, seed: int, margin: float, **how: object) -> bool:
+    def wrong(self, seed: int, margin: float | None, **how: object) -> bool:
         """Tell whether any verdict on one data set is wrong, or an interval misses."""
         found, truth = self.error_shown(seed, margin, **how), self.truth
         return any(
             not d.interval.low <= truth <= d.interval.high
             or (d.verdict == "better" and truth >= 0.0)
-            or (d.verdict == "no worse" and truth > margin)
-            or (d.verdict == "worse" and truth <= margin)
+            or (d.verdict == "no worse" and truth > d.margin)
+            or (d.verdict == "worse within margin" and not 0.0 < truth <= d.margin)
+            or (d.verdict == "worse" and truth <= d.margin)
             for d in found.differences
         ) or any(bound < truth for bound in found.worst.values())
 

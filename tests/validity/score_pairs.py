@@ -123,7 +123,8 @@ def false(verdict: Decision, truth: tuple[float, float], margin: float) -> bool:
     low, high = truth
     return (
         (verdict == "better" and high >= SLACK)
-        or (verdict == "no worse" and high > margin + 1e-12)
+        or (verdict in ("no worse", "worse within margin") and high > margin + 1e-12)
+        or (verdict == "worse within margin" and low <= -SLACK)
         or (verdict == "worse" and low <= margin)
     )
 

@@ -19,6 +19,12 @@ def test_verdicts_of_a_population_are_kept(name: str) -> None:
     check(lambda seed: design.wrong(seed, margin), SETS, ALPHA)
 
 
+@pytest.mark.parametrize("name", ["rare events", "one row in two hundred is far off", "units in groups"])
+def test_a_margin_made_of_the_rate_keeps_verdicts(name: str) -> None:
+    """It varies with the rows, and every verdict is held against the margin that it was given."""
+    check(lambda seed: DESIGNS[name].wrong(seed, None), SETS, ALPHA)
+
+
 @pytest.mark.parametrize("name", ["worse by just over the margin", "the same, few rows", "units of five alike"])
 @pytest.mark.parametrize("measure", ["brier"])
 def test_verdicts_of_these_rows_are_kept(name: str, measure: str) -> None:

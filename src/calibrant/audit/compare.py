@@ -10,12 +10,12 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MASK, PYTHON, Caller, declared, names, number, refuse, takes
+from calibrant.arguments import MASK, PYTHON, Caller, checked, declared, names, refuse, takes
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.certify.whole import raw_lower, rounded
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
-from calibrant.decisions.terms import Target, TermOptions, Terms
+from calibrant.decisions.terms import Measure, Target, TermOptions, Terms, usual_margin
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.regression import independent, linear, taken
 from calibrant.results import Guarantee, Interval
@@ -42,7 +42,7 @@ SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are
 }
 BY_SCORES = "outcomes of different {} independent given the scores"
 OTHERWISE = "take another measure, such as 'brier', or coarser groups"
-MEASURE = "calibration_error"
+MEASURE: Measure = "calibration_error"
 
 
 @takes(TermOptions)
@@ -82,15 +82,17 @@ def compare(
         Of "net_benefit", and needed there: act where the score is at least this. In true positives a row.
     costs : two positive numbers
         In its place: what it costs to act on a non-event, and not to act on an event; ``(1, 4)`` acts from 0.2 on.
-    margin : float from 0
-        By how much more a model may lose and still be no worse; fixed before looking at outcomes.
+    margin : float from 0, optional
+        By how much more a model may lose and still be no worse; fixed before looking at outcomes. By default, of
+        "brier" 2% of ``rate * (1 - rate)``, of "log_loss" 2% of the entropy of the rate, each group by its own rate;
+        of "auroc", and of audits, 0.005; of others 0.005, or 2% of the share of the rarer outcome where that is less.
     reference : str, optional
         Another than the first model.
     target : {"population", "rows"}
         About future rows like these; or about the rows at hand, given their scores.
     clip : float in (0, 0.5)
         For "log_loss" scores are kept within ``[clip, 1 - clip]``.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that any verdict here is wrong.
     seed : int
         Orders the rows of a population; pilot clusters.
@@ -112,9 +114,12 @@ def compare(
     Notes
     -----
     **Assumes.** Independent rows, or clusters, from one distribution (`target="rows"`: outcomes independent given
-    scores); models, groups, measure, thresholds and margin fixed without looking at these outcomes.
+    scores); models, groups, measure, thresholds and a margin that is named fixed without looking at these
+    outcomes.
     **Guarantee.** Finite-sample, of every measure; all verdicts on all models, groups and thresholds together.
-    **Method.** Better: the high end is below 0; no worse: at most the margin; worse: the low end is above the margin.
+    **Method.** Better: the high end is below 0; no worse: at most the margin; worse within margin: that, and the low
+    end is above 0; worse: the low end is above the margin. The default margin is made of the rate in the rows: verdicts
+    hold with it, for the interval holds the difference whatever the margin.
     Intervals of paired differences by betting (documentation: compare). "calibration_error": the raw score's certified
     low end of one against the certified high end, as shown in whole percent, of the other. "auroc": bets on random
     blocks of events and others that share no row, or no cluster. DeLong's interval is shorter, and is not used: of
@@ -141,15 +146,13 @@ def compare(
     >>> found.verdict
     'better'
     """
-    margin = number("margin", terms["margin"], least=0.0, hint="such as 0.005")
     named = _named(models, reference)
     records = {k: v for k, v in named.items() if isinstance(v, AuditRecord)}
     inputs = {k: v for k, v in named.items() if not isinstance(v, AuditRecord)}
     if records:
         if inputs or y_true is not None:
             raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
-        settled(PYTHON, terms)
-        return audits_compared(records, margin)
+        return audits_compared(records, settled(PYTHON, terms))
     if y_true is None:
         raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
     scored = {}
@@ -197,7 +200,7 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
     return ModelComparison(
         reference=reference,
         measure=options.measure,
-        margin=options.margin,
+        margin=differences[0].margin,
         differences=tuple(differences),
         worst=worst,
         verdicts=verdicts,
@@ -209,6 +212,7 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
             "assumes": assumes,
             "alpha": options.alpha,
             "shares": SHARES[bool(groups), len(options.at) > 1],
+            "margin": "usual" if options.margin is None else "named",
             **({"thresholds": options.thresholds} if options.thresholds else {}),
             **({"clip": options.clip} if options.measure == "log_loss" else {}),
             **of_clusters,
@@ -274,23 +278,25 @@ class Pair:
         self, people: list[tuple[str, Rows]], count: int | None, shared: float, unshared: float
     ) -> tuple[list[Difference], float]:
         """The differences of some populations at every threshold, and what none of them is above."""
-        results = [(who, len(rows), t, self.seen(rows, t)) for t in self.options.at for who, rows in people]
+        results = [(who, rows, t, self.seen(rows, t)) for t in self.options.at for who, rows in people]
         bound = (
             max((s.limits(2.0 * self.alpha * unshared)[1] for *_, s in results), default=np.inf) if unshared else np.inf
         )
         reported = []
         for who, rows, t, s in results:
+            margin = self.options.margin_at(float(np.average(self.data.y[rows], weights=weights_of(self.data)[rows])))
             low, high = s.limits(self.alpha * shared / len(results))
             high = min(high, max(bound, s.worse))
             one = Difference(
                 model=self.model,
                 population=who,
-                rows=count or 5 * round(rows / 5),
+                rows=count or 5 * round(len(rows) / 5),
                 reference=s.old,
                 value=s.new,
                 difference=s.worse,
                 interval=Interval(low=low, high=high, level=1.0 - self.options.alpha, guarantee=GUARANTEE),
-                verdict=decided(low, high, self.options.margin),
+                margin=margin,
+                verdict=decided(low, high, margin),
                 threshold=t,
             )
             reported.append(one)
@@ -402,11 +408,13 @@ def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, f
 # ---- Audits of different rows: the difference of their certified ranges ----
 
 
-def settled(caller: Caller, terms: Mapping[str, object]) -> None:
-    """Refuse what audits have settled when they were made, and would else be passed over; the margin is asked."""
+def settled(caller: Caller, terms: Mapping[str, object]) -> float:
+    """Refuse what audits have settled when they were made, and would else be passed over; return the margin."""
     usual = {name: (it.default, MEASURE) for name, (_, it) in declared(TermOptions).items() if name != "margin"}
     if stated := [name for name in usual if terms[name] not in usual[name]]:
         raise BadInput(f"audits have their own alpha and certify calibration errors: leave {caller.says(*stated)} out")
+    margin = checked(TermOptions, {"margin": terms["margin"]}, caller)["margin"]
+    return usual_margin(MEASURE) if margin is None else float(margin)
 
 
 def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:
@@ -466,5 +474,6 @@ def _difference(model: str, name: str, pair: tuple[Finding, Finding], level: flo
         value=new.error,
         difference=new.error - old.error,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
+        margin=margin,
         verdict=decided(low, high, margin),
     )

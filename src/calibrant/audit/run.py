@@ -71,7 +71,7 @@ def audit(
         Steps in which probabilities are shown to people: 100 for whole percent.
     bandwidth : float
         Of the jittered certificate.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability of each certificate about everyone, and of all groups together.
     intersections, bins, key, cluster, weights, positive, percent, drop_missing, missing
     encoding, delimiter, decimal, sheet, dates, allow_same, seed

@@ -55,7 +55,7 @@ def groups(
         Size of error, or of gap, to judge every group by.
     judge : {"error", "gap"}
     steps : int from 2 to 1024
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that *any* end of *any* group's interval is wrong.
     side : {"two-sided", "lower", "upper"}
         A limit is judged from both sides.
@@ -157,7 +157,7 @@ def worst_group(
     clear_size : float in [0, 1)
         Groups with at least this share of the rows have a high end of their own: that of all is mostly about the
         smallest.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that an end is wrong.
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.

@@ -38,7 +38,7 @@ def jittered(
     data : Predictions or Sketch
     bandwidth : float
         h. Fixed before the labels are seen: choosing it on these rows voids the guarantee; see `jitter_bandwidth`.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int

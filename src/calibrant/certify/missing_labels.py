@@ -99,7 +99,7 @@ def missing_labels(
         without a label are at most so many times those of the others, and at least one so-many-th.
     steps : int from 2 to 1024
         Steps of the score.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Everyone's two ends share it; so do, once more, all ends of all groups.
     seed : int
         Of the sketch; nothing here is random.

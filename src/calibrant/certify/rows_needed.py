@@ -152,7 +152,7 @@ def rows_needed(
         The upper end planned for; the lower end is `raw_lower` either way.
     steps : int
     bandwidth : float
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     side : {"upper", "lower", "two-sided"}
         Two-sided plans for both ends at ``alpha / 2`` each and returns the larger number.
     seed : int

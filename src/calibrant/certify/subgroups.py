@@ -73,7 +73,7 @@ def subgroups(
         Smallest share of the rows. A subgroup has 20 rows at least, whatever the share.
     limit : float in (0, 1), optional
         Size of gap to judge by.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that an end is wrong.
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.

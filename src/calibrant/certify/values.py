@@ -22,7 +22,7 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
     Parameters
     ----------
     data : Predictions or Sketch
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the interval misses the truth.
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.

@@ -380,7 +380,7 @@ def variable(
         Certify what is left when everyone's probability is moved by the overall mean residual.
     view : {"probability", "confidence"}
         As in `measure.vece`.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the interval misses the estimand.
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.

@@ -23,7 +23,7 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     Parameters
     ----------
     data : Predictions or Sketch
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the bound exceeds the truth.
     side : {"lower", "two-sided"}
         Two-sided spends ``alpha / 2`` on the lower end; the upper end is always the trivial 1, because no
@@ -127,7 +127,7 @@ def rounded(
     data : Predictions or Sketch
     steps : int from 2 to 1024
         Fewer levels give a tighter certificate of a coarser display.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the interval misses the truth.
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
@@ -182,7 +182,7 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
     ----------
     data : Predictions or Sketch
         Where the data name clusters or weights, whole clusters certify, and the distance is of a row drawn by weight.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int
@@ -246,7 +246,7 @@ def bounded_variation(
     data : Predictions or Sketch
     variation : float, positive
         V. One covers every non-decreasing event rate.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int

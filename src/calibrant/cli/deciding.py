@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from calibrant.arguments import COMMAND, Caller, names, number, of_declared
+from calibrant.arguments import COMMAND, Caller, names, of_declared
 from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import accept as certified
@@ -107,8 +107,7 @@ def _audits(a: Namespace) -> ModelComparison:
         )
     if len(a.files) < 2 or len(set(a.files)) < len(a.files):
         raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")
-    settled(COMMAND, vars(a))
-    margin = number("--margin", a.margin, least=0.0, hint="such as 0.005")
+    margin = settled(COMMAND, vars(a))
     stems = [Path(f).stem for f in a.files]
     known = stems if len(set(stems)) == len(stems) else a.files
     return audits_compared({name: AuditRecord.load(f) for name, f in zip(known, a.files, strict=True)}, margin)

@@ -67,6 +67,8 @@ STATUS = statuses(
     "certified over the limit: everyone, a group or an unlisted subgroup",
     three="undecided at this sample size, or a limited check was not applicable",
 )
+PRINTED_STATUS = statuses("it is printed, whatever it says")
+WRITTEN_STATUS = statuses("it is written")
 ABOUT = """Audit the predicted probabilities of any classifier: how far they are off, for whom, with certified bounds.
 
 start here:
@@ -115,7 +117,8 @@ examples:
 ACCEPT_STATUS = statuses("some may be accepted, or rows were planned", three="nothing can be accepted, certified")
 COMPARE = """\
 Models on the same rows, for everyone and every group: what the new one loses more than the old, certified; "no worse"
-by a margin that was fixed beforehand. Or audits of different rows, such as two months', that were kept as JSON.
+by a margin that you fix beforehand, or that follows the rate of events. Or audits of different rows, such as two
+months', that were kept as JSON.
 
 examples:
   calibrant compare log.parquet --label y --score old,new --margin 0.005 --by sex,age
@@ -123,7 +126,11 @@ examples:
   calibrant compare log.parquet --label y --score old,new --measure net_benefit --threshold 0.1,0.2 --by sex
   calibrant compare january.json february.json --margin 0.02
 """
-COMPARE_STATUS = statuses("better, or no worse for anyone", "worse for everyone, or for a group", three="undecided")
+COMPARE_STATUS = statuses(
+    "better, no worse for anyone, or worse within the margin",
+    "worse by more than the margin for everyone, or for a group",
+    three="undecided",
+)
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
 
@@ -464,17 +471,17 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "guide": ("which command for which question, for agents and people", GUIDE, lambda _: None, GUIDE_STATUS),
     "look": ("look at a file before anything is computed", LOOK, _look, LOOK_STATUS),
     "audit": ("audit a file of labels, probabilities and covariates", AUDIT, _audit, STATUS),
-    "example": ("run the audit on the bundled employment data", EXAMPLE, _example, STATUS),
+    "example": ("run the audit on the bundled employment data", EXAMPLE, _example, PRINTED_STATUS),
     "report": ("write the report of an audit that was kept, in any format", REPORT, _report, REPORT_STATUS),
-    "certify": ("print certificates for everyone", CERTIFY, _certify, STATUS),
+    "certify": ("print certificates for everyone", CERTIFY, _certify, CHECK_STATUS),
     "measure": _face("measure", "print one estimate", MEASURE),
     "detect": _face("detect", "print one test", DETECT),
     "diagnose": _face("diagnose", "print one curve or table of where, and for whom", DIAGNOSE),
     "accept": ("the share that may be accepted above a threshold", ACCEPT, _accept, ACCEPT_STATUS),
     "compare": ("whether a model is better or no worse than another", COMPARE, _compare, COMPARE_STATUS),
-    "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, STATUS),
-    "sketch": ("summarise a file into a small mergeable sketch", SKETCH, _sketch, STATUS),
-    "merge": ("add sketches up into one", MERGE, _merge, STATUS),
+    "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, PRINTED_STATUS),
+    "sketch": ("summarise a file into a small mergeable sketch", SKETCH, _sketch, WRITTEN_STATUS),
+    "merge": ("add sketches up into one", MERGE, _merge, WRITTEN_STATUS),
     "repair": ("fit repairs, judge them on other rows, and write the best", REPAIR, _repair, REPAIR_STATUS),
     "apply": ("stream files through a calibrator", APPLY, _apply, APPLY_STATUS),
 }

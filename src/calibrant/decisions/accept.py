@@ -68,7 +68,7 @@ def accept(
     target : {"population", "rows"}
         About future rows like these; or about the rows at hand, given their scores: of clusters those that certify,
         with the weights that they certify by.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the rate among what is accepted is above `risk`, in any group.
     seed : int
         Draws the rows that certify the population, and pilot clusters.
@@ -172,7 +172,7 @@ def rows_to_accept(
     share : float in (0, 1]
         Of all rows, that is to be accepted.
     power : float in (0, 1)
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Of several groups, the share of each: ``0.05 / 12`` for twelve.
 
     Returns

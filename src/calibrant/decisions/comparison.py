@@ -11,9 +11,9 @@ from calibrant.results import Curve, Interval, Plain
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Decision = Literal["better", "no worse", "worse", "undecided"]
+Decision = Literal["better", "no worse", "worse within margin", "worse", "undecided"]
 EVERYONE = "everyone"
-STATUS: Mapping[str, int] = {"better": 0, "no worse": 0, "worse": 1, "undecided": 3}
+STATUS: Mapping[str, int] = {"better": 0, "no worse": 0, "worse within margin": 0, "worse": 1, "undecided": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +34,9 @@ class Difference(Plain):
         benefit the reverse.
     interval : Interval
         Of the difference; all groups' hold simultaneously.
-    verdict : {"better", "no worse", "worse", "undecided"}
+    margin : float
+        By how much more the model may lose in this population.
+    verdict : {"better", "no worse", "worse within margin", "worse", "undecided"}
         `decided` of the interval and the margin.
     threshold : float, optional
         Of the net benefit: the score from which on one acts.
@@ -47,6 +49,7 @@ class Difference(Plain):
     value: float
     difference: float
     interval: Interval
+    margin: float
     verdict: Decision
     threshold: float | None = None
 
@@ -61,15 +64,16 @@ class ModelComparison(Plain):
         The model that the others are held against.
     measure : str
     margin : float
-        By how much more a model may lose and still be no worse.
+        By how much more a model may lose for everyone together; that of each group is in its difference.
     differences : tuple of Difference
         Of every other model, everyone first; of the net benefit one threshold after another.
     worst : Mapping of str to float
         By model: in no group, at no threshold, is it worse than the reference by more than this. Empty without groups.
     verdicts : Mapping of str to str
         By model: ``"worse"`` if it is so for everyone together or for a group; ``"better"`` if it is so for everyone
-        together and no worse in every group; ``"no worse"`` if so for both; else ``"undecided"``. Of several thresholds
-        the `least` of theirs.
+        together and no worse in every group; ``"no worse"`` if so for both; ``"worse within margin"`` if it is
+        certified to be worse for anyone, and for nobody by more than the margin; else ``"undecided"``. Of several
+        thresholds the `least` of theirs.
     settings : Mapping
     """
 
@@ -83,12 +87,12 @@ class ModelComparison(Plain):
 
     @property
     def verdict(self) -> Decision:
-        """The least of the verdicts: in this order "worse", "undecided", "no worse", "better"."""
+        """The least verdict: "worse", "undecided", "worse within margin", "no worse", "better", in this order."""
         return least(self.verdicts.values())
 
     @property
     def exit_status(self) -> int:
-        """0 better or no worse, 1 worse for anyone, 3 undecided."""
+        """0 better, no worse or worse within the margin, 1 worse for anyone by more, 3 undecided."""
         return STATUS[self.verdict]
 
     @property
@@ -105,6 +109,7 @@ class ModelComparison(Plain):
                 "difference": d.difference,
                 "low": d.interval.low,
                 "high": d.interval.high,
+                "margin": d.margin,
                 "verdict": d.verdict,
             }
             for d in self.differences
@@ -119,28 +124,29 @@ class ModelComparison(Plain):
 
 
 def decided(low: float, high: float, margin: float) -> Decision:
-    """Return what an interval of "how much worse" decides against a margin fixed beforehand.
+    """Return what an interval of "how much worse" decides against a margin.
 
-    Better: the high end is below 0. No worse: it is at most the margin. Worse: the low end is above the margin.
+    Better: the high end is below 0. No worse: it is at most the margin; worse within the margin: that, and the low end
+    is above 0. Worse: the low end is above the margin.
     """
     if high < 0.0:
         return "better"
     if high <= margin:
-        return "no worse"
+        return "worse within margin" if low > 0.0 else "no worse"
     return "worse" if low > margin else "undecided"
 
 
 def least(verdicts: Iterable[Decision]) -> Decision:
     """The verdict that stands for several."""
     result = set(verdicts)
-    order: tuple[Decision, ...] = ("worse", "undecided", "no worse", "better")
+    order: tuple[Decision, ...] = ("worse", "undecided", "worse within margin", "no worse", "better")
     return next(v for v in order if v in result)
 
 
 def overall(everyone: Decision, groups: Iterable[Decision]) -> Decision:
     """The verdict on a model from that of everyone together and those of the groups.
 
-    Better takes everyone together to be better, and no group to be worse.
+    Better takes everyone together to be better, and no group to be worse, be it within the margin.
     """
     rest = least((*groups, "better"))
     return everyone if rest in ("better", "no worse") else least((everyone, rest))

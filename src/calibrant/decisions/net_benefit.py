@@ -57,7 +57,7 @@ def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 
     data : Predictions or Sketch
         Weights are used; where the data name clusters, clusters of these are independent.
     threshold : float in (0, 1)
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the interval misses the truth; half of it an end.
     seed : int
         Puts rows, or clusters, in a random order, and draws pilot clusters.
@@ -173,7 +173,7 @@ def decision_curve(
         expected, on either side of them.
     by : str or sequence of str, optional
         Covariates whose levels are the groups; each has a curve of its own.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability of a band, of one group.
     seed : int
         Draws what widens the bands: normal numbers, and clusters again; of few clusters their order, and pilot

@@ -28,7 +28,7 @@ def regret(data: Predictions | Sketch, *, threshold: float, alpha: float = 0.05,
         Weights are used; where the data name clusters, clusters of these are independent.
     threshold : float in (0, 1)
         Where acting and not acting are worth the same.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the interval misses the truth; half of it an end.
     seed : int
         Deals rows into blocks, and draws pilot clusters; used by the lower end only, where rows are independent.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from calibrant.arguments import (
     checked_seed,
     named,
     number,
+    optional,
 )
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.decisions import comparison as losses
@@ -28,6 +30,7 @@ from calibrant.stats.decisions import comparison as losses
 Floats = NDArray[np.float64]
 Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"]
 Target = Literal["population", "rows"]
+MARGIN, OF_RATE = 0.005, 0.02  # the margin where no rate sets it; and its share of what a constant model loses
 
 
 class TermOptions(TypedDict, total=False):
@@ -45,9 +48,11 @@ class TermOptions(TypedDict, total=False):
     ]
     costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN")]
     margin: Annotated[
-        float,
-        "by how much more a model may lose and be no worse, fixed before looking (default 0.005)",
-        Option("M", 0.005, partial(number, least=0.0, hint="such as 0.005")),
+        float | None,
+        "by how much more a model may lose and be no worse, fixed before looking; default: 0.02 x rate x "
+        "(1 - rate) of brier, 0.02 x the entropy of the rate of log_loss, 0.005 of auroc and audits, of others 0.005 "
+        "or 0.02 x the share of the rarer outcome, whichever is less",
+        Option("M", None, optional(number, least=0.0, hint="such as 0.005")),
     ]
     clip: Annotated[
         float,
@@ -71,7 +76,7 @@ class Terms:
 
     measure: Measure
     thresholds: tuple[float, ...]
-    margin: float
+    margin: float | None  # None: the usual one, by the rate of events
     target: Target
     clip: float
     alpha: float
@@ -99,11 +104,32 @@ class Terms:
             return losses.logarithmic(p, self.clip)
         return losses.squared(p) if self.measure == "brier" else losses.wrong(p)
 
+    def margin_at(self, rate: float) -> float:
+        """By how much more a model may lose where so many rows in one are events."""
+        return usual_margin(self.measure, rate) if self.margin is None else self.margin
+
     def reach(self, threshold: float | None) -> float:
         """The largest difference that two losses can have."""
         if threshold is not None:
             return max(1.0, losses.odds(threshold))
         return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
+
+
+def usual_margin(measure: Measure, rate: float | None = None) -> float:
+    """The margin that holds where none is named: a fiftieth of what a model loses that says the rate of everybody.
+
+    Of other measures it is 0.005, or a fiftieth of the share of the rarer outcome where that is less: a model that
+    says nothing may lose no more than that share. Rounded to two digits, so that what is printed is what is used.
+    """
+    if measure == "auroc" or rate is None:
+        return MARGIN
+    if measure == "brier":
+        most = rate * (1.0 - rate)
+    elif measure == "log_loss":
+        most = -sum(share * math.log(share) for share in (rate, 1.0 - rate) if share > 0.0)
+    else:
+        most = min(rate, 1.0 - rate, MARGIN / OF_RATE)
+    return float(f"{OF_RATE * most:.2g}")
 
 
 def _thresholds(measure: Measure, threshold: object, costs: object, caller: Caller) -> tuple[float, ...]:

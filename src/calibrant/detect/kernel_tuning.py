@@ -70,7 +70,7 @@ def kernel_tuning(
         For score and covariates, in median distances between rows. The test's default is 2.
     degree : int, optional
         Of a polynomial; 3 by default.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     runs : int
         Simulated data sets with the error, the same for every kernel; at least 20.
     draws, seed : int

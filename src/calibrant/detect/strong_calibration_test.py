@@ -68,7 +68,8 @@ def strong_calibration_test(
         The paper's ``h 1{h > gamma}`` as printed, or as in its authors' program, with the paper's models.
     models : sequence of (str, estimator), optional
         Your own scikit-learn models instead: regressors of ``Y - p``, or classifiers of Y from whose probability
-        the score is subtracted. Columns: the logit of the score, numbers, the 20 most frequent levels of categories.
+        the score is subtracted. They are given an array without names, of standardised columns: the logit of the
+        score, numbers, the 20 most frequent levels of categories. A pipeline gets weights in its last step.
         Of two or more, the mean joins them.
     min_size : float in [0, 1)
         A restriction of the search to groups of at least this share of the rows (of weight). It is no test of whether

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from calibrant.arguments import one_source, share
+from calibrant.arguments import checked_alpha, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.scan_test import scan_test
@@ -60,7 +60,7 @@ def subgroup_test(
     draws : int
         Simulated outcomes of the scan; the models take their own default.
     seed : int
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         The level at which ``detected_by`` is reported; the p-value does not depend on it.
 
     Returns
@@ -102,7 +102,7 @@ def subgroup_test(
     >>> round(found.p_value, 4), found.parts["detected_by"]
     (0.0014, 'both')
     """
-    share("alpha", alpha, hint="such as 0.05")
+    checked_alpha(alpha)
     scan = scan_test(
         data,
         variables=variables,

@@ -94,7 +94,7 @@ def fixed_subgroups(
         Least share of the rows that a subgroup has; it has 20 rows in any case.
     limit : float in (0, 1), optional
         How far off a subgroup may be: ``over`` says which are shown to be further off.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that the range of any box of the family misses, reported or not; and that any box is said
         to be over the limit that is not.
     rules : int from 1 to 20

@@ -78,7 +78,7 @@ def local_bias(
     bandwidth : float or mapping of axis to float, optional
         Standard deviation of the Gaussian kernel, in the unit of the covariate: days for a date, share of the rows
         (0 to 1) for a heavy-tailed number. By default ``0.75 sd V^(-1/(4+d))`` in each group.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability of the whole map.
     draws, seed : int
         Simulated data sets, and their seed.

@@ -71,7 +71,7 @@ def rank_variables(
     view : {"probability", "confidence"}
     bins : int from 2 to 100
         Of a number or a date, of about equally many rows; categories keep their levels, missing values are a level.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that any certified interval is wrong.
     draws, seed : int
         Simulated data sets, and their seed.

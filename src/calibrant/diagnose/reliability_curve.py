@@ -88,7 +88,7 @@ def reliability_curve(
         What is smoothed and equally spaced; ``"logit"`` for rare events.
     method : {"smooth", "isotonic"}
         ``"isotonic"`` is the monotone fit of CORP instead of the local-linear one.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability of the whole band.
     draws, seed : int
         Simulated data sets, and their seed.

@@ -70,7 +70,7 @@ def searched_subgroups(
         How far off a probability may be.
     alternative : {"two-sided", "greater", "less"}
         ``"greater"``: only groups to whom more happens than the model says.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that any interval misses, and that any rule is a false finding.
     seed : int
     rules : int from 1 to 20

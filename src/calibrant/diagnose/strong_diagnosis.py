@@ -56,7 +56,7 @@ def control_chart(
         As in `strong_calibration_test`.
     null : {"auto", "fixed", "split", "refit"}
         As there; ``"auto"`` chooses as there. The other nulls have no single path.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Share of simulated repeats, under the null hypothesis, that cross the line anywhere.
 
     Returns
@@ -230,7 +230,7 @@ def importance(
         other; else all rows, each by models fitted without its fold.
     repeats : int from 2 to 1,000
         Permutations of each variable.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Of the intervals.
 
     Returns

@@ -49,7 +49,7 @@ def subgroups(
         ``"searched"``: rules found in one half of the rows by models of the residual, and tested on the other half.
     variables : str or sequence of str, optional
         Covariates beside the score; all that can be used by default.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, at most, that any range misses, and that any subgroup is falsely reported.
     seed : int
     rules : int from 1 to 20

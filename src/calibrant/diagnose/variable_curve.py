@@ -58,7 +58,7 @@ def variable_curve(
         Of the local polynomial.
     grid : int, or increasing values of the variable
         Number of points, from the 1st to the 99th percentile; or the points.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability of the whole band.
     draws, seed : int
         Simulated data sets, and their seed.

@@ -56,7 +56,7 @@ def ece(
     debiased : bool
         Report the size from which noise would produce the plug-in on average. The plug-in is too large: pure
         noise has a size too, larger with more bins.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, about, that the interval misses the estimand.
     seed : int
 
@@ -191,7 +191,7 @@ def max_calibration_error(
         With equal width a bin may hold a handful of rows, and the maximum is then mostly noise.
     debiased : bool
         Report the size from which noise would produce the plug-in on average.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     seed : int
 
     Returns
@@ -300,7 +300,7 @@ def smooth_ece(
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
     bandwidth : float from 2**-10 to 1, optional
         By default the one that equals the error it finds, and at least ``2**-10``.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     seed : int
 
     Returns

@@ -58,7 +58,7 @@ def heterogeneity(
     measure : {"intercept", "slope"}
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------

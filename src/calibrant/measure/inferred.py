@@ -220,7 +220,7 @@ def inferred_mean(
         Describe by the share of people at this value. Needed for a category; ``"missing"`` for missing values.
     quantity : {"bias", "inferred", "observed"}
         What the value and its interval are about.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------
@@ -346,7 +346,7 @@ def inferred_gap(
         Whom the group is compared with; by default everyone else, people without a value among them.
     quantity : {"bias", "inferred", "observed"}
         What the value and its interval are about.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------

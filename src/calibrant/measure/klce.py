@@ -60,7 +60,7 @@ def klce(
         variables and seed.
     variables : str or sequence of str, optional
         Covariates to measure against; all by default.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     family : {"gaussian", "laplace", "polynomial"}
     degree : int, optional
         Of a polynomial; 3 by default.

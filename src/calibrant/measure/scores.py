@@ -46,7 +46,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     ----------
     data : Predictions or Sketch
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------
@@ -118,7 +118,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------
@@ -188,7 +188,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     ----------
     data : Predictions or Sketch
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------
@@ -256,7 +256,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     ----------
     data : Predictions or Sketch
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------
@@ -334,7 +334,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------
@@ -416,7 +416,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not. The slope depends on it strongly
         where many scores are extreme.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
 
     Returns
     -------

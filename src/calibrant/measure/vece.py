@@ -141,7 +141,7 @@ def vece(
     view : {"probability", "confidence"}
         Of the outcome 1, or of the more probable class (1 from p = 0.5) being right.
     strategy : {"quantile", "uniform"}
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Probability, about, that the interval misses the estimand.
     draws : int from 99 to 100,000
         Simulations for the p-values.

@@ -164,8 +164,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     that the classifier fitted to all rows errs as those fitted to parts of them do: with few rows it is a little less
     wrong, and the one map corrects slightly too much. **Guarantee.** None by itself: judge with
     `calibrant.repair.compare` on rows that `fit` has not seen. **Method.** Decision values d become scores ``expit(d /
-    s)``, s their standard deviation over the rows of the fit. Rows of weight 0 do not enter the map. `Jitter` draws by
-    the row's features, so that the same features are always shown the same score, alone or among others. Metadata: with
+    s)``, s about their standard deviation over the rows of the fit, by the median distance from the median. Rows of
+    weight 0 do not enter the map. `Jitter` draws by the row's features, so that the same features are always shown the
+    same score, alone or among others. Metadata: with
     ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates`` is requested by ``set_fit_request``,
     ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the rest where it is requested;
     without routing, ``groups`` goes to the splitter and the rest to the classifier's fit. **Cost.** ``cv`` fits of the

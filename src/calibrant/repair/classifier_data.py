@@ -110,6 +110,7 @@ def unlabelled(p: Floats, columns: Columns) -> Predictions:
 
 # ---- What a fitted scikit-learn classifier says of rows, as scores in [0, 1] that a repair can read ----
 
+NORMAL = 1.4826  # of normal values: the standard deviation over the median distance from the median
 ROUNDING = 1e-6  # single-precision probabilities may pass 0 and 1 by this much
 
 
@@ -133,13 +134,24 @@ class Stated:
         return softmax(self.values / scale) if self.decision else shares(self.values)
 
     def spread(self, weights: Floats | None = None) -> float:
-        """The standard deviation of decision values, 1 if there is none or for probabilities."""
+        """About the standard deviation of decision values, 1 if there is none or for probabilities.
+
+        It is the median distance from the median, of the values that are elsewhere, so that no outlier sets it.
+        """
         if not self.decision:
             return 1.0
         weight = np.ones(len(self.values)) if weights is None else weights
-        each = (weight / weight.sum()).reshape(-1, *[1] * (self.values.ndim - 1)) / self.values[0].size
-        mean = (each * self.values).sum()
-        return float(np.sqrt((each * (self.values - mean) ** 2).sum())) or 1.0
+        each, values = np.repeat(weight, self.values[0].size), self.values.reshape(-1)
+        away = np.abs(values - _median(values, each))
+        apart = (away > 0.0) & (each > 0.0)
+        return NORMAL * _median(away[apart], each[apart]) if apart.any() else 1.0
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    """The least value that half of the weight is at or below."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, 0.5 * total[-1] * (1.0 - 1e-12))])
 
 
 def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Stated:

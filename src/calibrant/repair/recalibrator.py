@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 Scale = Literal["auto", "probability", "decision"]
 SCALES: tuple[Scale, ...] = ("auto", "probability", "decision")
+SUM = 1e-4  # rows of probabilities may miss one by this much
 
 
 class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,9 +59,12 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Columns of X that the recipe may read besides. By default those that the recipe itself names in its setting
         ``variables``, if it has one.
     scale : {"auto", "probability", "decision"}
-        What the scores are: probabilities in [0, 1], or decision values of any size, which are divided by their
-        standard deviation and passed through the logistic function. "auto" takes them as probabilities if all scores of
-        the fit lie in [0, 1] (`decision_` tells).
+        What the scores are: probabilities in [0, 1], as ``predict_proba`` gives them, or decision values of any size,
+        as ``decision_function`` gives them, which are divided by about their standard deviation (by the median distance
+        from the median, so that outliers do not set it) and passed through the logistic function. "auto" reads as
+        probabilities what has their shape: a one-dimensional X, or a column a class whose rows sum to one; and as
+        decision values what no probability can be. One column of numbers from 0 to 1 may be either: it reads
+        probabilities, and warns. Name the scale.
 
     Attributes
     ----------
@@ -135,15 +140,15 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choice("scale", self.scale, SCALES)
         if y is None:
             raise BadInput("Recalibrator requires y to be passed, but the target y is None")
+        flat = not hasattr(X, "columns") and len(X.shape if hasattr(X, "shape") else _array(X).shape) == 1
         X, inputs = indexable(self._as_rows(X, reset=True), y)
         labels = Labelled.of(inputs, sample_weight)
         self.classes_, n = labels.classes, len(labels.y)
         named = wanted(self.variables, self.recipe)
         self._taken = chosen(X, named, self._labels()) if named else ClassifierInputs()
         self._at = self._scores(X, len(self.classes_))
-        values = self._values(X)
-        inside = bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
-        self.decision_ = not inside if self.scale == "auto" else self.scale == "decision"
+        values = self._values(X, self._at)
+        self.decision_ = self._are_decisions(X, values, flat) if self.scale == "auto" else self.scale == "decision"
         clusters = None if groups is None else column_or_1d(groups)
         if clusters is not None and len(clusters) != n:
             raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {n} rows")
@@ -157,7 +162,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._as_rows(X, reset=False)
         calibrators = ClassCalibrators(self.calibrators_, self._divisor)
-        return calibrators.of(self._stated(self._values(X)), self._table(X), X)
+        return calibrators.of(self._stated(self._values(X, self._at)), self._table(X), X)
 
     def predict(self, X: Features) -> Labels:
         """The label of the largest repaired probability."""
@@ -231,15 +236,38 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return at
 
-    def _values(self, X: Features) -> Floats:
-        """The scores, shape (n,) of two classes or (n, K)."""
+    def _are_decisions(self, X: Features, values: Floats, flat: bool) -> bool:
+        """Tell decision values from probabilities by their shape; warn of what may be either."""
+        if flat:
+            return False
+        if not ((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all():
+            return True
+        others = tuple(j for j in range(self.n_features_in_) if j not in self._taken.at)
+        pair = values.ndim == 1 and len(others) == 2 and self._at[0] in others
+        try:
+            every = self._values(X, others) if pair else values
+        except ValueError:  # the other column is text
+            every = values
+        if every.ndim == 2 and (every >= -ROUNDING).all() and np.abs(every.sum(axis=1) - 1.0).max() <= SUM:
+            return False
+        warnings.warn(
+            f"X holds scores from {values.min():.6g} to {values.max():.6g}, read as probabilities; they may be "
+            "decision values too: pass scale='probability' for those of predict_proba, scale='decision' for those of "
+            "decision_function",
+            UserWarning,
+            stacklevel=3,
+        )
+        return False
+
+    def _values(self, X: Features, at: tuple[int, ...]) -> Floats:
+        """Columns of scores, shape (n,) of one or (n, K)."""
         if isinstance(X, np.ndarray):
-            kept = X[:, self._at]
+            kept = X[:, at]
         else:
-            columns = ClassifierInputs(self._at, tuple(f"score {j}" for j in self._at)).of(X)
-            kept = np.column_stack([np.asarray(columns[f"score {j}"]) for j in self._at])  # type: ignore[index]
+            columns = ClassifierInputs(at, tuple(f"score {j}" for j in at)).of(X)
+            kept = np.column_stack([np.asarray(columns[f"score {j}"]) for j in at])  # type: ignore[index]
         out: Floats = check_array(kept, dtype=np.float64, input_name="X")
-        return out[:, 0] if len(self._at) == 1 else out
+        return out[:, 0] if len(at) == 1 else out
 
     def _stated(self, values: Floats) -> Stated:
         if not self.decision_:

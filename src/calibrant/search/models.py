@@ -339,12 +339,20 @@ class FixedModels:
             return _Rate.of(y)
         target = y.astype(np.int64) if two else y - s.p[rows]
         extra = s.fit_weights(rows)
+        if extra and hasattr(model, "steps"):  # a pipeline hands weights to its last step, by name
+            extra = {f"{model.steps[-1][0]}__{k}": v for k, v in extra.items()}
         try:
             model.fit(s.x.flat[rows], target, **extra)
-        except TypeError as e:
-            if not extra:
-                raise
-            raise BadInput(f"models: {self.name!r} takes no sample_weight ({e}), and the data have weights") from None
+        except (TypeError, ValueError) as e:
+            why = " ".join(str(e).split())
+            if extra and "sample_weight" in why:
+                raise BadInput(
+                    f"models: {self.name!r} takes no sample_weight ({why}), and the data have weights"
+                ) from e
+            raise BadInput(
+                f"models: {self.name!r} cannot be fitted to an array of standardised numbers without names of columns "
+                f"({why}): pass an estimator of numbers, without steps that name columns"
+            ) from e
         return _FixedModels(self.name, model, two)
 
 

@@ -27,7 +27,7 @@ BOTH = pytest.mark.parametrize(("caller", "stated"), [(PYTHON, "{}="), (COMMAND,
         ({"limit": 1.5}, "1.5: pass a number between 0 and 1, such as 0.02 for two points"),
         ({"limit": True}, "True: pass a number between 0 and 1"),
         ({"steps": 1}, "1: pass a whole number of steps from 2 to 1,024"),
-        ({"alpha": 0}, "0: pass an error probability between 0 and 1, such as 0.05"),
+        ({"alpha": 0}, "0: pass an error probability above 0 and at most 0.5, such as 0.05 for level 0.95"),
         ({"tolerance": 1}, "1: pass a number from 0 to below 1"),
     ],
 )

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, entropy
 
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
-from calibrant.decisions.terms import Terms
+from calibrant.decisions.terms import Terms, usual_margin
 from calibrant.report.outputs import decisions
 from calibrant.results import Estimate
 from calibrant.stats.decisions.comparison import BETS, PairedClusters, cluster_areas, row_areas, side
@@ -57,6 +57,8 @@ def both(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         (-0.2, -1e-9, "better"),
         (-0.2, 0.0, "no worse"),
         (-0.2, 0.01, "no worse"),
+        (0.0, 0.01, "no worse"),
+        (1e-9, 0.01, "worse within margin"),
         (-0.2, 0.011, "undecided"),
         (0.01, 0.2, "undecided"),
         (0.0101, 0.2, "worse"),
@@ -72,6 +74,84 @@ def test_better_for_everyone_needs_no_worse_for_every_group() -> None:
     assert overall("better", ["no worse", "undecided"]) == "undecided"
     assert overall("better", ["worse", "undecided"]) == overall("worse", ["better"]) == "worse"
     assert least(["better", "no worse"]) == "no worse"
+    assert overall("better", ["worse within margin"]) == overall("worse within margin", ["better"])
+    assert overall("better", ["worse within margin", "no worse"]) == "worse within margin"
+    assert overall("worse within margin", ["undecided"]) == "undecided"
+    assert overall("worse within margin", ["worse"]) == "worse"
+
+
+# ---- the margin where none is named ----
+
+
+@pytest.fixture(scope="module")
+def book() -> dict[str, np.ndarray]:
+    """A portfolio with 1.5% defaults, and a model that calls nobody one."""
+    rng = np.random.default_rng(3)
+    pd = rng.beta(0.4, 24, 40_000)
+    segment = np.where(rng.uniform(size=40_000) < 0.3, "safe", "usual")
+    pd = np.where(segment == "safe", 0.3 * pd, pd)
+    return {
+        "y": (rng.uniform(size=40_000) < pd).astype(int),
+        "pd": pd,
+        "zero": np.full(40_000, 1e-6),
+        "segment": segment,
+    }
+
+
+def models(book: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: book[name] for name in ("pd", "zero")}
+
+
+def test_a_model_that_says_nothing_is_worse_where_events_are_rare(book: dict[str, np.ndarray]) -> None:
+    rate = book["y"].mean()
+    for measure, most in (("brier", rate * (1 - rate)), ("log_loss", entropy([rate, 1 - rate]))):
+        found = cal.compare(models(book), book["y"], measure=measure)
+        assert (found.verdict, found.exit_status) == ("worse", 1)
+        assert found.margin == pytest.approx(0.02 * most, rel=0.05)  # two digits
+        assert found.settings["margin"] == "usual"
+        assert f"margin {found.margin:g}: 2% of" in decisions.compared(found)
+    for measure in ("error", "net_benefit", "calibration_error"):
+        assert usual_margin(measure, 0.5) == usual_margin(measure, 0.25) == 0.005
+        assert usual_margin(measure, 0.01) == usual_margin(measure, 0.99) == 0.0002
+    assert usual_margin("auroc", 0.01) == usual_margin("calibration_error") == 0.005
+    assert usual_margin("brier", 0.0) == usual_margin("log_loss", 1.0) == 0.0
+
+
+def test_each_group_has_the_margin_of_its_rate(book: dict[str, np.ndarray]) -> None:
+    found = cal.compare(models(book), book["y"], {"segment": book["segment"]}, by="segment")
+    everyone, *groups = found.differences
+    assert found.margin == everyone.margin
+    for d in groups:
+        rate = book["y"][book["segment"] == d.population.removeprefix("segment = ")].mean()
+        assert d.margin == pytest.approx(0.02 * rate * (1 - rate), rel=0.05)
+    assert found.to_frame()["margin"].to_pylist() == [d.margin for d in found.differences]
+    reported = decisions.compared(found)
+    assert "each margin is 2% of rate x (1 - rate) of its rows" in reported
+    assert f"{groups[0].margin:.6f}" in reported
+    assert f"{groups[0].margin:.6f}" in decisions.content(found, "x.html").decode()
+    weighted = cal.compare(models(book), book["y"], weights=np.where(book["segment"] == "safe", 1.0, 0.2))
+    assert weighted.margin < found.margin
+
+
+def test_worse_within_the_margin_is_said_whole(
+    book: dict[str, np.ndarray], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "book.parquet"
+    pq.write_table(pa.table(book), log)
+    command = ["compare", str(log), "--label", "y", "--score", "pd,zero"]
+    assert main([*command, "--margin", "0.005", "--out", str(tmp_path / "t.html")]) == 0
+    found = cal.compare(models(book), book["y"], margin=0.005)
+    assert found.verdict == found.differences[0].verdict == "worse within margin"
+    assert cal.ModelComparison.from_dict(found.to_dict()) == found
+    ends = found.differences[0].interval
+    stated = f"zero is worse than pd for everyone by {ends:.4f}, within the margin of 0.005 (Brier score)."
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == stated
+    assert "no worse" not in out
+    assert stated in (tmp_path / "t.html").read_text(encoding="utf-8")
+    between = f"{(ends.low + ends.high) / 2:.6f}"
+    assert main([*command, "--margin", between]) == 3
+    assert "Undecided whether zero is no worse than pd; it is worse for everyone by " in capsys.readouterr().out
 
 
 # ---- numbers by hand ----

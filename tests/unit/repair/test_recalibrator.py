@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -43,6 +45,7 @@ from calibrant.repair import (
     Trees,
     VariableTree,
 )
+from calibrant.repair.classifier_data import Stated
 
 V = ["x0"]
 RECIPES = (
@@ -57,6 +60,7 @@ RECIPES = (
 # ---- What a check of scikit-learn asks that cannot hold, and why; docs/calibrated-classifier.md lists the same ----
 
 WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+pytestmark = pytest.mark.filterwarnings("ignore:X holds scores from")  # what of one column may be either
 SHARES = "weights are shares: minimum numbers of people and penalties count rows, folds are dealt by rows"
 MISSING = "a missing value of a variable is a level, not an error"
 FEW = "LocalBias needs at least 20 rows of each outcome"
@@ -290,3 +294,41 @@ def test_what_cannot_be_used_is_refused(rows: Any, fit: Callable[..., Any], mess
     p, _, y = rows
     with pytest.raises(cal.BadInput, match=message):
         fit(p, y)
+
+
+# ---- What a column of scores is, and outliers in it ----
+
+
+def test_a_column_that_may_be_either_is_asked_about_and_shapes_decide(rows: Any) -> None:
+    p, _, y = rows
+    p = p.ravel()
+    with pytest.warns(UserWarning, match="read as probabilities.*scale='probability'.*scale='decision'"):
+        assert not Recalibrator().fit(p[:, None], y).decision_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not Recalibrator().fit(p, y).decision_
+        assert not Recalibrator().fit(np.column_stack([1.0 - p, p]), y).decision_
+        assert Recalibrator(scale="decision").fit(p[:, None], y).decision_
+        assert not Recalibrator(scale="probability").fit(p[:, None], y).decision_
+        assert Recalibrator().fit(4.0 * p[:, None] - 2.0, y).decision_
+
+
+@pytest.mark.parametrize("outlier", [1e6, -1e6])
+def test_an_outlier_does_not_spoil_decision_values(outlier: float) -> None:
+    rng = np.random.default_rng(4)
+    d = 2.0 * rng.normal(size=4000)
+    y = rng.uniform(size=4000) < 1.0 / (1.0 + np.exp(-d))
+    spoilt = np.where(np.arange(4000) == 7, outlier, d)[:, None]
+    for recipe in (Platt(), Platt(scale="logit"), Isotonic()):
+        ours = Recalibrator(recipe, scale="decision").fit(spoilt[:2000], y[:2000]).predict_proba(d[2000:, None])
+        clean = Recalibrator(recipe, scale="decision").fit(d[:2000, None], y[:2000]).predict_proba(d[2000:, None])
+        assert log_loss(y[2000:], ours) < log_loss(y[2000:], clean) + 0.005
+
+
+def test_the_spread_of_decision_values_counts_weights_and_survives_ties() -> None:
+    rng = np.random.default_rng(6)
+    d, w = rng.normal(size=500), rng.integers(0, 4, 500)
+    assert Stated(d, True).spread(w.astype(float)) == Stated(np.repeat(d, w), True).spread()
+    assert Stated(rng.normal(size=20_000), True).spread() == pytest.approx(1.0, abs=0.03)
+    assert Stated(np.r_[np.zeros(300), 2.0, 2.0, 1e6], True).spread() == pytest.approx(2.0 * 1.4826)
+    assert Stated(np.ones(9), True).spread() == Stated(d, False).spread() == 1.0

@@ -61,7 +61,7 @@ def calibration_function(
         these derivatives. If False `S` is the raw score, whose `eta` is then *assumed* to have them.
     variation : float >= 0
         Total variation only: the assumed bound `V` on the total variation of `eta`; in ``settings["error"]`` alone.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Total variation only: error probability of ``settings["error"]``, a third for each of its three terms.
     seed : int
         Kernel only: fixes the perturbation.

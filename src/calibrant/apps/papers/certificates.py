@@ -17,6 +17,7 @@ from calibrant.apps.papers.bounds import (
     total_variation_bound,
 )
 from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number, one_source
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
 
@@ -29,6 +30,8 @@ def published_rows(
     """Return scores and labels for a published bound, or say why it does not apply."""
     checked_alpha(alpha)
     choice("side", side, ("upper",), hint="for the paper states no other bound")
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput(f"{name} reads one score: of {SEVERAL}")
     if not hasattr(data, "p") or not hasattr(data, "y"):
         raise NotComputable(
             f"{name} reads rows of one score and one label each; pass calibrant.predictions(y_true, y_prob)"
@@ -88,7 +91,7 @@ def published_kernel(
         Rows with labels `y` in {0, 1} and scores `p` in [0, 1]; no weights, no clusters.
     bandwidth : float > 0
         The perturbation `h`, fixed before the labels are seen.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability, half for each of the two Bernstein terms.
     folds : int >= 2
         Folds of the cross-fitting.
@@ -188,7 +191,7 @@ def published_lipschitz(
         Rows with labels `y` in {0, 1} and scores `p` in [0, 1]; no weights, no clusters.
     bandwidth : float > 0
         The perturbation `h`, fixed before the labels are seen.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability, shared equally by all pairs of a bucket count and a shift.
     side : {"upper"}
         The paper states upper bounds only.
@@ -294,7 +297,7 @@ def published_total_variation(
         Rows with labels `y` in {0, 1} and scores `p` in [0, 1]; no weights, no clusters.
     variation : float >= 0
         The assumed bound `V` on the total variation of `eta`.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability, a quarter for each of the four terms.
     folds : int >= 2
         Folds of the cross-fitting.

@@ -99,7 +99,7 @@ def mlflow_metrics(*, alpha: float = 0.05, seed: int = 0) -> list[EvaluationMetr
 
     Parameters
     ----------
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
         Error probability of each interval.
     seed : int
 

@@ -139,7 +139,7 @@ def compare(
         0.2 on.
     steps : int from 2 to 1024
         Steps in which probabilities are shown; the certified upper ends are about that display.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5]
     tests : subset of {"local", "strong", "scan"}
         Tests to run on each probability; ``()`` for none. Their p-values decide nothing.
     test_rows : int

@@ -91,6 +91,7 @@ def _percent(share: float) -> str:
 
 
 NAME = 40  # cells of a name
+MOST_NAMED = 4  # for whom a model is certified to be worse, in its sentence
 MEASURES = {
     "brier": "Brier score",
     "log_loss": "log loss",
@@ -106,18 +107,34 @@ TARGETS = {
 SENTENCES = {
     "better": "{new} is better than {old}: it loses less",
     "no worse": "{new} is no worse than {old}: it loses at most {margin} more",
+    "worse within margin": "{new} is worse than {old} for {known}, within {within}",
     "worse": "{new} is worse than {old} for {whom}: it loses over {margin} more",
     "undecided": "Undecided whether {new} is no worse than {old}",
 }
+CERTIFIED = "; it is worse for {known}, and whether by more than {within} is undecided"
+USUAL = {  # what the margin is where none is named
+    "brier": "2% of rate x (1 - rate)",
+    "log_loss": "2% of the entropy of the rate",
+    "auroc": "the default",
+}
+LEAST = "0.005 or 2% of the share of the rarer outcome, whichever is less"
+MOST_DECIMALS = 8
 
 
 def compared(result: ModelComparison) -> str:
     other = next(iter(result.verdicts)) if len(result.verdicts) == 1 else "other"
-    head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", "verdict")
+    margin = ("margin",) if _own_margins(result) else ()
+    head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", *margin, "verdict")
     return "\n".join((*_stated(result), "", *_table(result, head), "", *_rests(result)))
 
 
-KINDS: Mapping[Decision, str] = {"better": "within", "no worse": "within", "worse": "over", "undecided": "undecided"}
+KINDS: Mapping[Decision, str] = {
+    "better": "within",
+    "no worse": "within",
+    "worse within margin": "within",
+    "worse": "over",
+    "undecided": "undecided",
+}
 
 
 def content(result: ModelComparison, out: str) -> bytes:
@@ -132,24 +149,40 @@ def content(result: ModelComparison, out: str) -> bytes:
 def _drawings(result: ModelComparison) -> Iterator[Drawing]:
     """Yield each model's verdict, with a picture of every difference and its certified range, and what all rest on."""
     ends = [abs(v) for d in result.differences for v in (d.interval.low, d.interval.high)]
-    top = 100.0 * max(result.margin * 1.25, *ends)
+    top = 100.0 * max(*(d.margin * 1.25 for d in result.differences), *ends)
     for model in result.verdicts:
         stated = [*_stated(result, model)]
         words = f"{num.MINUS}{top / 100:.2g} better … worse +{top / 100:.2g}"
-        head = ("", words, "verdict", "worse by", "certified", "rows", _name(result.reference), _name(model))
-        rows = tuple(_cells(d, top, result.margin) for d in result.differences if d.model == model)
+        margin = ("margin",) if _own_margins(result) else ()
+        head = ("", words, "verdict", *margin, "certified", "worse by", "rows", _name(result.reference), _name(model))
+        rows = tuple(_cells(result, d, top) for d in result.differences if d.model == model)
         yield Drawing(stated[0], (), " ".join(stated[1:]), head, rows)
     bars = "Bars are certified ranges, dots what these rows show; left of the middle the model is better."
     edges = f" Thin lines: {result.margin:g} better, and {result.margin:g} worse, which is the margin."
+    if _own_margins(result):
+        edges = " Thin lines: better, and worse, by the margin of each."
     yield Drawing("What it rests on", (), " ".join((bars + edges * (result.margin > 0.0), *_rests(result))))
 
 
-def _cells(d: Difference, top: float, margin: float) -> tuple[str, ...]:
+def _own_margins(result: ModelComparison) -> bool:
+    """Tell whether groups have margins of their own."""
+    return len({d.margin for d in result.differences}) > 1
+
+
+def _decimals(result: ModelComparison) -> int:
+    """The decimals at which the least margin has two digits, and every low end above 0 one; 4 at least."""
+    margins = [1 - math.floor(math.log10(d.margin)) for d in result.differences if d.margin > 0.0]
+    lows = [-math.floor(math.log10(d.interval.low)) for d in result.differences if d.interval.low > 0.0]
+    return min(max(4, *margins, *lows, 4), MOST_DECIMALS)
+
+
+def _cells(result: ModelComparison, d: Difference, top: float) -> tuple[str, ...]:
     population = clip(sanitize(d.population), NAME)
     at = population if d.threshold is None else f"{population} at {d.threshold:g}"
-    who, rows, old, new, worse, certified, verdict = _row(d, at)
-    picture = svg.signed_track(d.interval.low, d.difference, d.interval.high, top, margin, KINDS[d.verdict])
-    reported = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in (verdict, worse, certified, rows))
+    who, rows, old, new, worse, *certified, verdict = _row(result, d, at)
+    picture = svg.signed_track(d.interval.low, d.difference, d.interval.high, top, d.margin, KINDS[d.verdict])
+    own = (verdict, *certified[::-1], worse, rows)
+    reported = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in own)
     return (who, picture, *reported, old, new)
 
 
@@ -158,18 +191,23 @@ def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
         verdict = result.verdicts[model]
         own = [d for d in result.differences if d.model == model]
         hurt = [_whom(d, several=len(_thresholds(result)) > 1) for d in own if d.verdict == "worse"]
-        text = SENTENCES[verdict].format(
+        known = _known(result, own)
+        text = (SENTENCES[verdict] + CERTIFIED * (verdict == "undecided" and bool(known))).format(
             new=_name(model),
             old=_name(result.reference),
-            margin=f"{result.margin:g}",
+            margin="its margin" if _own_margins(result) else f"{result.margin:g}",
+            within="the margin of each" if _own_margins(result) else f"the margin of {result.margin:g}",
             whom=clip(", ".join(map(sanitize, hurt)), 2 * NAME),
+            known=known,
         )
         groups = any(d.population != EVERYONE for d in own)
         each = ", and no worse in any group" if verdict == "better" and groups else ""
-        each = ", in no group either" if verdict == "no worse" and groups else each
+        each = ", in no group either" if verdict == "no worse" and groups and not _own_margins(result) else each
         yield f"{text}{each} ({_measure(result)})."
         if model in result.worst:
-            yield _bound(result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "")
+            yield _bound(
+                result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "", _decimals(result)
+            )
 
 
 def _thresholds(result: ModelComparison) -> tuple[float, ...]:
@@ -181,6 +219,17 @@ def _measure(result: ModelComparison) -> str:
     return f"{MEASURES[result.measure]} at {at}" if at else MEASURES[result.measure]
 
 
+def _known(result: ModelComparison, own: list[Difference]) -> str:
+    """Say for whom a model is certified to be worse, and by how much: at most four of them."""
+    several, places = len(_thresholds(result)) > 1, _decimals(result)
+    certified = [d for d in own if d.interval.low > 0.0]
+    words = [
+        f"{clip(sanitize(_whom(d, several=several)), NAME)} by {d.interval:.{places}f}" for d in certified[:MOST_NAMED]
+    ]
+    more = len(certified) - len(words)
+    return ", ".join((*words, *((f"{more} more",) if more else ())))
+
+
 def _whom(d: Difference, *, several: bool) -> str:
     return f"{d.population} at {d.threshold:g}" if several else d.population
 
@@ -190,18 +239,20 @@ def _table(result: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
     rows = [head]
     for d in result.differences:
         who = clip(sanitize(f"{d.model}: {d.population}" if models else d.population), NAME)
-        rows.append(_row(d, f"{who} at {d.threshold:g}" if thresholds else who))
+        rows.append(_row(result, d, f"{who} at {d.threshold:g}" if thresholds else who))
     yield from aligned(rows, left=(0, len(head) - 1))
 
 
-def _row(d: Difference, who: str) -> tuple[str, ...]:
+def _row(result: ModelComparison, d: Difference, who: str) -> tuple[str, ...]:
+    places = _decimals(result)
     return (
         who,
         num.count(d.rows),
-        f"{d.reference:.4f}",
-        f"{d.value:.4f}",
-        f"{d.difference:+.4f}",
-        f"{d.interval:+.4f}",
+        f"{d.reference:.{places}f}",
+        f"{d.value:.{places}f}",
+        f"{d.difference:+.{places}f}",
+        f"{d.interval:+.{places}f}",
+        *((f"{d.margin:.{places}f}",) if _own_margins(result) else ()),
         d.verdict,
     )
 
@@ -220,7 +271,7 @@ def _rests(result: ModelComparison) -> Iterator[str]:
                 yield clip(f"Not in both audits: {', '.join(map(sanitize, names))} ({sanitize(model)}).", 3 * NAME)
     else:
         stored += f" at level {first.level:g}"
-    yield f"{stored}, {s['guarantee']}; margin {result.margin:g}, to be fixed beforehand."
+    yield f"{stored}, {s['guarantee']}; {_margin(result)}."
     if result.measure == "auroc":
         yield "Worse by: how much smaller the AUROC is."
     if result.measure == "net_benefit":
@@ -236,8 +287,15 @@ def _name(model: str) -> str:
     return clip(sanitize(model), NAME)
 
 
-def _bound(most: float, at: str) -> str:
-    high = math.ceil(1e4 * most - 1e-9) / 1e4
+def _margin(result: ModelComparison) -> str:
+    if result.settings.get("margin") != "usual":
+        return f"margin {result.margin:g}, to be fixed beforehand"
+    how = USUAL.get(result.measure, LEAST)
+    return f"each margin is {how} of its rows" if _own_margins(result) else f"margin {result.margin:g}: {how}"
+
+
+def _bound(most: float, at: str, places: int) -> str:
+    high = math.ceil(10.0**places * most - 1e-9) / 10.0**places
     if high < 0.0:
-        return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
-    return f"In no group{at} is it worse by more than {high:.4f}."
+        return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.{places}f}."
+    return f"In no group{at} is it worse by more than {high:.{places}f}."

@@ -152,10 +152,15 @@ def _cells(d: Difference, top: float, margin: float) -> tuple[str, ...]:
 
 
 def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
+    thresholds = tuple(f"{t:g}" for t in _thresholds(result))
+    several, judged = (
+        len(thresholds) > 1,
+        " at ".join(filter(None, (MEASURES[result.measure], " and ".join(thresholds)))),
+    )
     for model in models or result.verdicts:
         verdict = result.verdicts[model]
         own = [d for d in result.differences if d.model == model]
-        hurt = [_whom(d, several=len(_thresholds(result)) > 1) for d in own if d.verdict == "worse"]
+        hurt = [f"{d.population} at {d.threshold:g}" if several else d.population for d in own if d.verdict == "worse"]
         text = SENTENCES[verdict].format(
             new=_name(model),
             old=_name(result.reference),
@@ -165,22 +170,18 @@ def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
         groups = any(d.population != EVERYONE for d in own)
         each = ", and no worse in any group" if verdict == "better" and groups else ""
         each = ", in no group either" if verdict == "no worse" and groups else each
-        yield f"{text}{each} ({_measure(result)})."
+        yield f"{text}{each} ({judged})."
         if model in result.worst:
-            yield _bound(result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "")
+            high = math.ceil(1e4 * result.worst[model] - 1e-9) / 1e4
+            best, worst = (", at every threshold,", ", at no threshold,") if several else ("", "")
+            if high < 0.0:
+                yield f"In every group{best} it is better by at least {-high:.4f}."
+            else:
+                yield f"In no group{worst} is it worse by more than {high:.4f}."
 
 
 def _thresholds(result: ModelComparison) -> tuple[float, ...]:
     return tuple(cast("tuple[float, ...]", result.settings.get("thresholds", ())))
-
-
-def _measure(result: ModelComparison) -> str:
-    at = " and ".join(f"{t:g}" for t in _thresholds(result))
-    return f"{MEASURES[result.measure]} at {at}" if at else MEASURES[result.measure]
-
-
-def _whom(d: Difference, *, several: bool) -> str:
-    return f"{d.population} at {d.threshold:g}" if several else d.population
 
 
 def _table(result: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
@@ -232,10 +233,3 @@ def _rests(result: ModelComparison) -> Iterator[str]:
 
 def _name(model: str) -> str:
     return clip(sanitize(model), NAME)
-
-
-def _bound(most: float, at: str) -> str:
-    high = math.ceil(1e4 * most - 1e-9) / 1e4
-    if high < 0.0:
-        return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
-    return f"In no group{at} is it worse by more than {high:.4f}."

@@ -99,7 +99,8 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
 def _start(record: AuditRecord, what: str) -> str:
     """The command and its files; empty where the command line cannot name all that was audited."""
     sources = listed(record.data.get("sources") or record.data.get("files"))
-    if not sources or _untypable(record, sources):
+    unnamed = int(record.data.get("file_count") or 0) > len(sources)
+    if not sources or unnamed or record.settings.get("bandwidth") not in (None, BANDWIDTH):  # which no option sets
         return ""
     paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)
     return sanitize(f"calibrant {what} {' '.join(map(shlex.quote, paths))}")
@@ -143,7 +144,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
     flags += [("--cluster", _list(clusters)), ("--weights", data.get("weights"))]
-    flags += [("--by", _list(_group_columns(record)))]
+    flags += [("--by", _list(list(dict.fromkeys(name for pair in groupings(record) for name in pair))))]
     flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
@@ -163,16 +164,6 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
 def _edge(edge: float) -> str:
     """Write the edge of a group, short where that is the same number."""
     return f"{edge:g}" if float(f"{edge:g}") == edge else repr(float(edge))
-
-
-def _group_columns(record: AuditRecord) -> list[str]:
-    return list(dict.fromkeys(name for pair in groupings(record) for name in pair))
-
-
-def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
-    """Whether the record does not name all files, or was made with what is no option."""
-    more = int(record.data.get("file_count") or 0) > len(sources)
-    return more or record.settings.get("bandwidth") not in (None, BANDWIDTH)
 
 
 # ---- what the record holds of the data, as options name it ----

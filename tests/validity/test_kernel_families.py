@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
 from calibrant.kernels.features import CLUSTER
 from calibrant.measure import klce
-from calibrant.views.coded import chunks, first_look
+from calibrant.views.features import chunks, first_look
 from calibrant.views.local_sums import sums_of_rows
 from validity.acceptance import LEAST, count, refuted
 from validity.test_kernel_level import data

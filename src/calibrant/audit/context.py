@@ -19,7 +19,7 @@ from calibrant.results import Curve, Estimate, Outcome
 from calibrant.stats.clusters.shared_values import Looked, shared_values
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone
-from calibrant.views.screen import Screen, full, hash_split, strongest, too_many
+from calibrant.views.screen import Screen, hash_split, strongest
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NO_COVARIATES = "no covariates were given: add columns that describe the people"
@@ -132,12 +132,12 @@ class AuditContext:
             return None
         if self.sketch.two_way is not None:
             return self.sketch.two_way, None
-        if not too_many(of):
+        if of <= MOST:
             return sample.predictions(self.sketch.name), None
         self.announce("choosing covariates to test")
         usable = {c.name for c in self.sketch.spec.codings}
         named = tuple(v.name for v in self.sketch.spec.variables if v.name in usable)
-        if full(named):
+        if len(named) >= MOST:  # no place is left for a choice
             rows = sample.predictions(self.sketch.name, only=named[:MOST])
             return rows, Screen(chosen=named[:MOST], of=of, pilot=0, tested=rows.n)
         pilot, rest = hash_split(len(sample.lines), self.seed)

@@ -37,7 +37,7 @@ from calibrant.results import Outcome
 from calibrant.stats.local.kernel_sums import Family
 from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.stats.nulls import ranked
-from calibrant.views.coded import chunks
+from calibrant.views.features import chunks
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, Shape, checked_rows
 from calibrant.views.local_sums import (
     WeightedSums,

@@ -45,7 +45,7 @@ def typed(options: Reading, names: Collection[str]) -> list[str]:
 def as_typed(options: Mapping[str, object], command: bool) -> str:
     """Some options as a command or a call takes them, whether or not they differ from the default."""
     if command:
-        return " ".join(_typed(name, value) for name, value in options.items())
+        return " ".join(typed_option(name, value) for name, value in options.items())
     return ", ".join(f"{name}={_python(value)}" for name, value in options.items())
 
 

@@ -74,14 +74,15 @@ def _of_the_brief(node: doc.Node) -> list[str]:
             return []  # what is drawn is for the page
 
 
+def _grid(rows: Iterable[Sequence[str]]) -> str:
+    cells = ([text.replace("\\|", "|").replace("|", "\\|") for text in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
 def _changes(changes: doc.Changes) -> list[str]:
-    heads = ["Who", "Now", "After", *(["After, against the limit"] if changes.judged else [])]
-    rows = [
-        [f"{fenced(c.who)} ({fenced(c.of)})", c.now, c.after, *([c.word] if changes.judged else [])]
-        for c in changes.rows
-    ]
-    lines = [heads, ["---", "--:", "--:", *(["---"] if changes.judged else [])], *rows]
-    table = "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in lines)
+    rows = [(f"{fenced(c.who)} ({fenced(c.of)})", c.now, c.after, c.word) for c in changes.rows]
+    lines = [("Who", "Now", "After", "After, against the limit"), ("---", "--:", "--:", "---"), *rows]
+    table = _grid(line if changes.judged else line[:3] for line in lines)
     return [f"{changes.caption}.", table, *([changes.more] if changes.more else [])]
 
 
@@ -90,14 +91,8 @@ def _table(table: doc.Table) -> str:
     columns = [table.columns[i] for i in kept]
     head = [c.brief or plain(c.head) for c in columns]
     rule = ["--:" if {"r", "c"} & set(c.style.split()) else "---" for c in columns]
-    rows = [
-        [marked(row.cells[i].brief or row.cells[i].text) for i in kept] for row in table.rows if "markdown" in row.where
-    ]
-    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in [head, rule, *rows])
-
-
-def _cell(text: str) -> str:
-    return text.replace("\\|", "|").replace("|", "\\|")
+    rows = ([marked(row.cells[i].brief or row.cells[i].text) for i in kept] for row in doc.seen(table.rows, "markdown"))
+    return _grid([head, rule, *rows])
 
 
 def marked(text: Text) -> str:

@@ -73,14 +73,16 @@ def _of_the_brief(node: doc.Node) -> list[str]:
         case doc.Opening():
             return [*wrap(node.headline), ""]
         case doc.Parts():
-            return [*(line for p in node.parts for line in wrap(_part(p), f"{GLYPHS.get(p.status, '·')} ")), ""]
+            parts = ((p, f"{p.who}: {p.word.lower()}. {_stated(p.text)}".strip()) for p in node.parts)
+            return [*(line for p, text in parts for line in wrap(text, f"{GLYPHS.get(p.status, '·')} ")), ""]
         case doc.Decision():
             command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
             return [*wrap(f"What to do: {_stated(node.text)}"), *command, ""]
         case doc.Changes():
             return _changes(node)
         case doc.Ruler():
-            return _ruler(node)
+            rows = ((clip(m.value, NAME), m.rows, m.range, m.word.lower() if node.judged else "") for m in node.marks)
+            return [f"  {line}" for line in aligned([("", "", "points", ""), *rows], left=(0, 3))]
         case doc.Follows():
             reported = (f"{_stated(f.title)} ({_stated(f.note)})" if f.note else _stated(f.title) for f in node.items)
             more = wrap(_stated(node.more), "  ") if node.more else []
@@ -89,22 +91,12 @@ def _of_the_brief(node: doc.Node) -> list[str]:
             return []
 
 
-def _part(part: doc.Part) -> str:
-    return f"{part.who}: {part.word.lower()}. {_stated(part.text)}".strip()
-
-
 def _changes(changes: doc.Changes) -> list[str]:
     rows = [("", "now", "after", "")]
     for c in changes.rows:
         name = clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8)
         rows.append((name, c.now, c.after, c.word.lower() if changes.judged else ""))
     return [*(f"  {line}" for line in aligned(rows, left=(0, 3))), *([f"  {changes.more}"] if changes.more else [])]
-
-
-def _ruler(ruler: doc.Ruler) -> list[str]:
-    rows = [("", "", "points", "")]
-    rows += [(clip(m.value, NAME), m.rows, m.range, m.word.lower() if ruler.judged else "") for m in ruler.marks]
-    return [f"  {line}" for line in aligned(rows, left=(0, 3))]
 
 
 def _stated(text: Text) -> str:

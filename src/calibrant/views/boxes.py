@@ -32,8 +32,8 @@ from calibrant.stats.subgroups.cluster_scan import ScannedClusters, ScannedRows
 from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, Family, Ints, family_of, runs, singles_and_pairs
 from calibrant.stats.subgroups.family import STEPS as SCORE_STEPS
 from calibrant.stats.subgroups.ranges import Ranges, RowRanges
-from calibrant.views.coded import chunks, first_look
 from calibrant.views.features import SCORE as SCORE_NAME
+from calibrant.views.features import chunks, first_look
 from calibrant.views.rules import Condition, Rule
 from calibrant.views.sample import assumed, cluster_totals
 

@@ -1,21 +1,27 @@
-"""What residual models see of a row: the score and the covariates, coded without labels."""
+"""What tests and residual models see of a row: the score and the covariates, coded without labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import names
+from calibrant.data.layouts import plain
 from calibrant.data.predictions import Predictions, checked_data, remembered
+from calibrant.data.sketches.sample import smallest
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.coding import Encoded, codings, encode
+from calibrant.data.specs.coding import Coding, Encoded, codings, encode, refuse_identifier
+from calibrant.data.specs.coding import Rows as EncodedRows
 from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import EVERY, survey_rows
+from calibrant.data.survey import EVERY, LOOK, survey_rows
 
+Floats = NDArray[np.float64]
+Ids = NDArray[np.uint64]
 Matrix = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
@@ -24,6 +30,35 @@ EDGE = 1e-6  # by which a score is kept off 0 and 1 before its logit is taken
 LEVELS = 20  # most frequent levels of a category that get a column of their own in regressions
 SEEN = 10  # rows that such a level must have
 TERMS = 300  # products of two columns in the quadratic regression: 24 columns have so many, and a fit takes seconds
+AT_ONCE = 1 << 15  # rows encoded at once, for memory
+
+
+def first_look(
+    data: Predictions, variables: Iterable[str] | str | None, seed: int, ids: Ids
+) -> tuple[Floats, pa.Table, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
+    """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
+    every = (EVERY,) if data.covariates is not None else ()
+    wanted = every if variables is None else names("variables", variables, what="a covariate")
+    table = data.covariates
+    for name in () if variables is None or table is None else wanted:  # a look at a sample tells less
+        if name in table.schema.names:
+            column = plain(table.column(name), name)
+            if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+                refuse_identifier(name, column)
+    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
+    if result is None:
+        order = smallest(ids, LOOK, lambda: (data.p,))
+        return data.p[order], pa.table({}), (), ()
+    return result.p, result.table, codings(result.table, result.names), result.left_out
+
+
+def chunks(data: Predictions, how: Sequence[Coding], ids: Ids) -> Iterator[EncodedRows]:
+    """Yield the rows, covariates encoded."""
+    table = data.covariates if data.covariates is not None else pa.table({})
+    for start in range(0, data.n, AT_ONCE):
+        at = slice(start, start + AT_ONCE)
+        p = data.p[at]
+        yield EncodedRows(p, data.y[at], ids[at], encode(table.slice(start, AT_ONCE), how, len(p)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, choice, names, number
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
-from calibrant.data.specs.coding import Coding, Encoded, codings, encode
+from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, ClusterRows, Family, Kernel, Rows, typical_distance
 from calibrant.views.points import refuse_rows
@@ -116,11 +116,6 @@ def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Flo
     return data.p[:, None], (data.y - data.p)[:, None]
 
 
-def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:
-    """The kernel of width one on these rows."""
-    return scaled_kernel(data.p, encode(data.covariates, how))
-
-
 def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     """The rows of predictions, with their clusters."""
     rows = Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids)
@@ -132,14 +127,14 @@ def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=clusters)
 
 
-def scaled_kernel(p: Floats, encoded: Encoded) -> Kernel:
+def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:
     """The Gaussian kernel of width one: standardised score first, then the numbers; categories as penalties.
 
     The score is a column, or one of each class, which are divided by one deviation, the root of their added variances.
     A category counts as a standardised coordinate: rows of different levels are at squared distance ``2 / P(differ)``,
     which takes ``1 / P(differ)`` off the exponent. A category of one level is left out.
     """
-    p = p.reshape(len(p), -1)
+    p, encoded = data.p.reshape(len(data.p), -1), encode(data.covariates, how)
     spread = float(np.sqrt(p.var(axis=0).sum()))
     score = (p - p.mean(axis=0)) / (spread if spread > FLAT else 1.0)
     differ = np.array([1.0 - np.sum((np.bincount(c) / len(p)) ** 2) for c in encoded.codes.T])

@@ -32,7 +32,7 @@ from calibrant.kernels.draws import outcomes
 from calibrant.kernels.features import CLUSTER, COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, VARIANCE
 from calibrant.kernels.runtime import one_thread
 from calibrant.stats.local.spectra import Block
-from calibrant.views.coded import chunks, first_look
+from calibrant.views.features import chunks, first_look
 from calibrant.views.points import even_weights
 
 Floats = NDArray[np.float64]

@@ -49,16 +49,6 @@ class Screen:
         return {"chosen": self.chosen, "of": self.of, "rows_chose": self.pilot, "rows_tested": self.tested}
 
 
-def too_many(covariates: int) -> bool:
-    """Whether there are more covariates than the tests take at once."""
-    return covariates > MOST
-
-
-def full(named: Sequence[str]) -> bool:
-    """Whether the covariates that are tested in any case leave no place for a choice."""
-    return len(named) >= MOST
-
-
 def hash_split(n: int, seed: int) -> tuple[Rows, Rows]:
     """The rows that choose, and the rows that are tested; labels play no part."""
     ids = identities(n, 0, Spec(label="y", score="p", seed=seed).salt("screen"))

@@ -14,7 +14,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CLUSTER
 from calibrant.report import markdown
 from calibrant.stats.local.kernel_sums import pair_radius
-from calibrant.views.coded import chunks
+from calibrant.views.features import chunks
 from calibrant.views.local_sums import kernel_bound, sums_of_rows
 
 

@@ -128,7 +128,7 @@ def _who(record: AuditRecord) -> Table:
         )
         cells = (
             num.count(int(str(known)) + int(str(without))),
-            _percent(float(str(share))),
+            f"{num.nearest(float(str(share)))}%",
             "none there" if difference is None else _signed(float(str(difference))),
             reported_p,
         )
@@ -142,10 +142,6 @@ def _who(record: AuditRecord) -> Table:
 def _signed(x: float) -> str:
     text = f"{abs(x):.2f}"
     return text if text == "0.00" else f"{'+' if x > 0 else num.MINUS}{text}"
-
-
-def _percent(share: float) -> str:
-    return f"{num.nearest(share)}%"
 
 
 # ---- what the section of everyone adds to others ----

@@ -68,9 +68,9 @@ def overall(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Details("What is certified, and about which score", (certified(record),), id="certified")
     yield from missing(record)
     if record.measures:
-        yield doc.Details(
-            f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures"
-        )
+        table = measures(record)
+        first = " ".join(plain(cell.text) for cell in table.rows[0].cells[:2])
+        yield doc.Details(f"Standard measures, not certified: {first}", (table,), id="measures")
         yield doc.Paragraph(say(measures_note(record)), where=doc.MARKDOWN)
 
 
@@ -291,11 +291,6 @@ def measures(record: AuditRecord) -> doc.Table:
     )
     rows = (_measure(k, record.measures[k]) for k in (*known, *others))
     return doc.number_table(measures_note(record), heads, rows, "cards")
-
-
-def first_measure(record: AuditRecord) -> str:
-    row = measures(record).rows[0]
-    return " ".join(plain(cell.text) for cell in row.cells[:2])
 
 
 def _measure(name: str, e: Estimate) -> tuple[str, ...]:

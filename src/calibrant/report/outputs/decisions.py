@@ -154,7 +154,7 @@ def _drawings(result: ModelComparison) -> Iterator[Drawing]:
         stated = [*_stated(result, model)]
         words = f"{num.MINUS}{top / 100:.2g} better … worse +{top / 100:.2g}"
         margin = ("margin",) if _own_margins(result) else ()
-        head = ("", words, "verdict", *margin, "certified", "worse by", "rows", _name(result.reference), _name(model))
+        head = ("", words, "verdict", *margin, "worse by", "certified", "rows", _name(result.reference), _name(model))
         rows = tuple(_cells(result, d, top) for d in result.differences if d.model == model)
         yield Drawing(stated[0], (), " ".join(stated[1:]), head, rows)
     bars = "Bars are certified ranges, dots what these rows show; left of the middle the model is better."
@@ -179,9 +179,9 @@ def _decimals(result: ModelComparison) -> int:
 def _cells(result: ModelComparison, d: Difference, top: float) -> tuple[str, ...]:
     population = clip(sanitize(d.population), NAME)
     at = population if d.threshold is None else f"{population} at {d.threshold:g}"
-    who, rows, old, new, worse, *certified, verdict = _row(result, d, at)
+    who, rows, old, new, worse, certified, *margin, verdict = _row(result, d, at)
     picture = svg.signed_track(d.interval.low, d.difference, d.interval.high, top, d.margin, KINDS[d.verdict])
-    own = (verdict, *certified[::-1], worse, rows)
+    own = (verdict, *margin, worse, certified, rows)
     reported = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in own)
     return (who, picture, *reported, old, new)
 

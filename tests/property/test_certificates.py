@@ -30,7 +30,7 @@ scores = st.one_of(
     st.floats(0, 1),
     st.sampled_from([0.0, 1.0, 0.5, 0.25, 1 / 3, 1e-12, 1 - 1e-12, 0.005, 0.015, 0.995]),
 )
-alphas = st.floats(1e-4, 0.9)
+alphas = st.floats(1e-4, 0.5)
 
 
 @st.composite

@@ -361,7 +361,7 @@ def _hits(column: pa.Array, name: str, positive: str, event: str = "positive") -
     try:
         value = Decimal(positive)
     except InvalidOperation:
-        there = number_texts(pc.unique(column).drop_null().slice(0, FEW)).to_pylist()
+        there = number_texts(pc.unique(column).drop_null().slice(0, FEW)).drop_null().to_pylist()
         raise BadInput(no_such_event(there, f"label column {name!r} of numbers", positive, event)) from None
     if not pa.types.is_integer(t):
         numbers = column.cast(pa.float64(), safe=False)

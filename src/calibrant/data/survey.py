@@ -306,7 +306,7 @@ def survey(look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str]
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    out = {name: REPEATED for name in used if name not in allow and look.repeats_score(name)}
+    out = {name: REPEATED for name in used if every and name not in allow and look.repeats_score(name)}
     detected = look.leaks(tuple(name for name in used if name not in out), allow, seed)
     out |= {name: f"{LEAKED}: {leak.says()}" for leak in detected if leak.kind == "leak" for name in leak.columns}
     used = tuple(name for name in used if name not in out)

@@ -23,6 +23,7 @@ from calibrant.inspect.roles import WHOLE
 Ints = NDArray[np.int64]
 
 FEWEST, GROUPS = 20, 30  # values that two rows share, at least; values that are groups
+LEAST = 1.05  # rows a value, under which a few copies of rows are all that is shared
 CHANCE = 0.01  # of independent rows, of all that is looked at
 PAIRS = 100  # of columns
 SHARED, NEAREST, LARGEST = 1.2, 3.0, 200  # rows of one value of a pair: at least, of those looked at first, at most
@@ -81,7 +82,12 @@ def _constant(codes: Sequence[Ints], y: Ints, chance: float) -> bool:
     cluster = np.unique(first, return_inverse=True)[1].reshape(-1)
     size, events = np.bincount(cluster), np.bincount(cluster, y[there])
     many = size > 1
-    if len(size) <= GROUPS or many.sum() < FEWEST or ((events > 0) & (events < size)).any():
+    if (
+        len(size) <= GROUPS
+        or many.sum() < FEWEST
+        or size.sum() < LEAST * len(size)
+        or ((events > 0) & (events < size)).any()
+    ):
         return False
     rate = float(y[there].mean())
     return bool(np.log(rate ** size[many] + (1.0 - rate) ** size[many]).sum() < math.log(chance))

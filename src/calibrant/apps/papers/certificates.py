@@ -17,7 +17,6 @@ from calibrant.apps.papers.bounds import (
     total_variation_bound,
 )
 from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number, one_source
-from calibrant.data.predictions import SEVERAL, MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
 
@@ -30,8 +29,8 @@ def published_rows(
     """Return scores and labels for a published bound, or say why it does not apply."""
     checked_alpha(alpha)
     choice("side", side, ("upper",), hint="for the paper states no other bound")
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput(f"{name} reads one score: of {SEVERAL}")
+    if hasattr(data, "one_vs_rest"):
+        raise BadInput(f"{name} reads one score: of several classes pass data.top_label() or data.one_vs_rest(k)")
     if not hasattr(data, "p") or not hasattr(data, "y"):
         raise NotComputable(
             f"{name} reads rows of one score and one label each; pass calibrant.predictions(y_true, y_prob)"

@@ -79,11 +79,13 @@ class AuditContext:
     @property
     def suppressed_for(self) -> str:
         """Why nothing is decided: rows are copies, or share clusters that nobody named; empty where ranges hold."""
+        if self.copies:  # which rows of one value are too: what is to be done about copies comes first
+            return COPIES
         detected = () if self.independent or self.clusters_sought is None else self.clusters_sought.detected
         for one in detected:
             if one.refutes:
                 return TOGETHER.format(what=" and ".join(one.columns), name="+".join(one.columns))
-        return COPIES if self.copies else ""
+        return ""
 
     @property
     def seed(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calibrant.audit.record import NOUN, AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize
@@ -122,8 +122,11 @@ def shared_by(record: AuditRecord) -> SharedBy | None:
 
 def refuted(record: AuditRecord) -> SharedBy | None:
     """What rows share where nothing is decided because of it; None where that is because rows are copies."""
-    one = shared_by(record)
-    return one if suppressed(record) and one is not None and one.refutes else None
+    one, repeats = shared_by(record), record.data.get("repeats") or {}
+    copies = (
+        repeats.get("copied") and repeats.get("times", 1.0) > SAME_VARIANCE and not record.settings.get("allow_same")
+    )
+    return one if suppressed(record) and not copies and one is not None and one.refutes else None
 
 
 def declared(record: AuditRecord) -> bool:

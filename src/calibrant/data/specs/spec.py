@@ -173,8 +173,6 @@ class Spec:
         Column of positive numbers: how much a row counts. Empty where every row counts alike.
     numbered : bool
         A row is known by key, or by file and number; where it is not, by its unit alone.
-    candidates : tuple of str or None
-        None: no sketch holds rows by columns that nobody named. Part of the digest, which files of sketches hold.
     """
 
     label: str
@@ -197,7 +195,6 @@ class Spec:
     cluster: str = ""
     weights: str = ""
     numbered: bool = True
-    candidates: tuple[str, ...] | None = None
     version: int = SPEC_VERSION
 
     def __post_init__(self) -> None:
@@ -263,7 +260,7 @@ class Spec:
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
         none = replace(self.as_read, codings=(), attributes=(), left_out=(), in_question=(), allowed=())
-        return replace(none, sample=0, local=None, candidates=None)
+        return replace(none, sample=0, local=None)
 
     @property
     def as_read(self) -> Spec:

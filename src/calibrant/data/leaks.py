@@ -33,6 +33,7 @@ LIMIT, SIGN = 0.10, 0.01  # of the upper limit of the error, and of the sign tes
 LEAK, ASK = (0.025, 0.5), (0.045, 0.6)
 GRADED = 2.5  # standard errors by which the column still orders the labels within its own classes
 JOINT = 0.12  # error in sample over which a pair is not looked at
+SCREENED, ROUGHLY = 200, 0.25  # rows of each label that rule most pairs out, and the error from which they do
 ALONE = 0.15  # error of a column by itself under which it joins no pair
 ONE_OUTCOME, TIMES, LEAST, ELSEWHERE = 0.005, 10, 20, 0.6  # see `_one_outcome`
 GRID = 64  # of quantiles of each rate, whose mean has an upper limit
@@ -91,6 +92,15 @@ class Column:
         own = own - own.mean()
         return any(_linear(own, score - score.mean()) for score in (p, odds))
 
+    def at(self, rows: Ints) -> Column:
+        """The same of some rows, its levels as they are."""
+        number, level, text = self.number, self.level, self.text
+        return Column(
+            None if number is None else number[rows],
+            None if level is None else level[rows],
+            None if text is None else text[rows],
+        )
+
     def part(self, rows: Ints) -> Column:
         """The same of some rows, whose levels are counted again."""
         if self.text is not None:
@@ -145,7 +155,7 @@ def leaks(columns: Mapping[str, Column], y: NDArray[np.int8], p: Floats, seed: i
     column does not order labels within its own classes, as graded predictors do; or levels of at least 20 rows have one
     outcome alone where rows of like scores expect ten times as many of the other as chance explains. Then pairs of
     columns that reproduce nothing alone: whether they are equal, which is larger, and their joint levels.
-    **Guarantee.** None: rates are measured (docs/benchmarks-nightly.md).
+    **Guarantee.** None: rates are measured (docs/data.md).
     **Cost.** O(c n log n + c^2 n) for c columns and at most 20,000 rows.
     """
     rng = np.random.default_rng([SALT, seed])
@@ -299,14 +309,45 @@ class Against:
 
     def pairs(self, columns: Mapping[str, Column]) -> Iterator[tuple[tuple[str, str], Way, Ints]]:
         """Yield pairs of columns whose equality, order or joint levels tell the label in sample."""
+        # (1) some rows of either label rule most pairs out: numbers by which is larger, all at once
+        events, others = np.flatnonzero(self.y == 1), np.flatnonzero(self.y == 0)
+        some = np.concatenate([rows[:: -(-len(rows) // SCREENED)] for rows in (events, others)])
+        numbers = {k: c.number[some] for k, c in columns.items() if c.number is not None and c.level is None}
+        out = {*self._unordered(numbers, self.y[some])}
+        few = {k: c.at(some) for k, c in columns.items()}
+        y = self.y[some]
+        weight = np.where(y == 1, 0.5 / y.sum(), 0.5 / (1 - y).sum())
+        # (2) the others on these rows, and then on all
         for a, b in itertools.combinations(columns, 2):
-            made = joint(columns[a], columns[b], len(self.y))
-            if made is None:
+            if (a, b) in out or (made := joint(few[a], few[b], len(self.y))) is None:
                 continue
-            way, level = made
-            one, other = np.bincount(level, self.weight * self.y), np.bincount(level, self.weight * (1 - self.y))
-            if np.minimum(one, other).sum() <= JOINT:
-                yield (a, b), way, level
+            if (a not in numbers or b not in numbers) and _in_sample(made[1], y, weight) > ROUGHLY:
+                continue
+            whole = joint(columns[a], columns[b], len(self.y))
+            if whole is not None and _in_sample(whole[1], self.y, self.weight) <= JOINT:
+                yield (a, b), *whole
+
+    def _unordered(self, numbers: Mapping[str, Floats], y: Ints) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of numbers of which, on some rows, which is larger does not tell the label."""
+        names = [*numbers]
+        if len(names) < 2:
+            return
+        x = np.column_stack([numbers[name] for name in names])
+        sides = np.stack([np.where(y == v, 0.5 / (y == v).sum(), 0.0) for v in (0, 1)])
+        gone = np.isneginf(x)
+        for j in range(len(names) - 1):
+            lacks = gone[:, [j]] | gone[:, j + 1 :]
+            above, below = (x[:, [j]] > x[:, j + 1 :]) & ~lacks, (x[:, [j]] < x[:, j + 1 :]) & ~lacks
+            parts = np.stack([sides @ part for part in (lacks, above, below)])
+            parts = np.concatenate([parts, 0.5 - parts.sum(axis=0, keepdims=True)])
+            error = parts.min(axis=1).sum(axis=0)
+            yield from ((names[j], names[j + 1 + k]) for k in np.flatnonzero(error > ROUGHLY))
+
+
+def _in_sample(level: Ints, y: Ints, weight: Floats) -> float:
+    """The error of a table of levels on the rows it is made of."""
+    one, other = np.bincount(level, weight * y), np.bincount(level, weight * (1 - y))
+    return float(np.minimum(one, other).sum())
 
 
 def joint(a: Column, b: Column, n: int) -> tuple[Way, Ints] | None:

@@ -128,7 +128,7 @@ def test_rows_that_repeat_by_chance_are_judged(decimals: int) -> None:
 # ---- a column that rows share ----
 
 
-@pytest.mark.parametrize("name", ["bout", "q", "encounter"])
+@pytest.mark.parametrize("name", [pytest.param("bout", marks=slow), "q", pytest.param("encounter", marks=slow)])
 def test_one_outcome_looked_at_many_times_decides_nothing_whatever_the_column_is_called(
     name: str, tmp_path: Any
 ) -> None:
@@ -150,6 +150,7 @@ def test_one_outcome_looked_at_many_times_decides_nothing_whatever_the_column_is
     assert "rows are copies" not in markdown.render(record)
 
 
+@slow
 def test_columns_that_name_a_game_together_are_found_and_audited(tmp_path: Any) -> None:
     import pyarrow.parquet as pq
 
@@ -168,6 +169,7 @@ def test_columns_that_name_a_game_together_are_found_and_audited(tmp_path: Any) 
     )
 
 
+@slow
 def test_the_column_is_looked_at_beside_the_variables_named_too() -> None:
     record = cal.audit(snapshots(), variables="minute", quick=True, **READ)
     assert found_in(record) == [("bout",)]
@@ -256,6 +258,7 @@ def test_a_named_cluster_is_not_sought() -> None:
     assert "dependence" not in cal.audit(clinic(shared=1.3), cluster="patient", quick=True, **READ).curves
 
 
+@slow
 def test_it_says_where_it_was_not_run() -> None:
     held = cal.sketch(clinic(shared=1.3), label="y", score="p", variables="*")
     check = next(c for c in cal.audit(held, limit=0.02, quick=True).checks if c.code == "dependence")

@@ -166,7 +166,7 @@ NAMED = {"label": "y", "score": "p"}
 
 
 def test_an_audit_leaves_leaks_and_outputs_out_and_says_so() -> None:
-    record = cal.audit(table(), **NAMED, limit=0.05)
+    record = cal.audit(table(n=1000), **NAMED, limit=0.05)
     assert record.data["covariates"] == ("hall", "nearly")
     why = dict(record.data["left_out"])
     assert why["result"].startswith("it reproduces the outcome: 0.0% wrong")

@@ -36,12 +36,13 @@ JOINT = 0.12  # error in sample over which a pair is not looked at
 SCREENED, ROUGHLY = 200, 0.25  # rows of each label that rule most pairs out, and the error from which they do
 ALONE = 0.15  # error of a column by itself under which it joins no pair
 ONE_OUTCOME, TIMES, LEAST, ELSEWHERE = 0.005, 10, 20, 0.6  # see `_one_outcome`
+VIEWS = 3  # of a column in which levels of one outcome are looked for
 GRID = 64  # of quantiles of each rate, whose mean has an upper limit
 QUANTILE = 0.95
 WAYS = {"levels": "its levels together", "order": "which is larger", "equality": "whether both are the same"}
-CHANCE = 25.0  # logarithm of the number of orders, of which one or two are a decision's
-TINY = 1e-300  # largest value under which numbers are not brought to one
-LINEAR = 1.0 - 1e-6  # correlation of a number with the score of which it is another way of writing
+TINY = 1e-300
+ROUND, WIDE = 0.05, 20.0  # of thresholds; times the usual step between scores, the widest step at a threshold
+SAME = 1e-3  # of its spread, by which a number may differ from the score
 SALT = 0x1EA4
 
 
@@ -72,25 +73,37 @@ class Column:
         return cls(level=level, text=codes)
 
     def repeats(self, p: Floats) -> bool:
-        """Whether it is a decision at a threshold of the score, or a number that is linear in it or in its log-odds."""
+        """Whether it is the score again, its complement, percent or log-odds, or a decision at a round threshold of it.
+
+        Not what the score was made from: the one variable of a model is linear in the score, too, but is not equal.
+        """
         if len(np.unique(p)) <= LEVELS:  # of few scores, a group may well have one
             return False
         if self.level is not None:
             different, code, count = np.unique(self.level, return_inverse=True, return_counts=True)
-            if len(different) != 2:
+            if len(different) != 2 or count.min() < LEAST:
                 return False
-            n, fewest = len(p), int(count.min())
-            orders = float(np.log((n - np.arange(fewest)) / (1.0 + np.arange(fewest))).sum())  # log of n choose k
-            low, high = ((p[code == k].min(), p[code == k].max()) for k in (0, 1))
-            return orders >= CHANCE and (low[1] <= high[0] or high[1] <= low[0])
+            ends = sorted((p[code == k].min(), p[code == k].max()) for k in (0, 1))
+            below, above = ends[0][1], ends[1][0]
+            round_one = below <= np.round((below + above) / 2.0 / ROUND) * ROUND <= above
+            return bool(below <= above and above - below <= WIDE * np.ptp(p) / len(np.unique(p)) and round_one)
         if self.number is None or not np.isfinite(self.number).all() or len(np.unique(self.number)) <= LEVELS:
             return False
-        with np.errstate(divide="ignore"):
-            odds = np.log(p / (1.0 - p)) if p.min() > 0.0 and p.max() < 1.0 else p
-        largest = float(np.abs(self.number).max())
-        own = self.number * (1.0 / largest if largest > TINY else 1.0)
-        own = own - own.mean()
-        return any(_linear(own, score - score.mean()) for score in (p, odds))
+        inside = np.clip(p, TINY, 1.0 - 1e-16)
+        odds = np.log(inside / (1.0 - inside))
+        forms = (p, 1.0 - p, 100.0 * p, 100.0 - 100.0 * p, odds, -odds)
+        return any(np.abs(self.number - form).max() <= SAME * np.ptp(form) for form in forms)
+
+    def views(self) -> Iterator[Ints]:
+        """Yield its levels; whether it is missing; and its most frequent level against all others."""
+        gone = np.isneginf(self.number) if self.number is not None else None
+        if self.level is not None:
+            yield self.level
+            gone = self.level == LEVELS + 1 if gone is None else gone
+        if gone is not None and 0 < gone.sum() < len(gone):
+            yield gone.astype(np.int64)
+        if self.level is not None and self.level.max() > 1:
+            yield (self.level != np.bincount(self.level).argmax()).astype(np.int64)
 
     def at(self, rows: Ints) -> Column:
         """The same of some rows, its levels as they are."""
@@ -108,12 +121,6 @@ class Column:
         return Column() if self.number is None else Column.of_number(self.number[rows])
 
 
-def _linear(a: Floats, b: Floats) -> bool:
-    """Whether two centred numbers are one up to scale."""
-    spread = float(np.sqrt((a @ a) * (b @ b)))
-    return spread > 0.0 and abs(float(a @ b)) >= LINEAR * spread
-
-
 @dataclass(frozen=True)
 class Leak:
     """A column, or two, that reproduce the outcome."""
@@ -129,6 +136,8 @@ class Leak:
 
     def says(self, *, alone: bool = False) -> str:
         """How well, in a few words; `alone`: held against no score."""
+        if self.way == "one outcome":
+            return f"{self.rows:,} rows, those of some levels, have one outcome alone"
         pair = f"{WAYS[self.way]}, {' and '.join(map(repr, self.columns))}, " if len(self.columns) > 1 else ""
         score = "" if alone else f", where the score's best is {100 * self.error_of_score:.1f}%"
         return f"{pair}{100 * self.error:.1f}% wrong{score}"
@@ -214,7 +223,8 @@ class Against:
             ways.append(("levels", self._by_level(column.level)))
         way, q = min(ways, key=lambda w: self.error(w[1]))
         ordering = q if column.number is None or way == "levels" else column.number
-        return self.error(q), self._verdict((name,), way, q, ordering) or self._one_outcome(name, column.level)
+        found = self._verdict((name,), way, q, ordering)
+        return self.error(q), found or next(filter(None, (self._one_outcome(name, v) for v in column.views())), None)
 
     def judged(self, names: tuple[str, ...], way: Way, level: Ints) -> Leak | None:
         """What two columns are judged to be, by a level that both make."""
@@ -260,8 +270,10 @@ class Against:
             return None
         for kind, (most, ratio) in (("leak", LEAK), ("ask", ASK)):
             if error <= most and error <= ratio * self.error_of_score:
-                if kind == "ask" and self._graded(ordering, guess) >= GRADED:
-                    return None
+                if self._graded(ordering, guess) >= GRADED:  # it orders labels where it has decided, as no copy does
+                    if kind == "ask":
+                        return None
+                    continue
                 return Leak(names, kind, way, error, limit, self.error_of_score, p_value, len(q))  # type: ignore[arg-type]
         return None
 
@@ -282,20 +294,18 @@ class Against:
         for v in (0, 1):
             x, y = ordering[guess == v], self.y[guess == v]
             events, others = int(y.sum()), int((1 - y).sum())
-            if min(events, others) >= 5 and x.min() < x.max():
+            if min(events, others) >= 2 and x.min() < x.max():
                 z.append(abs(area(x, y) - 0.5) / np.sqrt((len(y) + 1) / 12.0 / events / others))
         return float(max(z))
 
-    def _one_outcome(self, name: str, level: Ints | None) -> Leak | None:
+    def _one_outcome(self, name: str, level: Ints) -> Leak | None:
         """Levels that have one outcome alone, though rows of like scores have the other.
 
         Such as a reason that is missing without event. They are no more than asked about, and not even that where the
         column predicts elsewhere too, as a graded one does.
         """
-        if level is None:
-            return None
         n, events, expected = (np.bincount(level, w) for w in (np.ones(len(level)), self.y, self.rate))
-        need = -np.log(ONE_OUTCOME / max(int((n >= LEAST).sum()), 1)) * TIMES
+        need = -np.log(ONE_OUTCOME / VIEWS / max(int((n >= LEAST).sum()), 1)) * TIMES
         one = (n >= LEAST) & (((events == n) & (n - expected >= need)) | ((events == 0) & (expected >= need)))
         if not one.any():
             return None
@@ -362,7 +372,7 @@ def joint(a: Column, b: Column, n: int) -> tuple[Way, Ints] | None:
     if a.text is not None and b.text is not None:
         return "equality", (a.text == b.text).astype(np.int64)
     if a.number is not None and b.number is not None:
-        return "equality", (a.number == b.number) + 2 * (a.number > b.number).astype(np.int64)
+        return "order", (a.number == b.number) + 2 * (a.number > b.number).astype(np.int64)
     return None
 
 

@@ -382,7 +382,7 @@ def fixed_spec(
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
         return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked, nothing
-    result = survey(looked.look, names, every, options.allow, options.seed) if options.variables else None
+    result = survey(looked.look, names, every, options.allow, options.seed, options.by) if options.variables else None
     if result is not None and every:
         result = replace(result, left_out=(*result.left_out, *not_read))
     shared = None if nothing is None else shared_columns(looked.look, spec, result, options.allow)
@@ -466,7 +466,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         refuse_leaks(look, by, options.allow, seed, options.caller)
     result = None
     if look is not None and options.variables:
-        result = survey(look, names, EVERY in options.variables, options.allow, seed)
+        result = survey(look, names, EVERY in options.variables, options.allow, seed, by)
     shared = shared_columns(look, spec, result, options.allow) if options.candidates and not cluster else None
     spec = with_clusters(with_parts(spec, result, options.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))

@@ -89,7 +89,7 @@ class Look(RawSample):
         columns = {name: self._read(j, lines[rows]) for j, name in enumerate(self.names) if name in names}
         kept = {name: column for name, column in columns.items() if column is not None}
         detected = leaks(kept, y[rows], scores_of(lines)[rows], seed)
-        return tuple(leak for leak in detected if not {*leak.columns} & {*allow})
+        return tuple(leak for leak in detected if not {*leak.columns} <= {*allow})
 
     def repeats_score(self, name: str) -> bool:
         """Whether a column is the score again: a decision by it, or a number that is linear in it."""
@@ -292,7 +292,9 @@ def look_at(data: Predictions, spec: Spec, names: Sequence[str]) -> Look:
     return look
 
 
-def survey(look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str] = (), seed: int = 0) -> Survey:
+def survey(
+    look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str] = (), seed: int = 0, by: Sequence[str] = ()
+) -> Survey:
     """Return what was seen; leave out what reproduces the outcome and, of "every column", what cannot be used."""
     if not look.rows:
         raise BadInput("no rows to audit: the data is empty")
@@ -306,12 +308,31 @@ def survey(look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str]
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    out = {name: REPEATED for name in used if every and name not in allow and look.repeats_score(name)}
-    detected = look.leaks(tuple(name for name in used if name not in out), allow, seed)
-    out |= {name: f"{LEAKED}: {leak.says()}" for leak in detected if leak.kind == "leak" for name in leak.columns}
+    out = {name: REPEATED for name in used if every and name not in (*allow, *by) and look.repeats_score(name)}
+    detected = look.leaks(tuple(name for name in used if name not in out), (), seed)
+    out |= {name: f"{LEAKED}: {leak.says()}" for name, leak in leaking(detected, allow).items()}
     used = tuple(name for name in used if name not in out)
     table, p = look.seen.select(list(used)), scores_of(look.lines)
     return Survey(table, p, look.n, look.expected, used, (*left, *out.items()), detected, tuple(allow))
+
+
+def leaking(detected: Sequence[Leak], allow: Sequence[str] = ()) -> dict[str, Leak]:
+    """Return the columns to leave out, each with why: of pairs the one that several share, or else both.
+
+    Of a pair of which one is allowed the other one is left out.
+    """
+    out = {leak.columns[0]: leak for leak in detected if leak.kind == "leak" and len(leak.columns) == 1}
+    pairs = [leak for leak in detected if leak.kind == "leak" and len(leak.columns) > 1]
+    out = {name: leak for name, leak in out.items() if name not in allow}
+    while pairs := [leak for leak in pairs if not {*leak.columns} & {*out}]:
+        names = Counter(name for leak in pairs for name in leak.columns if name not in allow)
+        if not names:
+            break
+        most, times = names.most_common(1)[0]
+        several = [most] if times > 1 else [name for name in pairs[0].columns if name not in allow]
+        out |= {name: next(leak for leak in pairs if name in leak.columns) for name in several}
+        pairs = [leak for leak in pairs if {*leak.columns} - {*allow}]
+    return out
 
 
 def refuse_leaks(look: Look, by: Sequence[str], allow: Sequence[str], seed: int, caller: Caller) -> None:
@@ -354,7 +375,12 @@ def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
         spec,
         codings=used,
         left_out=(*result.left_out, *constant),
-        in_question=tuple((name, leak.says()) for leak in result.leaks if leak.kind == "ask" for name in leak.columns),
+        in_question=tuple(
+            (name, leak.says())
+            for leak in result.leaks
+            for name in leak.columns
+            if name in result.names and (leak.kind == "ask" or {*leak.columns} <= {*result.allowed})
+        ),
         allowed=result.allowed,
         sample=min(KEPT, VALUES // max(len(used), 1)) if tests else 0,
     )

@@ -24,7 +24,7 @@ from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.options import FIRST, ColumnOptions
-from calibrant.data.survey import EVERY, leaks_in
+from calibrant.data.survey import EVERY, leaking, leaks_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.classes import ClassColumns, classes_of
@@ -199,7 +199,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     played = {*of_classes, *taken, *others, *together, *options.allow}
     used = [c.name for c in columns if c.role != "left out" and c.name not in played]
     detected = leaks_in(rows.table, label, positive, used, options.seed) if label in kept else ()
-    leaked = {name: leak.says(alone=True) for leak in detected if leak.kind == "leak" for name in leak.columns}
+    leaked = {name: leak.says(alone=True) for name, leak in leaking(detected).items()}
     no_group = (*taken, *others, *together, *of_classes, *opened.log.own, *opened.log.verdicts, *leaked)
     groups = roles.groups(columns, no_group)
     proposed = replace(

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import calibrant as cal
 from calibrant.data.leaks import Column, Leak, area, coded, grown, leaks
-from calibrant.data.survey import REPEATED
+from calibrant.data.survey import REPEATED, leaking
 from calibrant.report import markdown
 from calibrant.report.wording.headline import headline
 from calibrant.views.boxes import tables_of
@@ -110,6 +110,34 @@ def test_a_strong_honest_test_beside_a_useless_score_is_no_leak() -> None:
         x = 5.0 * rng.normal(size=N)
         y = (rng.random(N) < expit(x)).astype(np.int8)
         assert leaks({"test": Column.of_number(x)}, y, expit(0.05 * x + rng.normal(size=N))) == []
+
+
+@pytest.mark.parametrize("n", [500, N])
+def test_a_measurement_that_is_nearly_always_right_is_kept(n: int) -> None:
+    """It orders labels where it has decided, as no copy does: asked about at most."""
+    for seed in range(6):
+        rng, _, p, y = made(seed, n)
+        found = leaks({"marker": Column.of_number(rng.normal(4.2 * y, 1.0))}, y, p)
+        assert [f.kind for f in found] in ([], ["ask"]), seed
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_a_reason_that_some_events_have_is_asked_about(share: float) -> None:
+    rng, _, p, y = made()
+    cause = np.where((y == 1) & (rng.random(N) < share), rng.choice(list("abcd"), N), None)
+    assert [(f.kind, f.way) for f in leaks({"cause": text(list(cause))}, y, p)] == [("ask", "one outcome")]
+
+
+def test_of_pairs_the_column_that_they_share_is_left_out() -> None:
+    one: dict[str, Any] = {"kind": "leak", "way": "equality", "error": 0.0, "limit": 0.01, "error_of_score": 0.3}
+    one |= {"p_value": 0.0, "rows": 9}
+    pairs = [Leak(columns=names, **one) for names in (("home", "winner"), ("winner", "away"))]
+    alone = Leak(columns=("goals", "against"), **one)
+    assert [*leaking(pairs)] == ["winner"]
+    assert [*leaking(pairs, ["home", "away"])] == ["winner"]
+    assert [*leaking([*pairs, alone], ["goals"])] == ["winner", "against"]
+    assert [*leaking([alone])] == ["goals", "against"]
+    assert [*leaking([alone], ["goals", "against"])] == []
 
 
 def test_few_of_a_label_say_nothing() -> None:
@@ -223,9 +251,12 @@ def test_alpha_is_shared_as_if_nothing_had_been_left_out() -> None:
 @pytest.mark.parametrize("n", [60, 400, N])
 def test_what_follows_from_the_score_is_told_from_what_does_not(n: int) -> None:
     rng, x, p, _ = made(3, n)
-    follows = [p > np.median(p), 1.0 - p, x, 100.0 * p, np.where(p > 0.4, "high", "low")]
+    logit = np.log(p / (1.0 - p))
+    follows = [p, np.round(1.0 - p, 4), logit, 100.0 * p]
+    follows += [np.where(p > 0.4, "high", "low"), p > 0.25] if n > 60 else []
     near = x + 0.01 * rng.normal(size=n)
-    honest = [x > 0.3 * rng.normal(size=n), x**3, np.floor(3.0 * p), rng.normal(size=n), np.zeros(n), near]
+    honest = [x, 40.0 + 9.0 * x, x**3, np.floor(3.0 * p), rng.normal(size=n), np.zeros(n), near]
+    honest += [x > 0.3 * rng.normal(size=n), p > np.sort(p)[-6], p > 0.4137]
     read = [text(list(c)) if c.dtype.kind == "U" else Column.of_number(c * 1.0) for c in (*follows, *honest)]
     assert [c.repeats(p) for c in read] == [True] * len(follows) + [False] * len(honest)
     assert not Column.of_number((p > 0.4) * 1.0).repeats(np.where(p > 0.4, 0.7, 0.2))  # groups may have a score each

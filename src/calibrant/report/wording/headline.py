@@ -65,19 +65,20 @@ def words_of(text: str) -> int:
 
 def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
     """The first form that is short enough, with of whom it is; else the last, which always is."""
-    form, condition = "", _condition(record)
-    for form in (f"{reported[:-1]}{condition}." for each in forms for reported in qualified(record, each)):
+    form, (name, condition) = "", _condition(record)
+    for form in (reported for each in forms for reported in qualified(record, each)):
+        if condition and (facts.limit_of(record) is not None or name in form):
+            form = f"{form[:-1]}{condition}."
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
             break
     return form
 
 
-def _condition(record: AuditRecord) -> str:
-    """What must be true of a column that may reproduce the outcome, where who is over the limit is told by it."""
+def _condition(record: AuditRecord) -> tuple[str, str]:
+    """A column that may reproduce the outcome, where it tells who is over the limit, and what must be true of it."""
     kept = dict(record.data.get("in_question") or ())
-    named = (name for o in everyone_off(record) for name in o.attributes if name in kept)
-    name = next(named, "")
-    return f", if {shown(name)} was known before the outcome" if name else ""
+    name = next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
+    return shown(name) if name else "", f", if {shown(name)} was known before the outcome" if name else ""
 
 
 def _by_use(record: AuditRecord) -> bool:

@@ -39,14 +39,15 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     ),
     "reproduces-outcome": (
         "Known only with the outcome",
-        "Left out of subgroups, tests, rankings and repairs. Keep with --allow what was known before the outcome.",
+        "Left out of subgroups, tests, rankings and repairs. If one was known before the outcome, a very good test, "
+        "say, keep it with --allow.",
     ),
     "may-reproduce-outcome": (
         "Known before the outcome?",
         "The verdict on subgroups depends on it. If not, leave it out: name the others with --variables.",
     ),
     "follows-from-score": (
-        "The model's own output",
+        "The score again",
         "Left out of subgroups, tests, rankings and repairs: it follows from the score. Keep it with --allow.",
     ),
     "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),

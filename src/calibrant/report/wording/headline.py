@@ -67,7 +67,7 @@ def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
     """The first form that is short enough, with of whom it is; else the last, which always is."""
     form, (name, condition) = "", _condition(record)
     for form in (reported for each in forms for reported in qualified(record, each)):
-        if condition and (facts.limit_of(record) is not None or name in form):
+        if condition and (facts.limit_of(record) is not None or name in form or "subgroup" in form):
             form = f"{form[:-1]}{condition}."
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
             break

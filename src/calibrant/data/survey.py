@@ -268,15 +268,15 @@ def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...], allow: Se
     return survey(look, look.names, every, allow if every else look.names)
 
 
-def no_attributes(data: Predictions, seed: int) -> dict[str, str]:
-    """The covariates that reproduce the outcome or follow from the score, and why each is left out."""
+def no_attributes(data: Predictions, seed: int, allow: Sequence[str] = ()) -> dict[str, str]:
+    """The covariates that reproduce the outcome or follow from the score, and why each is left out; `allow` keeps."""
 
     def made() -> dict[str, str]:
-        result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), (EVERY,))
+        result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), (EVERY,), allow)
         reasons = () if result is None else result.left_out
         return {name: why for name, why in reasons if why == REPEATED or why.startswith(LEAKED)}
 
-    return {} if data.covariates is None else remembered(data, ("no attributes", seed), made)
+    return {} if data.covariates is None else remembered(data, ("no attributes", seed, tuple(allow)), made)
 
 
 def covariate_names(data: Predictions) -> tuple[str, ...]:

@@ -329,9 +329,9 @@ def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:
 def _label(seen: Look) -> str:
     total = sum(n for _, n in seen.label_values)
     values = dict(seen.label_values)
-    name, is_event = sanitize(seen.label), sanitize(seen.event)
+    name, is_event = sanitize(seen.label), sanitize(quote_blank(seen.event))
     if seen.event not in values:
-        return f"{name} holds no {is_event!r}, which would be the event."
+        return f"{name} holds no {sanitize(seen.event)!r}, which would be the event."
     reported = f"{name} = {is_event} is the event: {part_of(values[seen.event], total)} rows."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
     others = [v for v in values if v != seen.event]

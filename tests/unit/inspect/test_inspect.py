@@ -674,6 +674,8 @@ def test_a_column_that_is_not_read_is_told_with_the_reason(tmp_path: Path) -> No
 def test_spaces_at_the_ends_of_values_are_shown() -> None:
     held = {"y": [0, 1, 1] * 50, "p": [0.2, 0.4, 0.9] * 50, "s": ["a", "a ", " b"] * 50}
     assert '" b", a, "a "' in str(cal.look(held))
+    event = cal.look({"y": ["No", "Yes ", "Yes "] * 50, "p": held["p"]})
+    assert 'y = "Yes " is the event' in str(event)
 
 
 # ---- what is taken for what ----

@@ -216,7 +216,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
     refusals = input_errors(opened, rows, met if unsaid else planned)
     if classes is not None and several:
-        refusals += (_one_class(classes, options),)
+        refusals += (_one_class(classes, options, kept),)
     else:
         refusals += tuple(_unnamed(planned, labels, scores, opened))
     if scale == "points" and not options.percent:
@@ -224,6 +224,14 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         kept_refusals = (r for r in refusals if not (r.startswith(outside) and OUTSIDE in r))
         refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
+    typed = proposed
+    if classes is not None and several:
+        typed = replace(proposed, **_against_the_others(classes, kept))
+    runs = (
+        ""
+        if scale == "points" and not options.percent
+        else command(files, typed, sql if options.caller.command else "", opened.log.noun)
+    )
     grade = roles.grade(columns, label, score)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None
@@ -259,7 +267,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
-        command=command(files, proposed, sql if options.caller.command else "", opened.log.noun),
+        command=runs,
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
@@ -267,19 +275,25 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     )
 
 
-def _one_class(classes: ClassColumns, options: Reading) -> str:
+def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Column]) -> str:
     """Say that columns are classes, and which audit can be had: of one class against the others."""
-    label, event, score = classes.example()
     sums = {"probability": "add up to 1", "percent": "add up to 100", "log": "are logarithms of parts of 1"}
     kind = {"log": "log-probabilities"}.get(classes.scale, "probabilities")
     named = ", ".join(map(repr, classes.columns[:4])) + (" and more" if len(classes.columns) > 4 else "")
-    one = {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.scale == "percent"}
-    if classes.scale == "log":
-        one["score"] = SCORE
+    one = _against_the_others(classes, kept)
     how = as_typed({k: v for k, v in one.items() if v not in (None, False)}, options.caller.command)
-    first = f"write exp({score}) into a column SCORE first; " if classes.scale == "log" else ""
+    first = f"write exp({classes.columns[0]}) into a column SCORE first; " if classes.scale == "log" else ""
     reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.scale]} in every row"
     return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
+
+
+def _against_the_others(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:
+    """How one class is audited against the others; logarithms are to be made a column first."""
+    label, event, score = classes.example()
+    score = SCORE if classes.scale == "log" else score
+    if event is not None and label in kept:  # as the label spells it
+        event = next((v for v, _ in kept[label].frequent if v.lower() == event.lower()), event)
+    return {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.scale == "percent"}
 
 
 def _points(c: Column, options: Reading) -> str:

@@ -730,7 +730,7 @@ THREE = {f"p_{name}": CLASSES[:, i].round(4) for i, name in enumerate(("home", "
             "label='home', score='p_home'",
         ),
         ({"gold": np.array(["home", "draw", "away"])[WON]}, ("gold",), "label='gold', positive='home', score='p_home'"),
-        ({"result": np.array(["Home", "Draw", "Away"])[WON]}, ("result",), "label='result', positive='home'"),
+        ({"result": np.array(["Home", "Draw", "Away"])[WON]}, ("result",), "label='result', positive='Home'"),
         ({"label": WON}, ("label",), "label='label'"),
         ({}, (), "label='OUTCOME', positive='home', score='p_home'"),
     ],
@@ -743,7 +743,9 @@ def test_columns_that_add_up_to_one_are_classes(columns: dict[str, Any], truth: 
     (refusal,) = seen.refusals
     assert "are probabilities of 3 classes" in refusal
     assert how in refusal
+    assert all(option in seen.command for option in how.split(", "))
     assert "of 3 classes" in str(seen)
+    assert ("Run, of one class against the others:" in str(seen)) == bool(truth)
 
 
 def test_one_class_against_the_others_can_be_audited() -> None:
@@ -758,6 +760,7 @@ def test_log_probabilities_percent_and_digits_are_classes_too(tmp_path: Path, ca
     (refusal,) = cal.look(logs).refusals
     assert "log-probabilities of 3 classes" in refusal
     assert "write exp(logprobs.A) into a column SCORE first" in refusal
+    assert "label='gold', score='SCORE', positive='A'" in cal.look(logs).command
     assert cal.look(logs).candidates["by"] == ()
     percent = {f"{k} (%)": (100 * CLASSES[:, i]).round(1) for i, k in enumerate("ABC")} | {"gold": logs["gold"]}
     (refusal,) = cal.look(percent).refusals
@@ -804,6 +807,8 @@ def test_points_are_asked_after_and_percent_is_percent_by_range_and_name(name: s
         (refusal,) = seen.refusals
         assert "if they are percent, pass percent=True; points, ranks and deciles are no probabilities" in refusal
         assert cal.look(rows, percent=True).refusals == ()
+        assert (seen.command, "Run" in str(seen), "run:" in repr(seen)) == ("", False, False)
+        assert "<pre>" not in seen._repr_html_()
         with pytest.raises(cal.BadInput, match="points and ranks are no probabilities"):
             cal.audit(rows, label="y", score=name)
     else:
@@ -817,7 +822,7 @@ def test_points_are_asked_after_on_the_command_line(tmp_path: Path, capsys: Any)
     out = " ".join(capsys.readouterr().out.split())
     assert "if they are percent, pass --percent; points, ranks" in out
     assert "calibrant repair" in out
-    assert "--label y --score score --report" in out
+    assert "calibrant audit" not in out
 
 
 def test_grades_beside_a_pd_and_a_default_propose_the_validation_by_grade(tmp_path: Path, capsys: Any) -> None:

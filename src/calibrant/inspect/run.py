@@ -21,10 +21,10 @@ from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import Source, marks_of
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.options import FIRST, ColumnOptions
-from calibrant.data.survey import EVERY, leaks_in
+from calibrant.data.survey import EVERY, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.classes import ClassColumns, classes_of
@@ -46,6 +46,7 @@ from calibrant.inspect.one_outcome import one_outcome
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
+MARKS = "it marks the rows that a calibrator was fitted on"
 OUTSIDE = "outside 0 to 1; "  # what is said of scores above 1
 FIRST_FILES = 20
 
@@ -161,6 +162,8 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     options, refused = _levels(rows.table, options, refused)
     columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.not_read)
+    marks = {*marks_of(opened.columns)} - {options.label, options.score, *options.by, *options.variables}
+    columns = tuple(replace(c, kind="other", role="left out", why=MARKS) if c.name in marks else c for c in columns)
     kept = {c.name: c for c in columns}
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
@@ -202,11 +205,17 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     leaked = {name: leak.says(alone=True) for leak in detected if leak.kind == "leak" for name in leak.columns}
     no_group = (*taken, *others, *together, *of_classes, *opened.log.own, *opened.log.verdicts, *leaked)
     groups = roles.groups(columns, no_group)
+    percents = options.percent or scale == "percent"
+    by_scores = {s: roles.scale_of(kept[s]) == "percent" for s in scores} | {score: percents}
+    for of, in_percent in ((s, q) for s, q in by_scores.items() if s in ((score,) if score else scores)):
+        while of in kept and (again := repeated_in(rows.table, of, in_percent, groups, options.seed)):
+            no_group = (*no_group, *again)
+            groups = roles.groups(columns, no_group)
     proposed = replace(
         planned,
         cluster=cluster,
         positive=positive,
-        percent=options.percent or scale == "percent",
+        percent=percents,
         missing="drop" if dropped and options.missing == "level" else options.missing,
         by=options.by or groups[: roles.OFFERED],
         key=options.key or (roles.keys(columns)[:1] if not opened.numbered else ()),

@@ -373,7 +373,9 @@ def _item(lead: str, text: str) -> list[str]:
 
 
 def _run(seen: Look) -> str:
-    if lacking := [word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command)]:
+    if lacking := [
+        word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command) or f"='{word}'" in seen.command
+    ]:
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
     if seen.candidates.get("classes") and not (seen.label or seen.score):

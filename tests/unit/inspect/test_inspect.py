@@ -888,3 +888,30 @@ def test_what_is_made_from_the_outcome_is_no_cluster() -> None:
     assert cal.look({"y": y, "p": p, "days": days}, label="y", score="p").one_outcome == ()
     ids = rng.integers(0, 500, 2000)  # of independent rows
     assert cal.look({"y": y, "p": p, "who": ids}, label="y", score="p").one_outcome == ()
+
+
+def test_decisions_by_the_score_are_never_proposed_as_groups() -> None:
+    p = uniform(1, 600)
+    sex = np.array(["f", "m"])[yes_no(3, 600)]
+    rows = {"y": yes_no(2, 600), "risk": p, "flag": np.where(p > 0.3, "act", "wait"), "sex": sex}
+    assert cal.look(rows).candidates["by"] == ("sex",)
+    assert "by='sex'" in cal.look(rows).command
+    several = {"y": rows["y"], "risk_a": p, "risk_b": uniform(4, 600), "flag": rows["flag"], "sex": sex}
+    assert cal.look(several).score == ""
+    assert cal.look(several).candidates["by"] == ("sex",)
+    assert "flag" in dict(cal.sketch(rows, label="y", score="risk", variables="*").spec.left_out)
+
+
+@pytest.mark.parametrize("score", ["risk", "risk_repaired"])
+def test_what_marks_rows_of_a_calibrator_is_no_group_and_no_covariate(score: str, tmp_path: Path) -> None:
+    p, fitted = uniform(1, 600), yes_no(3, 600)
+    rows = {"y": yes_no(2, 600), "risk": p, "sex": np.array(["f", "m"])[yes_no(4, 600)], "risk_repaired": 0.9 * p}
+    for held in (rows | {"risk_fitted_on": fitted == 1}, rows | {"risk_fitted_on": fitted}):
+        seen = cal.look(held, score=score)
+        assert (seen.label, seen.candidates["by"]) == ("y", ("sex",))
+        assert "risk_fitted_on" not in (*seen.candidates["output"], *seen.candidates["label"])
+        sketch = cal.sketch(held, label="y", score=score, variables="*")
+        assert {"risk_fitted_on"}.isdisjoint([*(c.name for c in sketch.spec.codings), *dict(sketch.spec.left_out)])
+    assert "x_fitted_on" in [
+        c.name for c in cal.sketch(rows | {"x_fitted_on": fitted}, label="y", score="risk", variables="*").spec.codings
+    ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, of_declared
 from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
-from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
 from calibrant.data.columns import score_values
@@ -21,9 +21,10 @@ from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import look_at, refuse_leaks
 from calibrant.data.targets import checked_targets, written
+from calibrant.decisions.accept import AcceptOptions, accepted
+from calibrant.decisions.acceptance_curve import acceptance_at
 from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import TermOptions, Terms
-from calibrant.diagnose import acceptance_curve
 from calibrant.errors import BadInput
 from calibrant.report.outputs import decisions, results
 
@@ -43,10 +44,11 @@ def accept(a: Namespace) -> int:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     data = _read(a)
     report_left_out(data)
-    how = {"risk": a.risk, "by": a.by, "end": a.end, "target": a.target, "alpha": a.alpha, "seed": a.seed}
-    result = certified(data, **how)
+    how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
+    by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
+    result = accepted(data, by, how)
     if a.out is not None:
-        written(a.out, results.content(acceptance_curve(data, **how), a.out))
+        written(a.out, results.content(acceptance_at(data, by, how), a.out))
     print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.accepted(result))
     return WITHIN if result.low > 0.0 else NONE
 

@@ -28,7 +28,7 @@ from calibrant.data.sketches.contents import UNKNOWN, in_both
 from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Form, Source, with_joint
+from calibrant.data.sources.source import Form, Source, marks_of, with_joint
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
@@ -197,7 +197,8 @@ def _covariates(options: Reading, source: Source) -> tuple[str, ...]:
         raise BadInput(
             f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
         )
-    unread = {*taken, *options.row_attributes}  # clusters and weights are covariates where they are named only
+    # clusters and weights are covariates where they are named only
+    unread = {*taken, *options.row_attributes, *marks_of(source.columns)}
     others = Counter(options.others(source.columns)) if "*" in named else {}
     every = tuple(c for c, n in others.items() if n == 1 and c not in unread)
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))

@@ -37,6 +37,7 @@ from calibrant.data.sketches.sample import (
     shared_codes,
     shared_numbers,
 )
+from calibrant.data.sources.source import marks_of
 from calibrant.data.specs.attributes import attributes_of
 from calibrant.data.specs.coding import codings
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
@@ -268,15 +269,15 @@ def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...], allow: Se
     return survey(look, look.names, every, allow if every else look.names)
 
 
-def no_attributes(data: Predictions, seed: int) -> dict[str, str]:
-    """The covariates that reproduce the outcome or follow from the score, and why each is left out."""
+def no_attributes(data: Predictions, seed: int, allow: Sequence[str] = ()) -> dict[str, str]:
+    """The covariates that reproduce the outcome or follow from the score, and why each is left out; `allow` keeps."""
 
     def made() -> dict[str, str]:
-        result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), (EVERY,))
+        result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), (EVERY,), allow)
         reasons = () if result is None else result.left_out
         return {name: why for name, why in reasons if why == REPEATED or why.startswith(LEAKED)}
 
-    return {} if data.covariates is None else remembered(data, ("no attributes", seed), made)
+    return {} if data.covariates is None else remembered(data, ("no attributes", seed, tuple(allow)), made)
 
 
 def covariate_names(data: Predictions) -> tuple[str, ...]:
@@ -358,6 +359,18 @@ def leaks_in(table: pa.Table, label: str, positive: str | None, names: Sequence[
     return look.leaks(tuple(names), (), seed)
 
 
+def repeated_in(table: pa.Table, score: str, percent: bool, names: Sequence[str], seed: int) -> tuple[str, ...]:
+    """Columns of a table that an audit leaves out as the score again, such as decisions by it."""
+    some = table.take(np.unique(np.linspace(0, len(table) - 1, min(len(table), LOOK)).astype(np.int64)))
+    try:
+        p = score_values(some.column(score), score, percent)
+    except BadInput:  # said where scores are read
+        return ()
+    look = Look(names)
+    look.see(HERE.identities(len(p), Spec(label="", score=score, seed=seed)), p, some)
+    return tuple(name for name in names if look.repeats_score(name))
+
+
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
     """The spec with everything that the first look fixes."""
     if result is None:
@@ -403,7 +416,8 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     """The covariates to look at: those named, or every column that plays no other part."""
     taken = {spec.label, spec.score, *spec.key}
     if EVERY in names:
-        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in {*taken, *spec.row_attributes})
+        taken |= {*spec.row_attributes, *marks_of({*available, spec.score})}
+        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in taken)
     require(names, available, "covariate")
     short(names, "covariate")
     wrong = sorted(taken & set(names))
@@ -417,7 +431,7 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
 
 def others(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
     """Return columns that are neither covariates nor groups, and play no other part: rows may share them too."""
-    taken = {spec.label, spec.score, *spec.row_attributes, *by, *names}
+    taken = {spec.label, spec.score, *spec.row_attributes, *by, *names, *marks_of({*available, spec.score})}
     return tuple(
         name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST
     )

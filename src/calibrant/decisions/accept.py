@@ -127,8 +127,12 @@ def accept(
     >>> 0.3 < found.low < 0.4, found.settings["groups"]["everyone"]["threshold"] < 0.85
     (True, True)
     """
-    options = AcceptOptions.of(risk, end, target, alpha, seed)
-    parts = list(parts_of(data, names("by", by), options))
+    return accepted(data, names("by", by), AcceptOptions.of(risk, end, target, alpha, seed))
+
+
+def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Estimate:
+    """Accept, as was asked for."""
+    parts = list(parts_of(data, by, options))
     results = {p.name: p.accepted(options, options.alpha / len(parts)) for p in parts}
     weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
     low = sum(weight[name] * float(f["share"] or 0.0) for name, f in results.items())
@@ -238,6 +242,7 @@ class AcceptOptions:
     target: Target
     alpha: float
     seed: int
+    allow: tuple[str, ...] = ()  # columns to look at in the pool, though they reproduce the outcome
 
     @classmethod
     def of(cls, risk: float, end: End, target: Target, alpha: float, seed: int) -> AcceptOptions:
@@ -354,7 +359,7 @@ def pooled(data: Predictions | Sketch, parts: list[Part], options: AcceptOptions
     ranked = everyone.ranked_clusters(options.highest)
     choices = 1 if ranked is None else len(ranked.threshold)
     t = None if at is None else Threshold(float(at), options.highest, options.risk, options.alpha, choices)
-    return above_risk(data, t, everyone.clusters, options.seed)
+    return above_risk(data, t, everyone.clusters, options.seed, options.allow)
 
 
 def parts_of(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:

@@ -81,8 +81,12 @@ def acceptance_curve(
     True
     """
     options = AcceptOptions.of(risk, end, target, alpha, seed)
-    steps = check_int("points", points, 2, 1000)
-    parts = list(parts_of(data, names("by", by), options))
+    return acceptance_at(data, names("by", by), options, check_int("points", points, 2, 1000))
+
+
+def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions, steps: int = 100) -> Curve:
+    """The curve, as was asked for."""
+    parts = list(parts_of(data, by, options))
     each = options.alpha / len(parts)
     rows = [row for p in parts for row in _rows(p, options, each, steps)]
     columns = dict(zip(COLUMNS, (tuple(v) for v in zip(*rows, strict=True)), strict=True)) if rows else {}

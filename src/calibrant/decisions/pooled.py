@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,19 +38,20 @@ class Threshold:
 
 
 def above_risk(
-    data: Predictions | None, t: Threshold | None, clusters: Clusters | None, seed: int
+    data: Predictions | None, t: Threshold | None, clusters: Clusters | None, seed: int, allow: Sequence[str] = ()
 ) -> dict[str, object]:
     """What settings tell of the groups in the pool: which were looked at, and which are above the risk.
 
     A group is above it if its own evidence at this threshold is ``G / alpha`` or more, of G groups. The evidence holds
     at all thresholds at once, so that this one may have been chosen by outcomes. Shares of alpha are equal, and not
     Holm's: which groups are within the risk changes from threshold to threshold, and Holm's second step would need one
-    set of them. Columns that reproduce the outcome, or follow from the score, are counted and left out.
+    set of them. Columns that reproduce the outcome, or follow from the score, are counted and left out, but
+    for those of `allow`.
     """
     if data is None or t is None:
         return {"columns": (), "left_out": (), "groups": 0, "above_risk": {}, "by": ()}
     columns = tuple(_columns(data))
-    known = tuple(name for name in no_attributes(data, seed) if name in columns)
+    known = tuple(name for name in no_attributes(data, seed, allow) if name in columns)
     groups = {name: (c, r) for c in columns for name, r in _groups(data, c)}
     above = dict[str, dict[str, float | int]]()
     for name, (column, rows) in groups.items():

@@ -101,7 +101,8 @@ class Look(Plain):
     refusals : tuple of str
         All that would make the audit refuse, each with its fix; empty where it would run.
     command : str
-        The audit to run, quoted for a shell, or as a call of Python where the data is no file.
+        The audit to run, quoted for a shell, or as a call of Python where the data is no file; of several classes that
+        of one of them. Empty where scores may be points: no audit takes these.
     settings : Mapping
         What was asked for, and what a sketch was made with.
     """

@@ -21,10 +21,10 @@ from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import Source, marks_of
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.options import FIRST, ColumnOptions
-from calibrant.data.survey import EVERY, leaking, leaks_in
+from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.classes import ClassColumns, classes_of
@@ -46,6 +46,7 @@ from calibrant.inspect.one_outcome import one_outcome
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
+MARKS = "it marks the rows that a calibrator was fitted on"
 OUTSIDE = "outside 0 to 1; "  # what is said of scores above 1
 FIRST_FILES = 20
 
@@ -161,6 +162,8 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     options, refused = _levels(rows.table, options, refused)
     columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.not_read)
+    marks = {*marks_of(opened.columns)} - {options.label, options.score, *options.by, *options.variables}
+    columns = tuple(replace(c, kind="other", role="left out", why=MARKS) if c.name in marks else c for c in columns)
     kept = {c.name: c for c in columns}
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
@@ -202,11 +205,17 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     leaked = {name: leak.says(alone=True) for name, leak in leaking(detected).items()}
     no_group = (*taken, *others, *together, *of_classes, *opened.log.own, *opened.log.verdicts, *leaked)
     groups = roles.groups(columns, no_group)
+    percents = options.percent or scale == "percent"
+    by_scores = {s: roles.scale_of(kept[s]) == "percent" for s in scores} | {score: percents}
+    for of, in_percent in ((s, q) for s, q in by_scores.items() if s in ((score,) if score else scores)):
+        while of in kept and (again := repeated_in(rows.table, of, in_percent, groups, options.seed)):
+            no_group = (*no_group, *again)
+            groups = roles.groups(columns, no_group)
     proposed = replace(
         planned,
         cluster=cluster,
         positive=positive,
-        percent=options.percent or scale == "percent",
+        percent=percents,
         missing="drop" if dropped and options.missing == "level" else options.missing,
         by=options.by or groups[: roles.OFFERED],
         key=options.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
@@ -216,7 +225,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
     refusals = input_errors(opened, rows, met if unsaid else planned)
     if classes is not None and several:
-        refusals += (_one_class(classes, options),)
+        refusals += (_one_class(classes, options, kept),)
     else:
         refusals += tuple(_unnamed(planned, labels, scores, opened))
     if scale == "points" and not options.percent:
@@ -224,6 +233,14 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         kept_refusals = (r for r in refusals if not (r.startswith(outside) and OUTSIDE in r))
         refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
+    typed = proposed
+    if classes is not None and several:
+        typed = replace(proposed, **_against_the_others(classes, kept))
+    runs = (
+        ""
+        if scale == "points" and not options.percent
+        else command(files, typed, sql if options.caller.command else "", opened.log.noun)
+    )
     grade = roles.grade(columns, label, score)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None
@@ -259,7 +276,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
-        command=command(files, proposed, sql if options.caller.command else "", opened.log.noun),
+        command=runs,
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
@@ -267,19 +284,25 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     )
 
 
-def _one_class(classes: ClassColumns, options: Reading) -> str:
+def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Column]) -> str:
     """Say that columns are classes, and which audit can be had: of one class against the others."""
-    label, event, score = classes.example()
     sums = {"probability": "add up to 1", "percent": "add up to 100", "log": "are logarithms of parts of 1"}
     kind = {"log": "log-probabilities"}.get(classes.scale, "probabilities")
     named = ", ".join(map(repr, classes.columns[:4])) + (" and more" if len(classes.columns) > 4 else "")
-    one = {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.scale == "percent"}
-    if classes.scale == "log":
-        one["score"] = SCORE
+    one = _against_the_others(classes, kept)
     how = as_typed({k: v for k, v in one.items() if v not in (None, False)}, options.caller.command)
-    first = f"write exp({score}) into a column SCORE first; " if classes.scale == "log" else ""
+    first = f"write exp({classes.columns[0]}) into a column SCORE first; " if classes.scale == "log" else ""
     reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.scale]} in every row"
     return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
+
+
+def _against_the_others(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:
+    """How one class is audited against the others; logarithms are to be made a column first."""
+    label, event, score = classes.example()
+    score = SCORE if classes.scale == "log" else score
+    if event is not None and label in kept:  # as the label spells it
+        event = next((v for v, _ in kept[label].frequent if v.lower() == event.lower()), event)
+    return {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.scale == "percent"}
 
 
 def _points(c: Column, options: Reading) -> str:

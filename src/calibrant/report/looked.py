@@ -34,7 +34,8 @@ def written(seen: Look) -> str:
     reported = [line for lead, text in sentences(seen) for line in _item(lead, text)]
     blocks += ["\n".join(reported)] if reported else []
     blocks += ["\n".join(_in_the_way(seen))] if seen.refusals else []
-    blocks.append(f"{_run(seen)}\n" + "\n".join(f"  {line}" for line in typed(seen.command)))
+    if seen.command:
+        blocks.append(f"{_run(seen)}\n" + "\n".join(f"  {line}" for line in typed(seen.command)))
     return "\n\n".join(blocks)
 
 
@@ -46,7 +47,7 @@ def brief(seen: Look) -> str:
     if seen.refusals:
         lines.append(f"in the way: {sanitize(seen.refusals[0])}")
         lines += [f"and {len(seen.refusals) - 1} more in the way"] if len(seen.refusals) > 1 else []
-    lines.append(f"run: {sanitize(seen.command)}")
+    lines += [f"run: {sanitize(seen.command)}"] if seen.command else []
     return "\n".join(clip(line, 4 * WIDTH) for line in lines)
 
 
@@ -74,7 +75,7 @@ HTML = """\
 {% if more > 0 %}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
 <ul>{% for lead, text in reported %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
 {% if refusals %}<p>In the way:</p><ol>{% for r in refusals %}<li>{{ r }}</li>{% endfor %}</ol>{% endif %}
-<p>{{ run }}</p><pre>{{ command }}</pre></div>"""
+{% if command %}<p>{{ run }}</p><pre>{{ command }}</pre>{% endif %}</div>"""
 
 
 def short(seen: Look) -> str:
@@ -329,9 +330,9 @@ def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:
 def _label(seen: Look) -> str:
     total = sum(n for _, n in seen.label_values)
     values = dict(seen.label_values)
-    name, is_event = sanitize(seen.label), sanitize(seen.event)
+    name, is_event = sanitize(seen.label), sanitize(quote_blank(seen.event))
     if seen.event not in values:
-        return f"{name} holds no {is_event!r}, which would be the event."
+        return f"{name} holds no {sanitize(seen.event)!r}, which would be the event."
     reported = f"{name} = {is_event} is the event: {part_of(values[seen.event], total)} rows."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
     others = [v for v in values if v != seen.event]
@@ -372,9 +373,13 @@ def _item(lead: str, text: str) -> list[str]:
 
 
 def _run(seen: Look) -> str:
-    if lacking := [word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command)]:
+    if lacking := [
+        word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command) or f"='{word}'" in seen.command
+    ]:
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
+    if seen.candidates.get("classes") and not (seen.label or seen.score):
+        return "Run, of one class against the others:"
     return "Run, once that is fixed:" if seen.refusals else "Run:"
 
 

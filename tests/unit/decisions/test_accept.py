@@ -301,8 +301,26 @@ def test_the_command_looks_for_groups_in_every_column(
     assert "--by topic." in printed
     assert main([*named, "--risk", "0.3"]) == 0
     assert (
-        "Looked at 3 groups of topic: none is over 30% wrong, certified. That is no promise" in capsys.readouterr().out
+        "Looked at 3 groups of topic: none is shown to be over 30% wrong. That is no promise" in capsys.readouterr().out
     )
+
+
+def test_the_command_looks_at_groups_that_it_is_told_to_allow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.95, 2000)
+    y = rng.uniform(size=2000) < p
+    path, curve = tmp_path / "match.csv", tmp_path / "curve.json"
+    path.write_text("won_a,prob_a,won_b\n" + "".join(f"{int(a)},{b},{int(not a)}\n" for a, b in zip(y, p, strict=True)))
+    named = ["accept", str(path), "--label", "won_a", "--score", "prob_a", "--risk", "0.2"]
+    assert main(named) == 0
+    assert "Not looked at, as they reproduce the outcome: won_b." in capsys.readouterr().out
+    assert main([*named, "--allow", "won_b", "--out", str(curve)]) == 0
+    printed = capsys.readouterr().out
+    assert "certified: won_b = 1 (" in printed
+    assert "Not looked at" not in printed
+    assert json.loads(curve.read_text())["settings"]["pool"]["left_out"] == []
 
 
 @pytest.mark.parametrize(

@@ -674,6 +674,8 @@ def test_a_column_that_is_not_read_is_told_with_the_reason(tmp_path: Path) -> No
 def test_spaces_at_the_ends_of_values_are_shown() -> None:
     held = {"y": [0, 1, 1] * 50, "p": [0.2, 0.4, 0.9] * 50, "s": ["a", "a ", " b"] * 50}
     assert '" b", a, "a "' in str(cal.look(held))
+    event = cal.look({"y": ["No", "Yes ", "Yes "] * 50, "p": held["p"]})
+    assert 'y = "Yes " is the event' in str(event)
 
 
 # ---- what is taken for what ----
@@ -728,7 +730,7 @@ THREE = {f"p_{name}": CLASSES[:, i].round(4) for i, name in enumerate(("home", "
             "label='home', score='p_home'",
         ),
         ({"gold": np.array(["home", "draw", "away"])[WON]}, ("gold",), "label='gold', positive='home', score='p_home'"),
-        ({"result": np.array(["Home", "Draw", "Away"])[WON]}, ("result",), "label='result', positive='home'"),
+        ({"result": np.array(["Home", "Draw", "Away"])[WON]}, ("result",), "label='result', positive='Home'"),
         ({"label": WON}, ("label",), "label='label'"),
         ({}, (), "label='OUTCOME', positive='home', score='p_home'"),
     ],
@@ -741,7 +743,9 @@ def test_columns_that_add_up_to_one_are_classes(columns: dict[str, Any], truth: 
     (refusal,) = seen.refusals
     assert "are probabilities of 3 classes" in refusal
     assert how in refusal
+    assert all(option in seen.command for option in how.split(", "))
     assert "of 3 classes" in str(seen)
+    assert ("Run, of one class against the others:" in str(seen)) == bool(truth)
 
 
 def test_one_class_against_the_others_can_be_audited() -> None:
@@ -756,6 +760,7 @@ def test_log_probabilities_percent_and_digits_are_classes_too(tmp_path: Path, ca
     (refusal,) = cal.look(logs).refusals
     assert "log-probabilities of 3 classes" in refusal
     assert "write exp(logprobs.A) into a column SCORE first" in refusal
+    assert "label='gold', score='SCORE', positive='A'" in cal.look(logs).command
     assert cal.look(logs).candidates["by"] == ()
     percent = {f"{k} (%)": (100 * CLASSES[:, i]).round(1) for i, k in enumerate("ABC")} | {"gold": logs["gold"]}
     (refusal,) = cal.look(percent).refusals
@@ -802,6 +807,8 @@ def test_points_are_asked_after_and_percent_is_percent_by_range_and_name(name: s
         (refusal,) = seen.refusals
         assert "if they are percent, pass percent=True; points, ranks and deciles are no probabilities" in refusal
         assert cal.look(rows, percent=True).refusals == ()
+        assert (seen.command, "Run" in str(seen), "run:" in repr(seen)) == ("", False, False)
+        assert "<pre>" not in seen._repr_html_()
         with pytest.raises(cal.BadInput, match="points and ranks are no probabilities"):
             cal.audit(rows, label="y", score=name)
     else:
@@ -815,7 +822,7 @@ def test_points_are_asked_after_on_the_command_line(tmp_path: Path, capsys: Any)
     out = " ".join(capsys.readouterr().out.split())
     assert "if they are percent, pass --percent; points, ranks" in out
     assert "calibrant repair" in out
-    assert "--label y --score score --report" in out
+    assert "calibrant audit" not in out
 
 
 def test_grades_beside_a_pd_and_a_default_propose_the_validation_by_grade(tmp_path: Path, capsys: Any) -> None:
@@ -881,3 +888,30 @@ def test_what_is_made_from_the_outcome_is_no_cluster() -> None:
     assert cal.look({"y": y, "p": p, "days": days}, label="y", score="p").one_outcome == ()
     ids = rng.integers(0, 500, 2000)  # of independent rows
     assert cal.look({"y": y, "p": p, "who": ids}, label="y", score="p").one_outcome == ()
+
+
+def test_decisions_by_the_score_are_never_proposed_as_groups() -> None:
+    p = uniform(1, 600)
+    sex = np.array(["f", "m"])[yes_no(3, 600)]
+    rows = {"y": yes_no(2, 600), "risk": p, "flag": np.where(p > 0.3, "act", "wait"), "sex": sex}
+    assert cal.look(rows).candidates["by"] == ("sex",)
+    assert "by='sex'" in cal.look(rows).command
+    several = {"y": rows["y"], "risk_a": p, "risk_b": uniform(4, 600), "flag": rows["flag"], "sex": sex}
+    assert cal.look(several).score == ""
+    assert cal.look(several).candidates["by"] == ("sex",)
+    assert "flag" in dict(cal.sketch(rows, label="y", score="risk", variables="*").spec.left_out)
+
+
+@pytest.mark.parametrize("score", ["risk", "risk_repaired"])
+def test_what_marks_rows_of_a_calibrator_is_no_group_and_no_covariate(score: str, tmp_path: Path) -> None:
+    p, fitted = uniform(1, 600), yes_no(3, 600)
+    rows = {"y": yes_no(2, 600), "risk": p, "sex": np.array(["f", "m"])[yes_no(4, 600)], "risk_repaired": 0.9 * p}
+    for held in (rows | {"risk_fitted_on": fitted == 1}, rows | {"risk_fitted_on": fitted}):
+        seen = cal.look(held, score=score)
+        assert (seen.label, seen.candidates["by"]) == ("y", ("sex",))
+        assert "risk_fitted_on" not in (*seen.candidates["output"], *seen.candidates["label"])
+        sketch = cal.sketch(held, label="y", score=score, variables="*")
+        assert {"risk_fitted_on"}.isdisjoint([*(c.name for c in sketch.spec.codings), *dict(sketch.spec.left_out)])
+    assert "x_fitted_on" in [
+        c.name for c in cal.sketch(rows | {"x_fitted_on": fitted}, label="y", score="risk", variables="*").spec.codings
+    ]

@@ -156,6 +156,12 @@ class Source:
 REPAIRED, FITTED_ON = "_repaired", "_fitted_on"
 
 
+def marks_of(names: Collection[str]) -> tuple[str, ...]:
+    """Return columns that mark rows of a calibrator of one of the others, whichever is audited: they record a split."""
+    ends = ((name, name.removesuffix(FITTED_ON)) for name in names if name.endswith(FITTED_ON))
+    return tuple(name for name, score in ends if score in names or f"{score}{REPAIRED}" in names)
+
+
 def unfitted(opened: Source, scores: Sequence[str]) -> Source:
     """Return a source without the rows that the calibrator of one of the scores was fitted on, where a column says so.
 

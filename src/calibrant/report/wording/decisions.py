@@ -73,7 +73,7 @@ def in_the_pool(settings: Mapping[str, Any]) -> Iterator[str]:
         )
     elif pool["columns"]:
         looked = f"{num.count(pool['groups'])} groups of {clipped(', '.join(map(shown, pool['columns'])), 60)}"
-        yield f"Looked at {looked}: none is over {risk} wrong, certified. That is no promise for each: --by makes one."
+        yield f"Looked at {looked}: none is shown to be over {risk} wrong. That is no promise for each: --by makes one."
     if pool["left_out"]:
         yield f"Not looked at, as they reproduce the outcome: {clipped(', '.join(map(shown, pool['left_out'])), 60)}."
 

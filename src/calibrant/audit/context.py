@@ -74,7 +74,8 @@ class AuditContext:
             shared = sample.shared(self.sketch.n)
         if shared is None or self.sketch.spec.cluster:
             return None
-        return shared_values(shared.columns, shared.y, shared.p, self.seed, shared.share)
+        by = self.sketch.spec.by_name
+        return shared_values(shared.columns, shared.y, shared.p, self.seed, shared.share, groups=by, apart=shared.apart)
 
     @property
     def suppressed_for(self) -> str:

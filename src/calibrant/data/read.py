@@ -381,7 +381,8 @@ def fixed_spec(
     spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
-        return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked, nothing
+        shared = None if nothing is None else shared_columns(looked.look, spec, None, options.allow)
+        return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked, shared
     result = survey(looked.look, names, every, options.allow, options.seed, options.by) if options.variables else None
     if result is not None and every:
         result = replace(result, left_out=(*result.left_out, *not_read))

@@ -438,11 +438,12 @@ def others(names: Sequence[str], available: Sequence[str], by: Sequence[str], sp
 
 
 def shared_columns(look: Look | None, spec: Spec, result: Survey | None, allow: Sequence[str] = ()) -> SharedColumns:
-    """Return what the look holds of columns that rows may share: no groups, and none that reproduces the outcome."""
+    """Return what the look holds of columns that rows may share: groups too, and none that reproduces the outcome."""
     if look is None or not look.names:
         return NOTHING_SHARED
     judged = () if result is None else (*result.names, *(name for name, _ in result.left_out))
     detected = () if result is None else result.leaks
     detected = (*detected, *look.leaks([name for name in look.names if name not in judged], allow, spec.seed))
     leaked = {name for leak in detected if leak.kind == "leak" for name in leak.columns}
-    return look.shared([name for name in look.names if name not in leaked and name not in spec.by_name])
+    apart = tuple(leak.columns for leak in detected if len(leak.columns) > 1)
+    return replace(look.shared([name for name in look.names if name not in leaked]), apart=apart)

@@ -224,7 +224,7 @@ def _named(rows: Predictions, site: str | None) -> tuple[list[str], Codes]:
         column = decoded(table.column(site)).cast(pa.string()).fill_null("missing")
         values = np.asarray(column.to_pylist(), dtype=object).astype(str)
     elif rows.cluster is None:
-        raise NotComputable("no column names the sites: pass site=, or cluster= with the data")
+        raise NotComputable("the column of the sites is not known: pass site=, or cluster= with the data")
     else:
         values = rows.cluster
     names, code = np.unique(values, return_inverse=True)

@@ -202,10 +202,31 @@ def test_numbers_of_many_digits_and_blanks_are_read_as_they_are(tmp_path: Any) -
         assert record.curves["dependence"].columns["clusters"] == (119,)
 
 
-def test_groups_by_which_one_audits_are_no_clusters() -> None:
+def test_groups_by_which_one_audits_are_no_clusters_alone() -> None:
     t = snapshots(n=20)
     pairs = t.append_column("half", pa.array([int(v.split("-")[1]) // 3 for v in t["bout"].to_pylist()]))
-    assert found_in(cal.audit(pairs.drop_columns("bout"), by="half", quick=True, **READ)) == []
+    record = cal.audit(pairs.drop_columns("bout"), by="half", quick=True, **READ)
+    assert found_in(record) == []
+    assert "by themselves not looked at as clusters: half." in said(record)
+
+
+@pytest.mark.parametrize("by", ["season,away", "season,home,away"])
+def test_groups_are_looked_at_together(by: str, tmp_path: Any) -> None:
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(snapshots(together=True, n=20), tmp_path / "log.csv")
+    record = cal.audit(tmp_path / "log.csv", by=by.split(","), variables=None, quick=True, **READ)
+    assert found_in(record) == [("season", "away")]
+    assert record.data["suppressed"]
+    held = cal.audit(snapshots(together=True, n=20), by=by.split(","), quick=True, **READ)
+    assert found_in(held) == [("season", "away")]
+
+
+@slow
+def test_a_group_of_one_outcome_each_is_a_cluster_too() -> None:
+    record = cal.audit(snapshots("q", n=20), by="q", quick=True, **READ)
+    assert found_in(record) == [("q",)]
+    assert record.data["suppressed"]
 
 
 def test_a_column_that_makes_the_label_is_left_out_and_no_cluster() -> None:

@@ -97,6 +97,7 @@ class SharedColumns:
     y: NDArray[np.int8]
     p: Floats
     share: float  # of all rows that these are, a uniform sample
+    apart: tuple[tuple[str, ...], ...] = ()  # pairs that reproduce the outcome together, and are no clusters
 
 
 NOTHING_SHARED = SharedColumns({}, np.zeros(0, dtype=np.int8), np.zeros(0), 1.0)  # by which no column was left to look

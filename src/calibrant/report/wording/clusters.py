@@ -22,6 +22,7 @@ from calibrant.report.findings import (
 from calibrant.report.spans import Text, code, say
 from calibrant.sanitize import sanitize
 
+NAMED = 3  # columns of groups
 WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
 NOT_CORRELATED = "the rows of one cluster are hardly more correlated than others"
 
@@ -140,12 +141,15 @@ def counts_as_independent(record: AuditRecord) -> Text:
     s = record.curve(TOGETHER).settings
     if declared(record):
         return say("Rows are declared independent by ", code("--cluster none"), ".")
-    if not s.get("columns"):
-        return say("Rows count as independent: no column was there that rows share.")
-    n, joint = int(s["columns"]), int(s["joint"])
-    also = f" and {num.count(joint)} pairs and triples" if joint else ""
-    looked = f"looked at {num.count(n)} column{'s' if n > 1 else ''}{also} that rows share"
-    return say(f"Rows count as independent: {looked}, and detected no correlation. A small one is not detected.")
+    n, joint = int(s.get("columns", 0)), int(s.get("joint", 0))
+    also = f" and {num.count(joint)} pair{' or triple' if joint == 1 else 's and triples'}" if joint else ""
+    looked = f"looked at {num.count(n)} column{'' if n == 1 else 's'}{also} that rows share"
+    by = tuple(dict.fromkeys(variable for group in record.groups for variable, _ in group.variables))
+    none = f"Rows count as independent: {looked}, and detected no correlation. A small one is not detected."
+    if not by:
+        return say(none)
+    named = names_of(by) if len(by) <= NAMED else say(f"the {num.count(len(by))} columns of ", code("--by"))
+    return say(none, " Groups, and by themselves not looked at as clusters: ", *named, ".")
 
 
 def counted(record: AuditRecord) -> Text:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -85,7 +85,14 @@ class _Screened:
 
 
 def shared_values(
-    columns: Mapping[str, tuple[Ints, bool]], y: NDArray[np.int8], p: Floats, seed: int = 0, share: float = 1.0
+    columns: Mapping[str, tuple[Ints, bool]],
+    y: NDArray[np.int8],
+    p: Floats,
+    seed: int = 0,
+    share: float = 1.0,
+    *,
+    groups: Collection[str] = (),
+    apart: Collection[Names] = (),
 ) -> Looked:
     """Columns, pairs and triples whose shared values make outcomes more alike than independent rows'.
 
@@ -93,12 +100,16 @@ def shared_values(
     ----------
     columns : mapping of str to (int64 array of shape (n,), bool)
         Codes from 0, negative where missing, in the order of values; and whether these are numbers. Neither columns of
-        continuous numbers, nor those that are groups by declaration, nor columns that reproduce the outcome.
+        continuous numbers, nor columns that reproduce the outcome.
     y : int8 array of shape (n,)
     p : float64 array of shape (n,)
     seed : int
     share : float in (0, 1]
         Of all rows that these are, a uniform sample: of the pairs that a row has, so many are left.
+    groups : names of columns
+        Groups by declaration: no clusters by themselves, but where the label never changes within their values.
+    apart : pairs of names
+        Which are not looked at together, for together they reproduce the outcome.
 
     Notes
     -----
@@ -111,10 +122,12 @@ def shared_values(
     """
     least = 1.0 + (SHARED - 1.0) * share
     kept = {name: c for name, c in columns.items() if 2 <= _many(c[0]) * least <= np.count_nonzero(c[0] >= 0)}
+    alone = sum(name not in groups for name in kept)
     events = int(y.sum(dtype=np.int64))
     if min(events, len(y) - events) < EVENTS:
-        return Looked((), len(kept), 0)
-    return _Log(kept, y.astype(np.float64), p, np.random.default_rng([SALT, seed]), share).looked()
+        return Looked((), alone, 0)
+    rng, never = np.random.default_rng([SALT, seed]), tuple(frozenset(names) for names in apart)
+    return _Log(kept, y.astype(np.float64), p, rng, share, frozenset(groups), never).looked()
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,8 @@ class _Log:
     p: Floats
     rng: np.random.Generator
     share: float
+    groups: frozenset[str]
+    apart: tuple[frozenset[str], ...]
 
     @cached_property
     def cell(self) -> Ints:
@@ -161,7 +176,8 @@ class _Log:
             if not any(self.explained(s, other) for other, f in detected if f.kind == "cluster"):
                 confirmed = self.confirmed(s, shares[len(s.names) - 1])
                 detected += [(s, confirmed)] if confirmed else []
-        return Looked(tuple(f for _, f in detected), len(self.columns), len(two) + len(three))
+        alone = {name for name in self.columns if name not in self.groups} | {s.names[0] for s in one}
+        return Looked(tuple(f for _, f in detected), len(alone), len(two) + len(three))
 
     def near(self, columns: int, most: int) -> list[Names]:
         """So many columns that can make small clusters together: the nearest to three rows each first."""
@@ -175,6 +191,8 @@ class _Log:
 
     def screened(self, names: Names) -> _Screened | None:
         """Clusters of some columns; None where they are too few, or too small, or large."""
+        if any(pair <= {*names} for pair in self.apart):
+            return None
         codes = [self.columns[name][0] for name in names]
         rows, cluster = _joint(codes)
         size = np.bincount(cluster)
@@ -182,6 +200,8 @@ class _Log:
         if len(size) <= GROUPS or each < SHARED - 1.0 or int((size > 1).sum()) < FEWEST:
             return None
         if len(names) > 1 and not SIZE[0] - 1.0 <= each <= SIZE[1] - 1.0:
+            return None
+        if len(names) == 1 and names[0] in self.groups and _one_outcome(cluster, self.y[rows]) < 1.0:
             return None
         off = tuple(self.taken_off(names, rows, len(size)))
         r = (self.y - self.rate)[rows]
@@ -229,9 +249,7 @@ class _Log:
         adjusted = min(p / share * LEVEL, 1.0)
         if adjusted > LEVEL or 1.0 + more <= EFFECT:
             return None
-        several = np.bincount(s.cluster)
-        mean = np.bincount(s.cluster, self.y[s.rows]) / several
-        constant = float(np.mean((mean == 0.0) | (mean == 1.0), where=several > 1))
+        constant = _one_outcome(s.cluster, self.y[s.rows])
         is_cluster = trimmed <= LEVEL and left >= LEFT * more
         kind: Literal["cluster", "group"] = "cluster" if is_cluster else "group"
         return SharedValue(s.names, kind, s.clusters, len(s.rows), 1.0 + more, adjusted, 1.0 + left, constant)
@@ -271,6 +289,13 @@ def _excess(cluster: Ints, off: Floats) -> Floats:
     """What pairs of different rows of each cluster add."""
     sums, squares = (np.bincount(cluster, v).astype(np.float64) for v in (off, off * off))
     return np.asarray(sums**2 - squares)
+
+
+def _one_outcome(cluster: Ints, y: Floats) -> float:
+    """The share of the clusters of two rows or more whose label never changes."""
+    several = np.bincount(cluster)
+    mean = np.bincount(cluster, y) / several
+    return float(np.mean((mean == 0.0) | (mean == 1.0), where=several > 1))
 
 
 def _joint(codes: Sequence[Ints]) -> tuple[Ints, Ints]:

@@ -20,7 +20,7 @@ TREE = [("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10, random_
 FITTED = [("deep", DecisionTreeRegressor(min_samples_leaf=3, random_state=0)), *TREE]
 D = cal.detect
 CHART, RULES, SEARCH = (
-    import_module(f"calibrant.diagnose.{m}") for m in ("control_chart", "searched_subgroups", "rule_search")
+    import_module(f"calibrant.diagnose.{m}") for m in ("strong_diagnosis", "searched_subgroups", "rule_search")
 )
 
 

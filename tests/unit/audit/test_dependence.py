@@ -379,6 +379,13 @@ def test_names_of_clusters_are_not_those_of_what_is_about_them() -> None:
     assert [names_cluster(n) for n in yes + no] == [True] * len(yes) + [False] * len(no)
 
 
+def test_look_proposes_no_pair_that_makes_the_outcome() -> None:
+    rng = np.random.default_rng(9)
+    home, away = rng.integers(0, 9, 2000), rng.integers(0, 9, 2000)
+    t = {"y": (home > away) * 1, "p": rng.uniform(size=2000), "home_points": home, "away_points": away}
+    assert cal.look(t, label="y", score="p").one_outcome == ()
+
+
 # ---- accept and compare ----
 
 

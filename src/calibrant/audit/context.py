@@ -25,10 +25,9 @@ DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NO_COVARIATES = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
 TOGETHER = (
-    "rows of one {what} are correlated: name the cluster in cluster= (--cluster {name}), or declare rows independent "
-    "in cluster='none'"
+    "rows of one {what} are correlated: name the cluster, --cluster {name}, or declare rows independent, --cluster none"
 )
-COPIES = "rows are copies of others: remove them, or name their cluster in cluster="
+COPIES = "rows are copies of others: remove them, or name their cluster, --cluster COLUMN"
 ONE_COLUMN = (
     "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
     "which answers it for these clusters of {1}, or --cluster {1}"

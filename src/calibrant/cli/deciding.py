@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import look_at, refuse_leaks
+from calibrant.data.survey import look_at, refuse_leaks, shared_columns
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.accept import AcceptOptions, accepted
 from calibrant.decisions.acceptance_curve import acceptance_at
@@ -27,6 +28,8 @@ from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import TermOptions, Terms
 from calibrant.errors import BadInput
 from calibrant.report.outputs import decisions, results
+from calibrant.sanitize import sanitize
+from calibrant.stats.clusters.shared_values import shared_values
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
@@ -44,6 +47,7 @@ def accept(a: Namespace) -> int:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     data = _read(a)
     report_left_out(data)
+    _report_shared(a, data)
     how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
     result = accepted(data, by, how)
@@ -67,8 +71,8 @@ def _read(a: Namespace) -> Predictions | Sketch:
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
         return summarised(data, Reading.of(caller=COMMAND, **how))
-    others = () if a.by else EVERY  # of a pool every column is looked at, for groups in it
-    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=others, **how).named()))
+    # every column: rows may belong together by it, and of a pool there may be groups in it
+    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=EVERY, **how).named()))
 
 
 def _checked(a: Namespace, rows: Predictions) -> Predictions:
@@ -78,6 +82,22 @@ def _checked(a: Namespace, rows: Predictions) -> Predictions:
         look = look_at(rows, Spec(label="y_true", score="y_prob"), by)
         refuse_leaks(look, by, names("--allow", a.allow), 0, COMMAND)
     return rows
+
+
+def _report_shared(a: Namespace, data: Predictions | Sketch) -> None:
+    """Say on standard error which rows share an outcome, or are correlated, though nobody named their cluster."""
+    if a.cluster or isinstance(data, Sketch) or data.covariates is None:
+        return
+    by, spec = names("--by", a.by), Spec(label="y_true", score="y_prob")
+    models = names("--score", a.score)
+    look = look_at(data, spec, tuple(name for name in data.covariates.column_names if name not in models))
+    shared = shared_columns(look, spec, None, names("--allow", a.allow))
+    looked = shared_values(shared.columns, shared.y, shared.p, 0, shared.share, groups=by, apart=shared.apart)
+    for one in looked.detected[:1]:
+        rows = f"rows of one {' and '.join(one.columns)}"
+        are = "share one outcome" if one.one_outcome == 1.0 else "are correlated"
+        way = f"name their cluster, --cluster {'+'.join(one.columns)}, or declare rows independent, --cluster none"
+        print(sanitize(f"{rows} {are}, and what is certified takes rows as independent: {way}"), file=sys.stderr)
 
 
 # ---- compare ----
@@ -129,9 +149,13 @@ def _models(a: Namespace) -> ModelComparison:
     data = source(inputs_of(a), a.allow_same)
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")
-    how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {"score": first, "variables": ()}
+    how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {
+        "score": first,
+        "variables": () if a.cluster else EVERY,
+    }
     rows = _checked(a, in_memory(data, Reading.of(caller=OF_ALL_ROWS, **how).named(), others))
     report_left_out(rows)
+    _report_shared(a, rows)
     scores = {first: rows.p}
     for model in others:
         scores[model] = score_values(rows.covariates.column(model), model, a.percent)

@@ -126,6 +126,11 @@ class Reading:
 
     def for_predictions(self, engine: object = None) -> None:
         """Refuse what predictions bring themselves."""
+        if self.cluster or self.levels:
+            raise BadInput(
+                "predictions bring their own clusters: make them with cluster=, which takes one value a row, such as "
+                "[f'{a}+{b}' for a, b in zip(season, team)] of two columns; leave cluster= out here"
+            )
         self._leaves_out("predictions bring their own labels and scores", self.passed(*OF_ROWS, "spec"), engine)
 
     def for_a_spec(self) -> None:

@@ -85,6 +85,11 @@ def by_clusters(column: str) -> list[str]:
     return _typed([("--cluster", _list([column]))])
 
 
+def by_groups(columns: Sequence[str]) -> str:
+    """Return the option that names columns as groups."""
+    return " ".join(_typed([("--by", _list(columns))]) + ["--intersections"] * (len(columns) > 1))
+
+
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
     start, data, s = _start(record, "audit"), record.data, record.settings
     if not start:

@@ -357,7 +357,7 @@ def _texts(record: AuditRecord) -> Iterator[str]:
         yield _lead("", "", f"worst, {sanitize(subgroup.rule) or 'not shown'}: a gap of at least {least} points")
     if (result := shared_by(record)) and not declared(record):
         name = sanitize(result.option)
-        yield f"Rows of one {name} are correlated: ranges are too narrow. Pass cluster={name!r}."
+        yield f"Rows of one {name} are correlated: pass cluster={name!r} (to predictions: one value a row)."
     yield SAVE
     yield MORE
 

@@ -11,8 +11,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
+from calibrant.cli import main
 from calibrant.data.specs.column_names import names_cluster
 from calibrant.report import markdown, terminal
+from calibrant.report.findings import SharedBy
+from calibrant.report.wording import headline
 
 # the whole file takes seconds: it waits for --rest
 slow = pytest.mark.slow
@@ -247,7 +250,21 @@ def test_a_few_sites_that_are_off_leave_the_verdict() -> None:
     assert found_in(record) == [("site",)]
     assert record.curves["dependence"].columns["kind"] == ("group",)
     assert not record.data["suppressed"]
-    assert "--by" in said(record)
+    assert "a few of which are off: --by site." in said(record)
+    assert "--cluster site" in said(record)
+
+
+def test_where_a_few_sites_withhold_the_verdict_the_headline_offers_them_as_groups() -> None:
+    few = SharedBy(("site",), 50.0, 40, False, True, True)
+    assert next(headline._correlated(few)).endswith(
+        "rows of one site are correlated. Audit by clusters, or by these groups."
+    )
+
+
+def test_predictions_say_where_their_clusters_are_named() -> None:
+    rows = cal.predictions([0, 1], [0.2, 0.8])
+    with pytest.raises(cal.BadInput, match="make them with cluster=, which takes one value a row"):
+        cal.audit(rows, cluster="season+away")
 
 
 @slow
@@ -262,7 +279,7 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
     assert "Rows of one patient are more correlated than their scores explain: design effect" in reported
     assert "--cluster patient" in reported
     assert "times too narrow" in reported
-    assert "--by patient" not in reported
+    assert "Or the score misses what patient tells: --by patient." in reported
     assert not record.data["suppressed"]  # of a design effect under 2
     assert "cluster='patient'" in repr(record)
 
@@ -360,3 +377,26 @@ def test_names_of_clusters_are_not_those_of_what_is_about_them() -> None:
     yes = ("patient", "userId", "customer_no", "id", "member key", "household")
     no = ("patient_age", "user_segment", "household_income_band", "sex", "number", "age")
     assert [names_cluster(n) for n in yes + no] == [True] * len(yes) + [False] * len(no)
+
+
+def test_look_proposes_no_pair_that_makes_the_outcome() -> None:
+    rng = np.random.default_rng(9)
+    home, away = rng.integers(0, 9, 2000), rng.integers(0, 9, 2000)
+    t = {"y": (home > away) * 1, "p": rng.uniform(size=2000), "home_points": home, "away_points": away}
+    assert cal.look(t, label="y", score="p").one_outcome == ()
+
+
+# ---- accept and compare ----
+
+
+def test_accept_and_compare_warn_of_rows_that_share_one_outcome(tmp_path: Any, capsys: pytest.CaptureFixture) -> None:
+    import pyarrow.csv
+
+    log, file = snapshots("q", n=10), str(tmp_path / "log.csv")
+    pyarrow.csv.write_csv(log.append_column("new", pa.array(np.sqrt(log["p"].to_numpy()))), file)
+    warned = "rows of one q share one outcome, and what is certified takes rows as independent"
+    for words in (["accept", file, "--score", "p", "--risk", "0.4"], ["compare", file, "--score", "p,new"]):
+        main([*words, "--label", "y"])
+        assert warned in capsys.readouterr().err
+        main([*words, "--label", "y", "--cluster", "q"])
+        assert warned not in capsys.readouterr().err

@@ -108,3 +108,13 @@ def test_missing_values_share_nothing() -> None:
     code = np.full(1000, -1)
     code[::10] = np.arange(100)
     assert shared_values({"k": (code, False)}, y, rng.beta(2.0, 2.0, 1000)).columns == 0
+
+
+def test_a_pair_that_reproduces_the_outcome_is_no_cluster() -> None:
+    rng = np.random.default_rng(6)
+    season, team = (np.repeat(v.ravel(), 20) for v in np.meshgrid(np.arange(12), np.arange(10)))
+    y = (rng.random(120) < 0.5)[season + 12 * team].astype(np.int8)
+    p = np.clip(0.3 + 0.4 * y + 0.3 * rng.normal(size=len(y)), 0.01, 0.99)
+    columns = {"season": codes(season), "team": codes(team), "c": codes(rng.integers(0, 3, len(y)))}
+    assert only(shared_values(columns, y, p)).columns == ("season", "team")
+    assert shared_values(columns, y, p, apart=[("season", "team")]).detected == ()

@@ -182,9 +182,13 @@ def _by_clusters(record: AuditRecord, one: facts.SharedBy) -> Decision:
         many = f": its rows look at one outcome many times, and ranges are about {narrow} If it was made from the "
         more = say(many, "outcome, leave it out of the file; ", option, " declares rows independent.")
     elif one.few:
-        more = say(", or, if its values are groups that you care about, name it in ", code("--by"), ".")
+        (by,) = commands.by_clusters(one.option)
+        groups = say(", or, if its values are groups, a few of which are off: ", code(commands.by_groups(one.columns)))
+        more = say(": ", code(by), *groups, ".")
     else:
-        more = say(f": its rows are correlated, and ranges about {narrow}")
+        misses = "together tell" if len(one.columns) > 1 else "tells"
+        more = say(f": its rows are correlated, and ranges about {narrow} Or the score misses what ", *rows)
+        more += say(f" {misses}: ", code(commands.by_groups(one.columns)), ".")
         more += say(" If they are independent all the same: ", option, ".") if one.refutes else ()
     reported = say("Audit by ", *rows, *more)
     return Decision(reported, commands.audit_again(record, commands.by_clusters(one.option)))

@@ -43,7 +43,8 @@ def headline(record: AuditRecord) -> str:
 def _correlated(one: facts.SharedBy) -> Iterator[str]:
     """Yield that rows share clusters that nobody named, so that nothing is certified."""
     shared = joined([shown(name) for name in one.columns])
-    are = f"{'share one outcome' if one.one_outcome else 'are correlated'}. Audit by clusters."
+    way = "Audit by clusters, or by these groups." if one.few and not one.one_outcome else "Audit by clusters."
+    are = f"{'share one outcome' if one.one_outcome else 'are correlated'}. {way}"
     if PLAIN.fullmatch(shared):
         yield f"Not certified: rows of one {shared} {are}"
     yield f"Not certified: rows {are}"

@@ -216,7 +216,7 @@ DECISIONS = (
         "Ranking.of", "np.unique(-score if highest else score, return_inverse=True)",
         "np.unique((-score if highest else score) + 1e-12 * wrong, return_inverse=True)"),
     one("accept_does_not_share", "every group's threshold spends all of alpha", "decisions.accept",
-        "accept", "options.alpha / len(parts)) for p in parts}", "options.alpha) for p in parts}"),
+        "accepted", "options.alpha / len(parts)) for p in parts}", "options.alpha) for p in parts}"),
     one("rates_of_a_population_do_not_share", "every rate of a curve's grid spends all of alpha", ACCEPT,
         "highest_of_rates", "-np.log(share * alpha)", "-np.log(alpha)"),
     one("groups_in_the_pool_do_not_share", "every group is called above the risk at all of alpha", "decisions.pooled",

@@ -74,7 +74,14 @@ class AuditContext:
         if shared is None or self.sketch.spec.cluster:
             return None
         by = self.sketch.spec.by_name
-        return shared_values(shared.columns, shared.y, shared.p, self.seed, shared.share, groups=by, apart=shared.apart)
+        return shared_values(
+            shared.columns,
+            shared.y,
+            shared.p,
+            self.seed,
+            shared.share,
+            apart=(*((name,) for name in by), *shared.apart),
+        )
 
     @property
     def suppressed_for(self) -> str:

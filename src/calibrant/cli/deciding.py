@@ -92,7 +92,9 @@ def _report_shared(a: Namespace, data: Predictions | Sketch) -> None:
     models = names("--score", a.score)
     look = look_at(data, spec, tuple(name for name in data.covariates.column_names if name not in models))
     shared = shared_columns(look, spec, None, names("--allow", a.allow))
-    looked = shared_values(shared.columns, shared.y, shared.p, 0, shared.share, groups=by, apart=shared.apart)
+    looked = shared_values(
+        shared.columns, shared.y, shared.p, 0, shared.share, apart=(*((name,) for name in by), *shared.apart)
+    )
     for one in looked.detected[:1]:
         rows = f"rows of one {' and '.join(one.columns)}"
         are = "share one outcome" if one.one_outcome == 1.0 else "are correlated"

@@ -223,8 +223,8 @@ class Against:
             ways.append(("levels", self._by_level(column.level)))
         way, q = min(ways, key=lambda w: self.error(w[1]))
         ordering = q if column.number is None or way == "levels" else column.number
-        found = self._verdict((name,), way, q, ordering)
-        return self.error(q), found or next(filter(None, (self._one_outcome(name, v) for v in column.views())), None)
+        detected = self._verdict((name,), way, q, ordering)
+        return self.error(q), detected or next(filter(None, (self._one_outcome(name, v) for v in column.views())), None)
 
     def judged(self, names: tuple[str, ...], way: Way, level: Ints) -> Leak | None:
         """What two columns are judged to be, by a level that both make."""

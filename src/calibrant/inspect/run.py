@@ -195,8 +195,8 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     outcomes = one_outcome(rows.table, label, columns, (score, *options.levels, *options.row_attributes))
     positive = options.positive if options.positive is not None or plain or not values else event
     of_two = tuple(dict.fromkeys(name for names in outcomes if len(names) > 1 for name in names))
-    made = leaks_in(rows.table, label, positive, of_two, options.seed) if of_two else ()
-    made = tuple({*leak.columns} for leak in made if leak.kind == "leak" or len(leak.columns) > 1)
+    leaks = leaks_in(rows.table, label, positive, of_two, options.seed) if of_two else ()
+    made = [{*leak.columns} for leak in leaks if leak.kind == "leak" or len(leak.columns) > 1]
     outcomes = tuple(names for names in outcomes if len(names) == 1 or not any(own <= {*names} for own in made))
     settled = cluster or options.independent or options.missing == "keep"
     cluster = cluster if settled or not outcomes else "+".join(outcomes[0])

@@ -75,7 +75,7 @@ def naming_groups(record: AuditRecord) -> str:
     """The option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
     is_kept = record.data.get("columns") or {}
     taken = {name for names in record.curve("dependence").columns.get("columns", ()) for name in names}
-    taken = (*taken, *dict(record.data.get("in_question") or ()))  # nor what may be made of the outcome
+    taken |= {*dict(record.data.get("in_question") or ())}  # nor what may be made of the outcome
     usable = [name for name, c in is_kept.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
     results = [name for name in usable if name not in taken and not names_cluster(name)]
     return _typed([("--by", _list(results[:GROUPS]) or COLUMN)])[0]

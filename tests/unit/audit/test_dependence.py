@@ -279,7 +279,7 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
     assert "Rows of one patient are more correlated than their scores explain: design effect" in reported
     assert "--cluster patient" in reported
     assert "times too narrow" in reported
-    assert "Or the score misses what patient tells: --by patient." in reported
+    assert "Or the score misses what patient says: --by patient." in reported
     assert not record.data["suppressed"]  # of a design effect under 2
     assert "cluster='patient'" in repr(record)
 

@@ -186,7 +186,7 @@ def _by_clusters(record: AuditRecord, one: facts.SharedBy) -> Decision:
         groups = say(", or, if its values are groups, a few of which are off: ", code(commands.by_groups(one.columns)))
         more = say(": ", code(by), *groups, ".")
     else:
-        misses = "together tell" if len(one.columns) > 1 else "tells"
+        misses = "together say" if len(one.columns) > 1 else "says"
         more = say(f": its rows are correlated, and ranges about {narrow} Or the score misses what ", *rows)
         more += say(f" {misses}: ", code(commands.by_groups(one.columns)), ".")
         more += say(" If they are independent all the same: ", option, ".") if one.refutes else ()

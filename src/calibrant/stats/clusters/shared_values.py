@@ -91,7 +91,6 @@ def shared_values(
     seed: int = 0,
     share: float = 1.0,
     *,
-    groups: Collection[str] = (),
     apart: Collection[Names] = (),
 ) -> Looked:
     """Columns, pairs and triples whose shared values make outcomes more alike than independent rows'.
@@ -106,10 +105,9 @@ def shared_values(
     seed : int
     share : float in (0, 1]
         Of all rows that these are, a uniform sample: of the pairs that a row has, so many are left.
-    groups : names of columns
-        Groups by declaration: no clusters by themselves, but where the label never changes within their values.
-    apart : pairs of names
-        Which are not looked at together, for together they reproduce the outcome.
+    apart : names alone, and pairs of them
+        Of one: a group by declaration, no cluster by itself, but where the label never changes within its values. Of
+        two: they are not looked at together, for together they reproduce the outcome.
 
     Notes
     -----
@@ -122,12 +120,13 @@ def shared_values(
     """
     least = 1.0 + (SHARED - 1.0) * share
     kept = {name: c for name, c in columns.items() if 2 <= _many(c[0]) * least <= np.count_nonzero(c[0] >= 0)}
+    groups = frozenset(names[0] for names in apart if len(names) == 1)
     alone = sum(name not in groups for name in kept)
     events = int(y.sum(dtype=np.int64))
     if min(events, len(y) - events) < EVENTS:
         return Looked((), alone, 0)
-    rng, never = np.random.default_rng([SALT, seed]), tuple(frozenset(names) for names in apart)
-    return _Log(kept, y.astype(np.float64), p, rng, share, frozenset(groups), never).looked()
+    rng, never = np.random.default_rng([SALT, seed]), tuple(frozenset(names) for names in apart if len(names) > 1)
+    return _Log(kept, y.astype(np.float64), p, rng, share, groups, never).looked()
 
 
 @dataclass(frozen=True)

@@ -213,7 +213,7 @@ def test_groups_by_which_one_audits_are_no_clusters_alone() -> None:
     assert "by themselves not looked at as clusters: half." in said(record)
 
 
-@pytest.mark.parametrize("by", ["season,away", "season,home,away"])
+@pytest.mark.parametrize("by", ["season,away", pytest.param("season,home,away", marks=slow)])
 def test_groups_are_looked_at_together(by: str, tmp_path: Any) -> None:
     import pyarrow.csv
 

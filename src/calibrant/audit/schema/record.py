@@ -310,7 +310,7 @@ DATA = part(
         "dropped_for?": noted(
             dict[LACKED, Some],
             "How many of the rows left out lack which part, and perhaps others; empty where it is not known.",
-            extra_json_schema={"propertyNames": {"enum": get_args(LACKED)}},
+            extra_json_schema={"propertyNames": {"enum": sorted(get_args(LACKED))}},
         ),
         "other_labels?": noted(dict[str, Some | None], "Frequent values that are no event: rows, null of a few."),
         "other_label_count?": noted(Several | None, "How many there are of them; null for more than 1,000."),

@@ -16,9 +16,9 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
-from calibrant.stats.clusters.shared_values import Looked, shared_values
+from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.population import Population
-from calibrant.views.sample import everyone
+from calibrant.views.sample import everyone, sought
 from calibrant.views.screen import Screen, hash_split, strongest
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
@@ -73,15 +73,7 @@ class AuditContext:
             shared = sample.shared(self.sketch.n)
         if shared is None or self.sketch.spec.cluster:
             return None
-        by = self.sketch.spec.by_name
-        return shared_values(
-            shared.columns,
-            shared.y,
-            shared.p,
-            self.seed,
-            shared.share,
-            apart=(*((name,) for name in by), *shared.apart),
-        )
+        return sought(shared, tuple(self.sketch.spec.by_name), self.seed)
 
     @property
     def suppressed_for(self) -> str:

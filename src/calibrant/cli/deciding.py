@@ -20,7 +20,7 @@ from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import look_at, refuse_leaks, shared_columns
+from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.accept import AcceptOptions, accepted
 from calibrant.decisions.acceptance_curve import acceptance_at
@@ -29,7 +29,7 @@ from calibrant.decisions.terms import TermOptions, Terms
 from calibrant.errors import BadInput
 from calibrant.report.outputs import decisions, results
 from calibrant.sanitize import sanitize
-from calibrant.stats.clusters.shared_values import shared_values
+from calibrant.views.sample import sought
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
@@ -79,8 +79,7 @@ def _checked(a: Namespace, rows: Predictions) -> Predictions:
     """Return the rows; refuse groups that are made of the outcome."""
     by = names("--by", a.by)
     if by:
-        look = look_at(rows, Spec(label="y_true", score="y_prob"), by)
-        refuse_leaks(look, by, names("--allow", a.allow), 0, COMMAND)
+        refuse_leaks(look_at(rows, SPEC_IN_MEMORY, by), by, names("--allow", a.allow), 0, COMMAND)
     return rows
 
 
@@ -88,14 +87,10 @@ def _report_shared(a: Namespace, data: Predictions | Sketch) -> None:
     """Say on standard error which rows share an outcome, or are correlated, though nobody named their cluster."""
     if a.cluster or isinstance(data, Sketch) or data.covariates is None:
         return
-    by, spec = names("--by", a.by), Spec(label="y_true", score="y_prob")
     models = names("--score", a.score)
-    look = look_at(data, spec, tuple(name for name in data.covariates.column_names if name not in models))
-    shared = shared_columns(look, spec, None, names("--allow", a.allow))
-    looked = shared_values(
-        shared.columns, shared.y, shared.p, 0, shared.share, apart=(*((name,) for name in by), *shared.apart)
-    )
-    for one in looked.detected[:1]:
+    look = look_at(data, SPEC_IN_MEMORY, tuple(name for name in data.covariates.column_names if name not in models))
+    shared = shared_columns(look, SPEC_IN_MEMORY, None, names("--allow", a.allow))
+    for one in sought(shared, names("--by", a.by), 0).detected[:1]:
         rows = f"rows of one {' and '.join(one.columns)}"
         are = "share one outcome" if one.one_outcome == 1.0 else "are correlated"
         way = f"name their cluster, --cluster {'+'.join(one.columns)}, or declare rows independent, --cluster none"

@@ -82,18 +82,17 @@ class Look(RawSample):
             self._profiles[name] = ColumnProfile(self.seen.column(name), name)
         return self._profiles[name]
 
-    def leaks(self, names: Sequence[str], allow: Sequence[str], seed: int) -> tuple[Leak, ...]:
+    def leaks(self, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
         """Those of some columns that reproduce the outcome, in the rows of the sample that have a label."""
         lines = self.lines
         y = labels_of(lines)
         rows = (y == 0) | (y == 1)
         columns = {name: self._read(j, lines[rows]) for j, name in enumerate(self.names) if name in names}
         kept = {name: column for name, column in columns.items() if column is not None}
-        detected = leaks(kept, y[rows], scores_of(lines)[rows], seed)
-        return tuple(leak for leak in detected if not {*leak.columns} <= {*allow})
+        return tuple(leaks(kept, y[rows], scores_of(lines)[rows], seed))
 
     def repeats_score(self, name: str) -> bool:
-        """Whether a column is the score again: a decision by it, or a number that is linear in it."""
+        """Whether a column is the score again, or a decision by it."""
         lines = self.lines
         column = self._read(self.names.index(name), lines)
         return column is not None and column.repeats(scores_of(lines))
@@ -261,23 +260,30 @@ class Survey:
     allowed: tuple[str, ...] = ()  # columns that were to be kept
 
 
-def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...], allow: Sequence[str] = ()) -> Survey | None:
-    """Sample the covariates of rows in memory; None if no covariates are named. One that is named is allowed."""
+SPEC_IN_MEMORY = Spec(label="y_true", score="y_prob")  # what rows in memory are called
+
+
+def survey_rows(data: Predictions, names: tuple[str, ...], seed: int, allow: Sequence[str] = ()) -> Survey | None:
+    """Sample the covariates of rows in memory; None if none are named. One that is named stays, whatever it is.
+
+    Made once for all that asks for the same: which columns reproduce the outcome takes most of the time.
+    """
     if not names:
         return None
-    every, look = EVERY in names, look_at(data, spec, wanted(names, covariate_names(data), spec))
-    return survey(look, look.names, every, allow if every else look.names)
+
+    def made() -> Survey:
+        spec, every = replace(SPEC_IN_MEMORY, seed=seed), EVERY in names
+        look = look_at(data, spec, wanted(names, covariate_names(data), spec))
+        return survey(look, look.names, every, allow if every else None)
+
+    return remembered(data, ("survey", names, seed, tuple(allow)), made)
 
 
 def no_attributes(data: Predictions, seed: int, allow: Sequence[str] = ()) -> dict[str, str]:
     """The covariates that reproduce the outcome or follow from the score, and why each is left out; `allow` keeps."""
-
-    def made() -> dict[str, str]:
-        result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), (EVERY,), allow)
-        reasons = () if result is None else result.left_out
-        return {name: why for name, why in reasons if why == REPEATED or why.startswith(LEAKED)}
-
-    return {} if data.covariates is None else remembered(data, ("no attributes", seed, tuple(allow)), made)
+    result = None if data.covariates is None else survey_rows(data, (EVERY,), seed, allow)
+    reasons = () if result is None else result.left_out
+    return {name: why for name, why in reasons if why == REPEATED or why.startswith(LEAKED)}
 
 
 def covariate_names(data: Predictions) -> tuple[str, ...]:
@@ -294,9 +300,12 @@ def look_at(data: Predictions, spec: Spec, names: Sequence[str]) -> Look:
 
 
 def survey(
-    look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str] = (), seed: int = 0, by: Sequence[str] = ()
+    look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str] | None, seed: int = 0, by: Sequence[str] = ()
 ) -> Survey:
-    """Return what was seen; leave out what reproduces the outcome and, of "every column", what cannot be used."""
+    """Return what was seen; leave out what reproduces the outcome and, of "every column", what cannot be used.
+
+    Where `allow` is None all is allowed, and no label looked at.
+    """
     if not look.rows:
         raise BadInput("no rows to audit: the data is empty")
     unread = [look.unread[name] for name in names if name in look.unread]
@@ -309,12 +318,13 @@ def survey(
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    out = {name: REPEATED for name in used if every and name not in (*allow, *by) and look.repeats_score(name)}
-    detected = look.leaks(tuple(name for name in used if name not in out), (), seed)
-    out |= {name: f"{LEAKED}: {leak.says()}" for name, leak in leaking(detected, allow).items()}
+    kept = (*(used if allow is None else allow), *by)
+    out = {name: REPEATED for name in used if every and name not in kept and look.repeats_score(name)}
+    detected = () if allow is None else look.leaks(tuple(name for name in used if name not in out), seed)
+    out |= {name: f"{LEAKED}: {leak.says()}" for name, leak in leaking(detected, allow or ()).items()}
     used = tuple(name for name in used if name not in out)
     table, p = look.seen.select(list(used)), scores_of(look.lines)
-    return Survey(table, p, look.n, look.expected, used, (*left, *out.items()), detected, tuple(allow))
+    return Survey(table, p, look.n, look.expected, used, (*left, *out.items()), detected, tuple(allow or ()))
 
 
 def leaking(detected: Sequence[Leak], allow: Sequence[str] = ()) -> dict[str, Leak]:
@@ -322,24 +332,20 @@ def leaking(detected: Sequence[Leak], allow: Sequence[str] = ()) -> dict[str, Le
 
     Of a pair of which one is allowed the other one is left out.
     """
-    out = {leak.columns[0]: leak for leak in detected if leak.kind == "leak" and len(leak.columns) == 1}
-    pairs = [leak for leak in detected if leak.kind == "leak" and len(leak.columns) > 1]
-    out = {name: leak for name, leak in out.items() if name not in allow}
-    while pairs := [leak for leak in pairs if not {*leak.columns} & {*out}]:
-        names = Counter(name for leak in pairs for name in leak.columns if name not in allow)
-        if not names:
-            break
-        most, times = names.most_common(1)[0]
-        several = [most] if times > 1 else [name for name in pairs[0].columns if name not in allow]
-        out |= {name: next(leak for leak in pairs if name in leak.columns) for name in several}
-        pairs = [leak for leak in pairs if {*leak.columns} - {*allow}]
+    own = [(leak, [name for name in leak.columns if name not in allow]) for leak in detected if leak.kind == "leak"]
+    out = {name: leak for leak, names in own if len(leak.columns) == 1 for name in names}
+    pairs = [(leak, names) for leak, names in own if len(leak.columns) > 1 and names]
+    while pairs := [(leak, names) for leak, names in pairs if not {*leak.columns} & {*out}]:
+        most, times = Counter(name for _, names in pairs for name in names).most_common(1)[0]
+        several = [most] if times > 1 else pairs[0][1]
+        out |= {name: next(leak for leak, names in pairs if name in names) for name in several}
     return out
 
 
 def refuse_leaks(look: Look, by: Sequence[str], allow: Sequence[str], seed: int, caller: Caller) -> None:
     """Refuse a group column that reproduces the outcome: its groups are made of what the score is held against."""
-    for leak in look.leaks(tuple(by), allow, seed):
-        if leak.kind == "leak" and len(leak.columns) == 1:
+    for leak in look.leaks(by, seed):
+        if leak.kind == "leak" and len(leak.columns) == 1 and leak.columns[0] not in allow:
             raise BadInput(
                 f"group column {leak.columns[0]!r} reproduces the outcome ({leak.says()}): leave it out of "
                 f"{caller.says('by')}, or name it in {caller.says('allow')} too if it was known before the outcome"
@@ -348,27 +354,35 @@ def refuse_leaks(look: Look, by: Sequence[str], allow: Sequence[str], seed: int,
 
 def leaks_in(table: pa.Table, label: str, positive: str | None, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
     """Columns of a table that reproduce the label, held against no score."""
-    some = table.take(np.unique(np.linspace(0, len(table) - 1, min(len(table), LOOK)).astype(np.int64)))
+    some = _spread(table)
     try:
         y = label_values(some.column(label), label, positive)
     except BadInput:  # said where labels are read
         return ()
-    look, level = Look(names), np.full(len(y), 0.5)
     labels = np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
-    look.see(HERE.identities(len(y), Spec(label=label, score="", seed=seed)), level, some, labels)
-    return look.leaks(tuple(names), (), seed)
+    return _look_in(some, names, seed, np.full(len(y), 0.5), labels).leaks(names, seed)
 
 
 def repeated_in(table: pa.Table, score: str, percent: bool, names: Sequence[str], seed: int) -> tuple[str, ...]:
     """Columns of a table that an audit leaves out as the score again, such as decisions by it."""
-    some = table.take(np.unique(np.linspace(0, len(table) - 1, min(len(table), LOOK)).astype(np.int64)))
+    some = _spread(table)
     try:
         p = score_values(some.column(score), score, percent)
     except BadInput:  # said where scores are read
         return ()
-    look = Look(names)
-    look.see(HERE.identities(len(p), Spec(label="", score=score, seed=seed)), p, some)
+    look = _look_in(some, names, seed, p)
     return tuple(name for name in names if look.repeats_score(name))
+
+
+def _spread(table: pa.Table) -> pa.Table:
+    """Rows of a table, evenly spread, as many as a look reads."""
+    return table.take(np.unique(np.linspace(0, len(table) - 1, min(len(table), LOOK)).astype(np.int64)))
+
+
+def _look_in(table: pa.Table, names: Sequence[str], seed: int, p: Floats, y: NDArray[np.int8] | None = None) -> Look:
+    look = Look(names)
+    look.see(HERE.identities(len(p), replace(SPEC_IN_MEMORY, seed=seed)), p, table, y)
+    return look
 
 
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
@@ -443,7 +457,8 @@ def shared_columns(look: Look | None, spec: Spec, result: Survey | None, allow: 
         return NOTHING_SHARED
     judged = () if result is None else (*result.names, *(name for name, _ in result.left_out))
     detected = () if result is None else result.leaks
-    detected = (*detected, *look.leaks([name for name in look.names if name not in judged], allow, spec.seed))
+    rest = look.leaks([name for name in look.names if name not in judged], spec.seed)
+    detected = (*detected, *(leak for leak in rest if not {*leak.columns} <= {*allow}))
     leaked = {name for leak in detected if leak.kind == "leak" for name in leak.columns}
     apart = tuple(leak.columns for leak in detected if len(leak.columns) > 1)
     return replace(look.shared([name for name in look.names if name not in leaked]), apart=apart)

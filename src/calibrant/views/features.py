@@ -17,7 +17,6 @@ from calibrant.data.sketches.sample import smallest
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode, refuse_identifier
 from calibrant.data.specs.coding import Rows as EncodedRows
-from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, LOOK, survey_rows
 
 Floats = NDArray[np.float64]
@@ -45,7 +44,7 @@ def first_look(
             column = plain(table.column(name), name)
             if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
                 refuse_identifier(name, column)
-    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
+    result = survey_rows(data, wanted, seed)
     if result is None:
         order = smallest(ids, LOOK, lambda: (data.p,))
         return data.p[order], pa.table({}), (), ()
@@ -135,7 +134,7 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
 def _usable(data: Predictions) -> tuple[str, ...]:
     """The covariates that an audit would use: identifiers and what cannot be read are none."""
     every = () if data.covariates is None else (EVERY,)
-    result = survey_rows(data, Spec(label="y_true", score="y_prob"), every)
+    result = survey_rows(data, every, 0)
     return () if result is None else result.names
 
 

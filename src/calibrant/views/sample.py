@@ -19,13 +19,14 @@ from calibrant.data.profile import LevelCounts
 from calibrant.data.read import make_spec, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters, which_clusters
-from calibrant.data.sketches.sample import HERE, identities
+from calibrant.data.sketches.sample import HERE, SharedColumns, identities
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
+from calibrant.stats.clusters.shared_values import Looked, shared_values
 from calibrant.views.population import UNPROVED, OfClusters, Population, are_few, fixed_scores
 
 Group = tuple[tuple[str, str], ...]
@@ -408,3 +409,9 @@ def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
         crossing=None if data.crossing is None else data.crossing.part(rows),
         cache={},
     )
+
+
+def sought(shared: SharedColumns, by: Sequence[str], seed: int) -> Looked:
+    """What is detected of columns whose values rows share; columns of `by` are no clusters by themselves."""
+    apart = (*((name,) for name in by), *shared.apart)
+    return shared_values(shared.columns, shared.y, shared.p, seed, shared.share, apart=apart)

@@ -22,7 +22,6 @@ from calibrant.arguments import (
 )
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
-from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread, sized
@@ -256,7 +255,7 @@ def audited_variables(
     """The covariates to audit; of "every one" those that can be used, and why others cannot."""
     every = variables is None or variables in (EVERY, (EVERY,))
     wanted = (EVERY,) if every and data.covariates is not None else () if every else names("variables", variables)
-    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted, allow)
+    result = survey_rows(data, wanted, seed, allow)
     return ((), ()) if result is None else (result.names, result.left_out)
 
 

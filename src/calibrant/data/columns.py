@@ -394,12 +394,16 @@ def two_spellings(spelt: AbstractSet[str], name: str, positive: str) -> str:
     return f"label column {name!r} holds {other!r} next to {positive!r}, {counts}"
 
 
+def letters_of(text: str) -> str:
+    """A text's letters and digits, in small letters."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
 def no_such_event(values: Iterable[str], where: str, positive: object, event: str = "positive") -> str:
     """Say that no label is the one named as the event, which values there are, and which may be meant."""
     there = sorted({clipped(v) for v in values})
     listed = ", ".join(map(repr, there[:VALUES])) + (", and more" if len(there) > VALUES else "")
-    plain = {re.sub(r"[\W_]+", "", v).lower(): v for v in there}
-    near = plain.get(re.sub(r"[\W_]+", "", str(positive)).lower(), "")
+    near = {letters_of(v): v for v in there}.get(letters_of(str(positive)), "")
     meant = [near] if near else difflib.get_close_matches(str(positive)[:LONGEST], there, n=1, cutoff=0.6)
     hint = f": did you mean {meant[0]!r}?" if meant else ""
     return f"{event}={positive!r} does not occur in {where}" + (f", which holds {listed}{hint}" if there else "")

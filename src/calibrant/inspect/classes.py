@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from calibrant.data.columns import Floats, as_float
+from calibrant.data.columns import Floats, as_float, letters_of
 from calibrant.data.layouts import decoded
 from calibrant.inspect.looked import Column
 from calibrant.inspect.roles import LABELS, SCORES, called
@@ -114,22 +114,22 @@ def _whole(shared: str) -> str:
 def _truth(columns: Sequence[Column], family: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
     """The columns that say which class was true, by their names and values."""
     others = [c for c in columns if c.name not in family]
-    known = {_plain(name) for name in classes}
+    known = {letters_of(name) for name in classes}
     flags: Mapping[str, str] = {
-        plain: c.name for c in others if c.distinct == 2 for plain in (_plain(c.name), *_ends(c.name)) if plain in known
+        plain: c.name
+        for c in others
+        if c.distinct == 2
+        for plain in (letters_of(c.name), *_ends(c.name))
+        if plain in known
     }
     if len(flags) == len(known):
-        return tuple(flags[_plain(name)] for name in classes)
+        return tuple(flags[letters_of(name)] for name in classes)
     for c in others:
-        if c.frequent and 1 < (c.distinct or 0) == len(c.frequent) and {_plain(v) for v, _ in c.frequent} <= known:
+        if c.frequent and 1 < (c.distinct or 0) == len(c.frequent) and {letters_of(v) for v, _ in c.frequent} <= known:
             return (c.name,)
     return tuple(c.name for c in others if called(c.name, LABELS) and 1 < (c.distinct or 0) <= len(classes))[:1]
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
 def _ends(name: str) -> tuple[str, ...]:
     words = re.split(r"[_.\s-]", name)
-    return (_plain(words[-1]), _plain(words[0])) if len(words) > 1 else ()
+    return (letters_of(words[-1]), letters_of(words[0])) if len(words) > 1 else ()

@@ -16,6 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.columns import are_absent, row_ids
+from calibrant.data.reading import Reading
+from calibrant.data.sketches.sample import shared_codes
+from calibrant.data.survey import leaks_in
 from calibrant.errors import BadInput
 from calibrant.inspect.looked import Column
 from calibrant.inspect.roles import WHOLE
@@ -30,12 +33,14 @@ SHARED, NEAREST, LARGEST = 1.2, 3.0, 200  # rows of one value of a pair: at leas
 
 
 def one_outcome(
-    table: pa.Table, label: str, columns: Sequence[Column], taken: Iterable[str]
+    table: pa.Table, columns: Sequence[Column], requested: Reading, taken: Iterable[str]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the columns, and pairs of others, within whose values rows have one label, though chance does not do that.
 
-    Numbers that order the label are none: what is made from the outcome, such as days to it, orders it too.
+    Numbers that order the label are none: what is made from the outcome, such as days to it, orders it too. Nor are
+    pairs that hold what reproduces the label.
     """
+    label = requested.label
     if label not in table.column_names:
         return ()
     y = _codes(table, label)
@@ -59,16 +64,17 @@ def one_outcome(
         if not any({*one} <= {*names} for one in out) and _constant([codes[n] for n in names], y, CHANCE / len(looked)):
             out.append(names)
     numbers = {c.name for c in columns if c.kind in ("number", "date")}
-    return tuple(n for n in out if not (len(n) == 1 and n[0] in numbers and _ordered(table, n[0], y)))
+    out = [n for n in out if not (len(n) == 1 and n[0] in numbers and _ordered(table, n[0], y))]
+    of_two = tuple(dict.fromkeys(name for names in out if len(names) > 1 for name in names))
+    leaks = leaks_in(table, label, requested.positive, of_two, requested.seed) if of_two else ()
+    made = [{*leak.columns} for leak in leaks if leak.kind == "leak" or len(leak.columns) > 1]
+    return tuple(names for names in out if len(names) == 1 or not any(own <= {*names} for own in made))
 
 
 def _codes(table: pa.Table, name: str) -> Ints:
     """Codes from 0 of equal values; negative where one is missing."""
     column = table.column(name)
-    gone = are_absent(column, name)
-    out = np.full(len(gone), -1, dtype=np.int64)
-    out[~gone] = np.unique(row_ids([column], 0, (name,))[~gone], return_inverse=True)[1].reshape(-1)
-    return out
+    return shared_codes(row_ids([column], 0, (name,)), ~are_absent(column, name))[0]
 
 
 def _constant(codes: Sequence[Ints], y: Ints, chance: float) -> bool:

@@ -192,16 +192,13 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     free = (u for u in others if u not in (*taken, *options.by) and not kept[u].missing)
     # none where rows without a label are kept, which have clusters in memory alone: whoever has room names one
     cluster = planned.cluster or ("" if options.missing == "keep" else next(free, ""))
-    outcomes = one_outcome(rows.table, label, columns, (score, *options.levels, *options.row_attributes))
+    # (3) what is known only with the outcome, or looks at one outcome many times
     positive = options.positive if options.positive is not None or plain or not values else event
-    of_two = tuple(dict.fromkeys(name for names in outcomes if len(names) > 1 for name in names))
-    leaks = leaks_in(rows.table, label, positive, of_two, options.seed) if of_two else ()
-    made = [{*leak.columns} for leak in leaks if leak.kind == "leak" or len(leak.columns) > 1]
-    outcomes = tuple(names for names in outcomes if len(names) == 1 or not any(own <= {*names} for own in made))
+    judged = replace(planned, label=label, positive=positive)
+    outcomes = one_outcome(rows.table, columns, judged, (score, *options.levels, *options.row_attributes))
     settled = cluster or options.independent or options.missing == "keep"
     cluster = cluster if settled or not outcomes else "+".join(outcomes[0])
     together = tuple(name for names in outcomes for name in names)
-    # (3) what is known only with the outcome
     of_classes = (*classes.columns, *classes.truth) if classes is not None else ()
     played = {*of_classes, *taken, *others, *together, *options.allow}
     used = [c.name for c in columns if c.role != "left out" and c.name not in played]

@@ -91,9 +91,8 @@ class RowAttributes:
 class SharedColumns:
     """Rows with the columns whose values they may share; which of these are clusters, outcomes tell."""
 
-    columns: Mapping[
-        str, tuple[Integers, bool]
-    ]  # codes in the order of values, negative where missing; whether numbers
+    # Codes in the order of values, negative where missing, and whether these are numbers.
+    columns: Mapping[str, tuple[Integers, bool]]
     y: NDArray[np.int8]
     p: Floats
     share: float  # of all rows that these are, a uniform sample

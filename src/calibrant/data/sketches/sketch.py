@@ -469,10 +469,8 @@ class Sketch:
         header.spec.check()
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
-        sketch.no_event, sketch.log = (
-            few_of(header.no_event),
-            Log(unfinished=header.unfinished, excluded=header.excluded),
-        )
+        sketch.no_event = few_of(header.no_event)
+        sketch.log = Log(unfinished=header.unfinished, excluded=header.excluded)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

@@ -64,9 +64,8 @@ class Log:
     own: tuple[str, ...] = ()  # columns that name the answer and are no groups separately
     # Logs of evaluations that did not come to their end, each with how many answers it has.
     unfinished: tuple[str, ...] = ()
-    excluded: tuple[
-        str, ...
-    ] = ()  # rows that a calibrator was fitted on, which were left out: how many, and who says so
+    # Rows that a calibrator was fitted on, which were left out: how many, and who says so.
+    excluded: tuple[str, ...] = ()
 
     def merged(self, other: Log) -> Log:
         """Return what is true of the rows of both; what is unfinished of either is of both."""
@@ -154,6 +153,7 @@ class Source:
 
 # What names of repaired scores end with, and of the column that marks such rows.
 REPAIRED, FITTED_ON = "_repaired", "_fitted_on"
+MARKED, UNMARKED = ["1", "1.0", "true"], ["0", "0.0", "false"]
 
 
 def marks_of(names: Collection[str]) -> tuple[str, ...]:
@@ -205,13 +205,12 @@ def _without(opened: Source, mark: str) -> Source:
 
 def marked(column: pa.Array, name: str) -> pa.Array:
     """Whether each row is marked, from truth values, 0 and 1, or their words; a missing mark is none."""
-    values = pc.utf8_lower(column.cast(pa.string())) if not pa.types.is_boolean(column.type) else column
-    if values is not column:
-        known = pc.is_in(pc.fill_null(values, "0"), pa.array(["0", "1", "0.0", "1.0", "false", "true"]))
-        if not pc.all(known).as_py():
-            raise BadInput(f"column {name!r} should say which rows the calibrator was fitted on: true or false, 0 or 1")
-        values = pc.is_in(values, pa.array(["1", "1.0", "true"]))
-    return pc.fill_null(values, False)
+    if pa.types.is_boolean(column.type):
+        return pc.fill_null(column, False)
+    words = pc.fill_null(pc.utf8_lower(column.cast(pa.string())), "0")
+    if not pc.all(pc.is_in(words, pa.array([*MARKED, *UNMARKED]))).as_py():
+        raise BadInput(f"column {name!r} should say which rows the calibrator was fitted on: true or false, 0 or 1")
+    return pc.is_in(words, pa.array(MARKED))
 
 
 # ---- columns that name clusters together ----

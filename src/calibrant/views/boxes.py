@@ -237,13 +237,11 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
     def made() -> tuple[tuple[Attribute, ...], SampleRows, tuple[tuple[str, str], ...]]:
         """The cells of each row: made once, whatever is asked of them."""
         ids = identities_of(data.n, seed)
-        p, table, how, left_out = first_look(data, options, seed, ids)
-        used = tuple(c for c in how if c.kind != "constant")
+        p, table, used, left_out = first_look(data, options, seed, ids)
         attributes = _few_enough(attributes_of(p, table, used), used)
         cells = np.concatenate([cells_of(attributes, r.p, r.encoded, used) for r in chunks(data, used, ids)], axis=1)
-        constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
         kept = SampleRows(cells=cells, p=data.p, y=data.y, ids=hashes_of(ids))
-        return attributes, kept, (*left_out, *constant)
+        return attributes, kept, left_out
 
     attributes, kept, left = remembered(data, ("attributes", options, seed), made)
     return _counted(attributes, kept, order, left)

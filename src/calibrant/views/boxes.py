@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -368,8 +367,8 @@ class ClusterBoxed(Boxed):
     """Rows that come in clusters or weigh, one on average: all certify, and none is made lighter."""
 
     clusters: Clusters
-    key: tuple[object, ...]
-    kept: dict[Any, Any]  # of the predictions: what was made of them
+    data: Predictions  # the rows themselves, with which ranges are kept
+    seed: int
     unit = "clusters"
 
     @property
@@ -386,11 +385,14 @@ class ClusterBoxed(Boxed):
         }
 
     def ranges(self, min_size: float) -> Ranges:
-        u, key = self.clusters, (*self.key, min_size)
-        if key not in self.kept:
+        u, layout = self.clusters, self.tables.layout
+
+        def made() -> ClusterRanges | None:
             rows = in_clusters(self.tables.rows.cells, u.cluster, u.p, u.y, u.input_weights)
-            self.kept[key] = ClusterRanges.of(self.tables.family(min_size), rows)
-        result: ClusterRanges | None = self.kept[key]
+            return ClusterRanges.of(self.tables.family(min_size), rows)
+
+        boxes = tuple(t.name for t in layout.attributes), tuple(map(tuple, layout.combined))
+        result = remembered(self.data, ("unit boxes", *boxes, min_size, self.seed), made)
         if result is None:
             raise NotComputable(FEW_CLUSTERS.format(u.count, 100 * min_size, FEWEST_CLUSTERS, FEWEST_CLUSTERS))
         return result
@@ -430,5 +432,4 @@ def boxed(data: Predictions | Sketch, tables: Tables, seed: int) -> Boxed:
     clusters = cluster_totals(data, seed)
     if clusters is None:
         return Boxed(tables=tables)
-    key = "unit boxes", tuple(t.name for t in tables.attributes), tuple(map(tuple, tables.layout.combined)), seed
-    return ClusterBoxed(tables=tables, clusters=clusters, key=key, kept=rows_of_clusters(data).cache)
+    return ClusterBoxed(tables=tables, clusters=clusters, data=rows_of_clusters(data), seed=seed)

@@ -13,7 +13,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs
 from calibrant.search.models import Models
-from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, checked_draws, chosen_null, under, verdict_of
+from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, question_of, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
 
 
@@ -153,9 +153,7 @@ def strong_calibration_test(
         folds=folds,
     )
     # (1) Features, folds and the edge of the tolerance, without looking at labels.
-    q = detector_inputs(data, settings)
-    used = chosen_null(q, null)
-    q, count = under(q, used), checked_draws(draws, q, used)
+    q, used, count = question_of(detector_inputs(data, settings), null, draws)
     # (2) Residual models, fitted to other rows. (3) Rows in the order in which each suspects them, scores added up
     # along it; the largest sum over thresholds and models counts (equations 9 and 12). (4) The same under the null.
     v = verdict_of(q, used, count)

@@ -16,7 +16,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, DetectorInputs, Fits, Settings, detector_inputs
 from calibrant.search.models import Floats, Models, Rows
-from calibrant.search.nulls import SALT, SHOWN, Drawn, Verdict, checked_draws, chosen_null, under, verdict_of
+from calibrant.search.nulls import SALT, SHOWN, Drawn, Verdict, question_of, verdict_of
 from calibrant.stats.cusum import EMPTY, Alternative, Detector, Path, path
 from calibrant.stats.nulls import critical
 from calibrant.views.features import SCORE, Features
@@ -114,10 +114,8 @@ def control_chart(
         min_size=min_size,
         folds=folds,
     )
-    q = detector_inputs(data, settings)
-    used = chosen_null(q, null)
-    q = under(q, used)
-    v = verdict_of(q, used, checked_draws(draws, q, used))
+    q, used, count = question_of(detector_inputs(data, settings), null, draws)
+    v = verdict_of(q, used, count)
     # (1) The path of the model with the largest statistic, at the steps that the test looks at.
     score, seen = v.path.curve(q.sample.y[v.rows]), np.flatnonzero(v.path.scale > 0)
     if not len(seen):
@@ -289,10 +287,8 @@ def importance(
         folds=folds,
     )
     choice("null", null, NULLS)
-    q = detector_inputs(data, settings)
-    used = chosen_null(q, null)
-    q = under(q, used)
-    r = _read(q, verdict_of(q, used, checked_draws(None, q, used)))
+    q, used, count = question_of(detector_inputs(data, settings), null, None)
+    r = _read(q, verdict_of(q, used, count))
     statistic = r.statistic(r.g, np.arange(len(r.rows)))
     if not np.isfinite(statistic) or statistic <= EMPTY["paper"]:
         raise NotComputable("the statistic is 0: no model predicts an error that the outcomes bear out")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, names, number
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
-from calibrant.kernels.draws import words
 from calibrant.search.corners import pool_of
 from calibrant.search.models import (
     Fitted,
@@ -27,7 +26,19 @@ from calibrant.search.models import (
     hash_split,
     predicted,
 )
-from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, multiplied, off_by, path, simulated, within
+from calibrant.stats.cusum import (
+    Alternative,
+    Boundary,
+    Detector,
+    Path,
+    first_multiplied,
+    first_simulated,
+    multiplied,
+    off_by,
+    path,
+    simulated,
+    within,
+)
 from calibrant.views.features import Features, features_of, rows_of
 from calibrant.views.points import even_weights
 
@@ -109,11 +120,8 @@ class DetectorInputs:
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
 
     def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
-        """Yield the score of each step of a path over some rows in the first draws that `drawn` sums."""
-        edge = self.edge.rows(rows)
-        bits = words(self.ids[rows], edge.low, edge.high, 0, salt).reshape(-1)[path.word]
-        for b in range(draws):
-            yield path.weight * (((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - path.rate)
+        """The score of each step of a path over some rows, in each of the first draws that `drawn` sums."""
+        return first_simulated(path, self.edge.rows(rows), self.ids[rows], draws, salt)
 
     def law(self, law: str) -> str:
         """What the null with models held rests on."""
@@ -176,11 +184,7 @@ class ClusteredInputs(DetectorInputs):
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
 
     def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
-        codes, ids = self.clusters_of(rows)
-        half, own = np.full(len(ids), 0.5), path.scores(self.sample.y[rows])
-        bits = words(ids, half, half, 0, salt)[codes[path.rows], 0]
-        for b in range(draws):
-            yield (2.0 * ((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - 1.0) * own
+        return first_multiplied(path, self.sample.y[rows], self.clusters_of(rows), draws, salt)
 
     def law(self, law: str) -> str:
         return CLUSTERED + (INFLATED if law.endswith(INFLATED) else "")

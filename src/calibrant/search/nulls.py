@@ -144,6 +144,13 @@ def under(q: DetectorInputs, null: str) -> DetectorInputs:
     return replace(q, pool=CORNERS) if plain and sums else q
 
 
+def question_of(q: DetectorInputs, null: Any, draws: Any) -> tuple[DetectorInputs, str, int]:
+    """The question with the models of its null, that null, and how many draws it takes: what `verdict_of` decides."""
+    used = chosen_null(q, null)
+    q = under(q, used)
+    return q, used, checked_draws(draws, q, used)
+
+
 def verdict_of(q: DetectorInputs, null: str, draws: int) -> Verdict:
     """The verdict under one null; the last one on some predictions is remembered with them.
 

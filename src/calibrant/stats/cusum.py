@@ -6,7 +6,7 @@ paper whose theorems are named here. Departures and what print leaves open: theo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -244,6 +244,25 @@ def multiplied(
         score = q.scores(y)
         steps.append(Steps((2 * cluster[q.rows]).astype(np.uint64), 2.0 * score, -np.cumsum(score), q.scale))
     return _all_peaks(_signs(ids, salt), steps, draws, detector)
+
+
+def first_simulated(path: Path, edge: Boundary, ids: Ids, draws: int, salt: int) -> Iterator[Floats]:
+    """Yield each step's score in the first draws that `simulated` adds up, 64 at most."""
+    for outcome in _bits(_outcomes(edge, ids, salt)(0)[path.word], draws):
+        yield path.weight * (outcome - path.rate)
+
+
+def first_multiplied(path: Path, y: Outcomes, clusters: tuple[Rows, Ids], draws: int, salt: int) -> Iterator[Floats]:
+    """Yield each step's score in the first draws that `multiplied` adds up, 64 at most."""
+    (cluster, ids), score = clusters, path.scores(y)
+    for coin in _bits(_signs(ids, salt)(0)[2 * cluster[path.rows]], draws):
+        yield (2.0 * coin - 1.0) * score
+
+
+def _bits(word: Ids, draws: int) -> Iterator[Floats]:
+    """Yield the first draws of each word."""
+    for b in range(draws):
+        yield ((word >> np.uint64(b)) & np.uint64(1)).astype(float)
 
 
 def _outcomes(edge: Boundary, ids: Ids, salt: int) -> Words:

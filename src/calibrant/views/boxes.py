@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,13 +236,11 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
     def made() -> tuple[tuple[Attribute, ...], SampleRows, tuple[tuple[str, str], ...]]:
         """The cells of each row: made once, whatever is asked of them."""
         ids = identities_of(data.n, seed)
-        p, table, how, left_out = first_look(data, options, seed, ids)
-        used = tuple(c for c in how if c.kind != "constant")
+        p, table, used, left_out = first_look(data, options, seed, ids)
         attributes = _few_enough(attributes_of(p, table, used), used)
         cells = np.concatenate([cells_of(attributes, r.p, r.encoded, used) for r in chunks(data, used, ids)], axis=1)
-        constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
         kept = SampleRows(cells=cells, p=data.p, y=data.y, ids=hashes_of(ids))
-        return attributes, kept, (*left_out, *constant)
+        return attributes, kept, left_out
 
     attributes, kept, left = remembered(data, ("attributes", options, seed), made)
     return _counted(attributes, kept, order, left)
@@ -370,8 +367,8 @@ class ClusterBoxed(Boxed):
     """Rows that come in clusters or weigh, one on average: all certify, and none is made lighter."""
 
     clusters: Clusters
-    key: tuple[object, ...]
-    kept: dict[Any, Any]  # of the predictions: what was made of them
+    data: Predictions  # the rows themselves, with which ranges are kept
+    seed: int
     unit = "clusters"
 
     @property
@@ -388,11 +385,14 @@ class ClusterBoxed(Boxed):
         }
 
     def ranges(self, min_size: float) -> Ranges:
-        u, key = self.clusters, (*self.key, min_size)
-        if key not in self.kept:
+        u, layout = self.clusters, self.tables.layout
+
+        def made() -> ClusterRanges | None:
             rows = in_clusters(self.tables.rows.cells, u.cluster, u.p, u.y, u.input_weights)
-            self.kept[key] = ClusterRanges.of(self.tables.family(min_size), rows)
-        result: ClusterRanges | None = self.kept[key]
+            return ClusterRanges.of(self.tables.family(min_size), rows)
+
+        boxes = tuple(t.name for t in layout.attributes), tuple(map(tuple, layout.combined))
+        result = remembered(self.data, ("unit boxes", *boxes, min_size, self.seed), made)
         if result is None:
             raise NotComputable(FEW_CLUSTERS.format(u.count, 100 * min_size, FEWEST_CLUSTERS, FEWEST_CLUSTERS))
         return result
@@ -432,5 +432,4 @@ def boxed(data: Predictions | Sketch, tables: Tables, seed: int) -> Boxed:
     clusters = cluster_totals(data, seed)
     if clusters is None:
         return Boxed(tables=tables)
-    key = "unit boxes", tuple(t.name for t in tables.attributes), tuple(map(tuple, tables.layout.combined)), seed
-    return ClusterBoxed(tables=tables, clusters=clusters, key=key, kept=rows_of_clusters(data).cache)
+    return ClusterBoxed(tables=tables, clusters=clusters, data=rows_of_clusters(data), seed=seed)

@@ -17,7 +17,7 @@ from calibrant.data.sketches.sample import smallest
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode, refuse_identifier
 from calibrant.data.specs.coding import Rows as EncodedRows
-from calibrant.data.survey import EVERY, LOOK, survey_rows
+from calibrant.data.survey import EVERY, LOOK, ONE_VALUE, survey_rows
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
@@ -35,7 +35,7 @@ AT_ONCE = 1 << 15  # rows encoded at once, for memory
 def first_look(
     data: Predictions, variables: Iterable[str] | str | None, seed: int, ids: Ids
 ) -> tuple[Floats, pa.Table, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
+    """Return scores and covariates of a sample of rows, codings, fixed without a label, and the columns left out."""
     every = (EVERY,) if data.covariates is not None else ()
     wanted = every if variables is None else names("variables", variables, what="a covariate")
     table = data.covariates
@@ -48,7 +48,9 @@ def first_look(
     if result is None:
         order = smallest(ids, LOOK, lambda: (data.p,))
         return data.p[order], pa.table({}), (), ()
-    return result.p, result.table, codings(result.table, result.names), result.left_out
+    coded = codings(result.table, result.names)
+    constant = tuple((c.name, ONE_VALUE) for c in coded if c.kind == "constant")
+    return result.p, result.table, tuple(c for c in coded if c.kind != "constant"), (*result.left_out, *constant)
 
 
 def chunks(data: Predictions, how: Sequence[Coding], ids: Ids) -> Iterator[EncodedRows]:

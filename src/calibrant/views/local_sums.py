@@ -82,10 +82,8 @@ def fixed_features(
     data: Predictions, variables: Iterable[str] | str | None, draws: int, seed: int, landmarks: int
 ) -> tuple[LocalSpec, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
     """Fix features from a random sample of rows, without a label (theory 3, step 1); say what was left out and why."""
-    p, table, how, left_out = first_look(data, variables, seed, identities_of(data.n, seed))
-    used = tuple(c for c in how if c.kind != "constant")
-    constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
-    return local_spec(p, table, used, draws, seed, landmarks), used, (*left_out, *constant)
+    p, table, used, left_out = first_look(data, variables, seed, identities_of(data.n, seed))
+    return local_spec(p, table, used, draws, seed, landmarks), used, left_out
 
 
 def _simulates(data: Predictions, null: str) -> bool:

@@ -17,7 +17,7 @@ from calibrant.report import markdown, terminal
 from calibrant.report.findings import SharedBy
 from calibrant.report.wording import headline
 
-# the whole file takes seconds: it waits for --rest
+# what takes seconds waits for --rest
 slow = pytest.mark.slow
 
 READ: dict[str, Any] = {"label": "y", "score": "p", "limit": 0.02}

@@ -33,6 +33,7 @@ from calibrant.views.sample import (
 
 End = Literal["high", "low"]
 Target = Literal["population", "rows"]
+Accepted = Mapping[str, float | int | None]  # of everyone or a group, as `settings` tell it
 POWER = 0.8
 MOST_ROWS = 10**9  # that numpy draws from without replacement
 EVERYONE = "everyone"
@@ -151,7 +152,7 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
             "target": options.target,
             "thresholds": "all" if parts[0].clusters is None else "pilot clusters",
             "groups": results,
-            "pool": pooled(data, parts, options),
+            "pool": pooled(data, parts[0], results, options),
             **(reported(parts[0].clusters) if parts[0].clusters is not None and len(parts) == 1 else {}),
             "delta": options.alpha / len(parts),
             "seed": options.seed,
@@ -294,7 +295,7 @@ class Part:
         at = int(np.nonzero(within)[0].max(initial=-1))
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
 
-    def accepted(self, options: AcceptOptions, alpha: float) -> Mapping[str, float | int | None]:
+    def accepted(self, options: AcceptOptions, alpha: float) -> Accepted:
         """Return what is accepted at the certified threshold, for the settings of the result."""
         by_clusters = self.ranked_clusters(options.highest)
         if by_clusters is None:
@@ -350,12 +351,13 @@ class Part:
         return Passed(rows, wrong, share)
 
 
-def pooled(data: Predictions | Sketch, parts: list[Part], options: AcceptOptions) -> dict[str, object]:
+def pooled(
+    data: Predictions | Sketch, everyone: Part, results: Mapping[str, Accepted], options: AcceptOptions
+) -> dict[str, object]:
     """What settings tell of groups in the pool: none where groups have thresholds, or no rows are at hand."""
-    everyone = parts[0]
     if everyone.name != EVERYONE or not isinstance(data, Predictions):
         return above_risk(None, None, None, options.seed)
-    at = everyone.accepted(options, options.alpha)["threshold"]
+    at = results[EVERYONE]["threshold"]
     ranked = everyone.ranked_clusters(options.highest)
     choices = 1 if ranked is None else len(ranked.threshold)
     t = None if at is None else Threshold(float(at), options.highest, options.risk, options.alpha, choices)

@@ -383,11 +383,7 @@ def _part(
 ) -> Part:
     wrong = data.y[rows] == (0 if options.highest else 1)
     weight = float(weights_of(data)[rows].sum())
-    of = None
-    if clusters is not None:
-        here = np.zeros(data.n, dtype=bool)
-        here[rows] = True
-        of = clusters if len(rows) == data.n else clusters.within(here)
+    of = None if clusters is None else clusters.of_rows(rows)
     return Part(name, Ranking.of(data.p[rows], wrong, options.highest), weight, of)
 
 

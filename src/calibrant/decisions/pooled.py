@@ -59,7 +59,7 @@ def above_risk(
             continue
         inside = rows[t.passing(data.p[rows])]
         wrong = int(np.count_nonzero(data.y[inside] == (0 if t.highest else 1)))
-        if len(inside) >= MASK and _evidence(data, rows, inside, wrong, clusters, t) >= np.log(len(groups) / t.alpha):
+        if len(inside) >= MASK and _evidence(rows, inside, wrong, clusters, t) >= np.log(len(groups) / t.alpha):
             above[name] = {"accepted": len(inside), "wrong": wrong, "rate": wrong / len(inside)}
     looked = tuple(c for c in columns if c not in known)
     return {
@@ -72,19 +72,12 @@ def above_risk(
 
 
 def _evidence(
-    data: Predictions,
-    rows: NDArray[np.intp],
-    inside: NDArray[np.intp],
-    wrong: int,
-    clusters: Clusters | None,
-    t: Threshold,
+    rows: NDArray[np.intp], inside: NDArray[np.intp], wrong: int, clusters: Clusters | None, t: Threshold
 ) -> float:
     """The log e-value against "at most `risk` of the group's accepted rows are wrong", at every threshold."""
     if clusters is None:
         return float(acceptance.log_evidence_above(len(inside), wrong, t.risk))
-    here = np.zeros(data.n, dtype=bool)
-    here[rows] = True
-    own = clusters.within(here)
+    own = clusters.of_rows(rows)
     ranked = ClusterRanking(own, (own.y == 0) if t.highest else (own.y == 1), t.highest)
     return ranked.log_evidence_above(t.at, t.risk) - float(np.log(t.choices))
 

@@ -287,7 +287,7 @@ class Part:
     def ranked_clusters(self, highest: bool) -> ClusterRanking | None:
         """The thresholds of clusters; None of independent rows."""
         u = self.clusters
-        return None if u is None else ClusterRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
+        return None if u is None else ClusterRanking.of(u, highest)
 
     def plausible(self, risk: float) -> float:
         """The largest share whose observed rate is within."""

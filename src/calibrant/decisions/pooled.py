@@ -77,8 +77,7 @@ def _evidence(
     """The log e-value against "at most `risk` of the group's accepted rows are wrong", at every threshold."""
     if clusters is None:
         return float(acceptance.log_evidence_above(len(inside), wrong, t.risk))
-    own = clusters.of_rows(rows)
-    ranked = ClusterRanking(own, (own.y == 0) if t.highest else (own.y == 1), t.highest)
+    ranked = ClusterRanking.of(clusters.of_rows(rows), t.highest)
     return ranked.log_evidence_above(t.at, t.risk) - float(np.log(t.choices))
 
 

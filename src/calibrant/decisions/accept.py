@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_alpha, checked_seed, choice, names, number, one_source
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.pooled import Threshold, above_risk
+from calibrant.decisions.pooled import Threshold, above_risk, not_looked_at
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
@@ -355,12 +355,12 @@ def pooled(
     data: Predictions | Sketch, everyone: Part, results: Mapping[str, Accepted], options: AcceptOptions
 ) -> dict[str, object]:
     """What settings tell of groups in the pool: none where groups have thresholds, or no rows are at hand."""
-    if everyone.name != EVERYONE or not isinstance(data, Predictions):
-        return above_risk(None, None, None, options.seed)
-    at = results[EVERYONE]["threshold"]
+    at = results[everyone.name]["threshold"]
+    if everyone.name != EVERYONE or not isinstance(data, Predictions) or at is None:
+        return not_looked_at()
     ranked = everyone.ranked_clusters(options.highest)
     choices = 1 if ranked is None else len(ranked.threshold)
-    t = None if at is None else Threshold(float(at), options.highest, options.risk, options.alpha, choices)
+    t = Threshold(float(at), options.highest, options.risk, options.alpha, choices)
     return above_risk(data, t, everyone.clusters, options.seed, options.allow)
 
 

@@ -37,8 +37,13 @@ class Threshold:
         return p >= self.at if self.highest else p <= self.at
 
 
+def not_looked_at() -> dict[str, object]:
+    """What settings tell where no groups were looked at."""
+    return {"columns": (), "left_out": (), "groups": 0, "above_risk": {}, "by": ()}
+
+
 def above_risk(
-    data: Predictions | None, t: Threshold | None, clusters: Clusters | None, seed: int, allow: Sequence[str] = ()
+    data: Predictions, t: Threshold, clusters: Clusters | None, seed: int, allow: Sequence[str] = ()
 ) -> dict[str, object]:
     """What settings tell of the groups in the pool: which were looked at, and which are above the risk.
 
@@ -48,8 +53,6 @@ def above_risk(
     set of them. Columns that reproduce the outcome, or follow from the score, are counted and left out, but
     for those of `allow`.
     """
-    if data is None or t is None:
-        return {"columns": (), "left_out": (), "groups": 0, "above_risk": {}, "by": ()}
     columns = tuple(_columns(data))
     known = tuple(name for name in no_attributes(data, seed, allow) if name in columns)
     groups = {name: (c, r) for c in columns for name, r in _groups(data, c)}

@@ -54,6 +54,8 @@ def above_risk(
     for those of `allow`.
     """
     columns = tuple(_columns(data))
+    if not columns:
+        return not_looked_at()
     known = tuple(name for name in no_attributes(data, seed, allow) if name in columns)
     groups = {name: (c, r) for c in columns for name, r in _groups(data, c)}
     above = dict[str, dict[str, float | int]]()

@@ -10,7 +10,7 @@ from msgspec.json import schema_components
 
 from calibrant.audit.checks import all_checks
 from calibrant.audit.record import SCHEMA
-from calibrant.audit.schema.curves import CURVES, RULES, SETTINGS
+from calibrant.audit.schema.curves import CURVES, RULES
 from calibrant.audit.schema.record import RECORD
 
 NAME = SCHEMA.replace("/", "-")
@@ -22,8 +22,7 @@ def generated() -> dict[str, Any]:
     defs = schema_components((RECORD,), ref_template="#/$defs/{name}")[1]
     for name, kind in defs.items():
         rules = RULES[name]
-        if name.endswith(SETTINGS):
-            kind["additionalProperties"] = False
+        kind["additionalProperties"] = False  # though what is read of settings may have others
         kind |= {key: rule for key, rule in rules.items() if key != "properties"}
         for field, rule in rules.get("properties", {}).items():
             kind["properties"][field] |= rule

@@ -350,7 +350,7 @@ class Pair:
         result = (
             row_areas(scores, event, rng)
             if clusters is None
-            else _areas_of_clusters(within(clusters, rows), scores, event, rng)
+            else _areas_of_clusters(clusters.of_rows(rows), scores, event, rng)
         )
         return Seen(old, new, old - new, result.limits)
 
@@ -390,15 +390,9 @@ def _areas_of_clusters(
     raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
 
 
-def within(clusters: Clusters, rows: Rows) -> Clusters:
-    here = np.zeros(len(clusters.p), dtype=bool)
-    here[rows] = True
-    return clusters if len(rows) == len(here) else clusters.within(here)
-
-
 def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
     """Return sums and sizes of the certified clusters that have some of the rows, and the largest size."""
-    own = within(clusters, rows)  # rows ascend, so that those of `d` are its own
+    own = clusters.of_rows(rows)  # rows ascend, so that those of `d` are its own
     value = summed(own.cluster, own.weight * d, own.count)[own.certified]
     if not len(value):
         raise NotComputable("a group has pilot clusters only: name fewer groups")

@@ -68,10 +68,12 @@ class AuditContext:
     @cached_property
     def clusters_sought(self) -> Looked | None:
         """What was detected of columns whose values rows share; None where no rows are held that could tell."""
+        if self.sketch.spec.cluster:
+            return None
         shared = self.sketch.shared
         if shared is None and (sample := self.sketch.parts.get("sample")) is not None:
             shared = sample.shared(self.sketch.n)
-        if shared is None or self.sketch.spec.cluster:
+        if shared is None:
             return None
         return sought(shared, tuple(self.sketch.spec.by_name), self.seed)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_alpha, checked_seed, choice, names, number, one_source
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.pooled import Threshold, above_risk
+from calibrant.decisions.pooled import Threshold, above_risk, not_looked_at
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
@@ -33,6 +33,7 @@ from calibrant.views.sample import (
 
 End = Literal["high", "low"]
 Target = Literal["population", "rows"]
+Accepted = Mapping[str, float | int | None]  # of everyone or a group, as `settings` tell it
 POWER = 0.8
 MOST_ROWS = 10**9  # that numpy draws from without replacement
 EVERYONE = "everyone"
@@ -151,7 +152,7 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
             "target": options.target,
             "thresholds": "all" if parts[0].clusters is None else "pilot clusters",
             "groups": results,
-            "pool": pooled(data, parts, options),
+            "pool": pooled(data, parts[0], results, options),
             **(reported(parts[0].clusters) if parts[0].clusters is not None and len(parts) == 1 else {}),
             "delta": options.alpha / len(parts),
             "seed": options.seed,
@@ -286,7 +287,7 @@ class Part:
     def ranked_clusters(self, highest: bool) -> ClusterRanking | None:
         """The thresholds of clusters; None of independent rows."""
         u = self.clusters
-        return None if u is None else ClusterRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
+        return None if u is None else ClusterRanking.of(u, highest)
 
     def plausible(self, risk: float) -> float:
         """The largest share whose observed rate is within."""
@@ -294,7 +295,7 @@ class Part:
         at = int(np.nonzero(within)[0].max(initial=-1))
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
 
-    def accepted(self, options: AcceptOptions, alpha: float) -> Mapping[str, float | int | None]:
+    def accepted(self, options: AcceptOptions, alpha: float) -> Accepted:
         """Return what is accepted at the certified threshold, for the settings of the result."""
         by_clusters = self.ranked_clusters(options.highest)
         if by_clusters is None:
@@ -350,15 +351,16 @@ class Part:
         return Passed(rows, wrong, share)
 
 
-def pooled(data: Predictions | Sketch, parts: list[Part], options: AcceptOptions) -> dict[str, object]:
+def pooled(
+    data: Predictions | Sketch, everyone: Part, results: Mapping[str, Accepted], options: AcceptOptions
+) -> dict[str, object]:
     """What settings tell of groups in the pool: none where groups have thresholds, or no rows are at hand."""
-    everyone = parts[0]
-    if everyone.name != EVERYONE or not isinstance(data, Predictions):
-        return above_risk(None, None, None, options.seed)
-    at = everyone.accepted(options, options.alpha)["threshold"]
+    at = results[everyone.name]["threshold"]
+    if everyone.name != EVERYONE or not isinstance(data, Predictions) or at is None:
+        return not_looked_at()
     ranked = everyone.ranked_clusters(options.highest)
     choices = 1 if ranked is None else len(ranked.threshold)
-    t = None if at is None else Threshold(float(at), options.highest, options.risk, options.alpha, choices)
+    t = Threshold(float(at), options.highest, options.risk, options.alpha, choices)
     return above_risk(data, t, everyone.clusters, options.seed, options.allow)
 
 
@@ -381,11 +383,7 @@ def _part(
 ) -> Part:
     wrong = data.y[rows] == (0 if options.highest else 1)
     weight = float(weights_of(data)[rows].sum())
-    of = None
-    if clusters is not None:
-        here = np.zeros(data.n, dtype=bool)
-        here[rows] = True
-        of = clusters if len(rows) == data.n else clusters.within(here)
+    of = None if clusters is None else clusters.of_rows(rows)
     return Part(name, Ranking.of(data.p[rows], wrong, options.highest), weight, of)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of, pooled
+from calibrant.decisions.accept import Accepted, AcceptOptions, End, Part, Target, parts_of, pooled
 from calibrant.results import Curve
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
@@ -88,6 +88,7 @@ def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: Acce
     """The curve, as was asked for."""
     parts = list(parts_of(data, by, options))
     each = options.alpha / len(parts)
+    results = {p.name: p.accepted(options, each) for p in parts}
     rows = [row for p in parts for row in _rows(p, options, each, steps)]
     columns = dict(zip(COLUMNS, (tuple(v) for v in zip(*rows, strict=True)), strict=True)) if rows else {}
     return Curve(
@@ -100,8 +101,8 @@ def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: Acce
             "alpha": options.alpha,
             "level": 1.0 - options.alpha,
             "rates": _rates(options) if parts[0].clusters is None else (),
-            "groups": {p.name: _compared(p, options, each) for p in parts},
-            "pool": pooled(data, parts, options),
+            "groups": {p.name: _compared(p, results[p.name], options, each) for p in parts},
+            "pool": pooled(data, parts[0], results, options),
             "seed": options.seed,
         },
     )
@@ -152,9 +153,9 @@ def _cluster_rows(part: Part, by_clusters: ClusterRanking, alpha: float) -> Iter
             )
 
 
-def _compared(part: Part, options: AcceptOptions, alpha: float) -> dict[str, float | None]:
+def _compared(part: Part, result: Accepted, options: AcceptOptions, alpha: float) -> dict[str, float | None]:
     """The shares that three ways of choosing would accept."""
-    accepted = float(part.accepted(options, alpha)["share"] or 0.0)
+    accepted = float(result["share"] or 0.0)
     if part.clusters is not None:
         return {"accepted": accepted, "sequence": None, "picked": None}
     ranking = part.ranking

@@ -37,8 +37,13 @@ class Threshold:
         return p >= self.at if self.highest else p <= self.at
 
 
+def not_looked_at() -> dict[str, object]:
+    """What settings tell where no groups were looked at."""
+    return {"columns": (), "left_out": (), "groups": 0, "above_risk": {}, "by": ()}
+
+
 def above_risk(
-    data: Predictions | None, t: Threshold | None, clusters: Clusters | None, seed: int, allow: Sequence[str] = ()
+    data: Predictions, t: Threshold, clusters: Clusters | None, seed: int, allow: Sequence[str] = ()
 ) -> dict[str, object]:
     """What settings tell of the groups in the pool: which were looked at, and which are above the risk.
 
@@ -48,9 +53,9 @@ def above_risk(
     set of them. Columns that reproduce the outcome, or follow from the score, are counted and left out, but
     for those of `allow`.
     """
-    if data is None or t is None:
-        return {"columns": (), "left_out": (), "groups": 0, "above_risk": {}, "by": ()}
     columns = tuple(_columns(data))
+    if not columns:
+        return not_looked_at()
     known = tuple(name for name in no_attributes(data, seed, allow) if name in columns)
     groups = {name: (c, r) for c in columns for name, r in _groups(data, c)}
     above = dict[str, dict[str, float | int]]()
@@ -59,7 +64,7 @@ def above_risk(
             continue
         inside = rows[t.passing(data.p[rows])]
         wrong = int(np.count_nonzero(data.y[inside] == (0 if t.highest else 1)))
-        if len(inside) >= MASK and _evidence(data, rows, inside, wrong, clusters, t) >= np.log(len(groups) / t.alpha):
+        if len(inside) >= MASK and _evidence(rows, inside, wrong, clusters, t) >= np.log(len(groups) / t.alpha):
             above[name] = {"accepted": len(inside), "wrong": wrong, "rate": wrong / len(inside)}
     looked = tuple(c for c in columns if c not in known)
     return {
@@ -72,20 +77,12 @@ def above_risk(
 
 
 def _evidence(
-    data: Predictions,
-    rows: NDArray[np.intp],
-    inside: NDArray[np.intp],
-    wrong: int,
-    clusters: Clusters | None,
-    t: Threshold,
+    rows: NDArray[np.intp], inside: NDArray[np.intp], wrong: int, clusters: Clusters | None, t: Threshold
 ) -> float:
     """The log e-value against "at most `risk` of the group's accepted rows are wrong", at every threshold."""
     if clusters is None:
         return float(acceptance.log_evidence_above(len(inside), wrong, t.risk))
-    here = np.zeros(data.n, dtype=bool)
-    here[rows] = True
-    own = clusters.within(here)
-    ranked = ClusterRanking(own, (own.y == 0) if t.highest else (own.y == 1), t.highest)
+    ranked = ClusterRanking.of(clusters.of_rows(rows), t.highest)
     return ranked.log_evidence_above(t.at, t.risk) - float(np.log(t.choices))
 
 

@@ -34,7 +34,6 @@ Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON
 RULES: dict[str, dict[str, object]] = {}  # by the names of parts
 UNDONE = {"enum": ["not-applicable", "not-run"]}
 NULL = {"type": "null"}
-SETTINGS = "Settings"  # the type of the record's own; names of those of results end so
 
 
 def noted(kind: Kind, text: str, **bounds: Kind) -> Kind:
@@ -52,10 +51,18 @@ def named(kind: Kind) -> Kind:
     return dict[str, kind]
 
 
-def part(name: str, fields: Fields, text: str = "", tag: tuple[str, str] | None = None, rules: Rules = None) -> Kind:
+def part(
+    name: str,
+    fields: Fields,
+    text: str = "",
+    tag: tuple[str, str] | None = None,
+    rules: Rules = None,
+    *,
+    others: bool = False,
+) -> Kind:
     """The type of a part of a record, which has no other field; a tag is a field with one value, and tells it apart.
 
-    Settings of results may have others when they are read, so that no report of ours is refused; the schema has none.
+    With `others` it may have other fields when it is read, though the schema has none.
     """
     RULES[name] = dict(rules or {})
     kinds = [(key, kind) for keys, kind in fields.items() for key in keys.split()]
@@ -66,8 +73,13 @@ def part(name: str, fields: Fields, text: str = "", tag: tuple[str, str] | None 
         tag_field=tag and tag[0],
         tag=tag and tag[1],
         kw_only=True,
-        forbid_unknown_fields=name == SETTINGS or not name.endswith(SETTINGS),
+        forbid_unknown_fields=not others,
     )
+
+
+def settings_of(name: str, fields: Fields) -> Kind:
+    """The type of the settings of a result, which may have others when read: no report of ours is refused."""
+    return part(f"{name}Settings", fields, others=True)
 
 
 def curve(
@@ -78,7 +90,7 @@ def curve(
     listed = None if columns is None else {names: many(kind) for names, kind in columns.items()}
     own = {
         "columns": named(list) if listed is None else part(f"{name}Columns", listed, rules=rules),
-        "settings": dict if settings is None else part(f"{name}Settings", settings),
+        "settings": dict if settings is None else settings_of(name, settings),
     }
     return part(name, own, text, ("method", method))
 

@@ -39,6 +39,7 @@ from calibrant.audit.schema.curves import (
     named,
     noted,
     part,
+    settings_of,
 )
 from calibrant.results import Guarantee, converted, plain
 
@@ -67,7 +68,7 @@ def certified(
     own = {
         "value": value,
         "interval": part(f"{name}Interval", {"low": low, "high": high, "level": Level, "guarantee": Guarantee}),
-        "settings": dict if settings is None else part(f"{name}Settings", settings),
+        "settings": dict if settings is None else settings_of(name, settings),
     }
     return part(name, {**PROBABILITY, **own}, text, ("method", method))
 
@@ -85,7 +86,7 @@ KERNEL = {
 }
 KLCE = part(
     "Klce",
-    {**ANY, "method": Literal["measure.klce"], "settings": part("KlceSettings", KERNEL)},
+    {**ANY, "method": Literal["measure.klce"], "settings": settings_of("Klce", KERNEL)},
     "Squared kernel local calibration error of the raw score along score and covariates; no unit.",
     ("unit", ""),
 )

@@ -158,11 +158,7 @@ class Judged:
         q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
         if clusters is None:
             return q
-        if not whole:
-            here = np.zeros(self.data.n, dtype=bool)
-            here[rows] = True
-            clusters = clusters.within(here)
-        return ClusterSample((clusters,), ()).population(q)
+        return ClusterSample((clusters.of_rows(rows),), ()).population(q)
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""

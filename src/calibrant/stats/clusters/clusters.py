@@ -84,6 +84,12 @@ class Clusters:
         part = Clusters(cluster, self.p[rows], self.y[rows], self.input_weights[rows], self.block[own], most)
         return replace(part, designed=self.designed)
 
+    def of_rows(self, rows: NDArray[np.intp]) -> Clusters:
+        """The same of rows by their places; of all rows these clusters themselves."""
+        here = np.zeros(len(self.p), dtype=bool)
+        here[rows] = True
+        return self if len(rows) == len(here) else self.within(here)
+
     def ahead(self, order: Ints) -> Iterator[tuple[Flags, Flags, int]]:
         """Yield which clusters are in each block of an order, which come before it, and how many do not."""
         past = self.block == 0

@@ -270,7 +270,7 @@ class _Log:
 # ---- Sums over rows that share a code ----
 
 
-def _codes(values: Ints) -> Ints:
+def _codes(values: Ints | NDArray[np.uint64]) -> Ints:
     """Codes 0 to k - 1, all of which occur."""
     return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
@@ -309,7 +309,7 @@ def _joint(codes: Sequence[Ints]) -> tuple[Ints, Ints]:
     if len(rows) > MOST:
         some = rows[mix[rows] <= np.partition(mix[rows], MOST - 1)[MOST - 1]]
         rows = some if len(some) <= 2 * MOST else rows  # one huge cluster
-    return rows, np.unique(mix[rows], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return rows, _codes(mix[rows])
 
 
 def _tail(draws: Floats, at: float) -> float:

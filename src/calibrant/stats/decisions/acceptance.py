@@ -247,6 +247,11 @@ class ClusterRanking:
     wrong: NDArray[np.bool_]  # shape (n,)
     highest: bool  # the highest score is the best, or the lowest
 
+    @classmethod
+    def of(cls, clusters: Clusters, highest: bool) -> ClusterRanking:
+        """Rank the rows of clusters: non-events are wrong among the highest scores, events among the lowest."""
+        return cls(clusters, clusters.y == (0 if highest else 1), highest)
+
     @cached_property
     def threshold(self) -> Floats:
         """The scores down to which fiftieths of the pilot clusters' weight pass, best first; none without pilots."""

@@ -87,7 +87,7 @@ def test_weights_that_are_ranked_are_told() -> None:
 @pytest.mark.slow
 def test_an_audit_finds_both(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    rows = [f"{i % 2},{p:.3f},{w:.3f},a,b,{'ab'[i % 2]}" for i, (p, w) in enumerate(rng.uniform(0.2, 1, (400, 2)))]
+    rows = [f"{i // 2 % 2},{p:.3f},{w:.3f},a,b,{'ab'[i % 2]}" for i, (p, w) in enumerate(rng.uniform(0.2, 1, (400, 2)))]
     (tmp_path / "log.csv").write_text("\n".join(["y,p,survey_weight,g,g,s", *rows]), encoding="utf-8")
     asked: dict[str, Any] = {"label": "y", "score": "p", "quick": True}
     made = cal.audit(tmp_path / "log.csv", by="s", **asked)

@@ -131,7 +131,8 @@ def test_rows_that_repeat_by_chance_are_judged(decimals: int) -> None:
 # ---- a column that rows share ----
 
 
-@pytest.mark.parametrize("name", [pytest.param("bout", marks=slow), "q", pytest.param("encounter", marks=slow)])
+@slow
+@pytest.mark.parametrize("name", ["bout", "q", "encounter"])
 def test_one_outcome_looked_at_many_times_decides_nothing_whatever_the_column_is_called(
     name: str, tmp_path: Any
 ) -> None:
@@ -182,6 +183,7 @@ def test_the_column_is_looked_at_beside_the_variables_named_too() -> None:
     assert found_in(cal.audit(rows, quick=True, limit=0.02)) == [("bout",)]
 
 
+@slow
 def test_declared_independence_is_kept_told_and_restores_the_verdict() -> None:
     record = cal.audit(snapshots(), cluster="none", quick=True, **READ)
     assert (record.data["suppressed"], record.settings["independent"], record.verdict) == (False, True, "over")

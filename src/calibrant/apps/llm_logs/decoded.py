@@ -27,16 +27,24 @@ def decoded(raw: bytes, kind: type[T], where: str) -> T:
     """Return JSON as a value of some type; NaN, which JSON has not and Python writes, among it."""
     try:
         return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass  # NaN, or said below
     try:
-        return msgspec.convert(json.loads(raw), kind)
-    except msgspec.ValidationError as e:
-        raise BadInput(f"{where} is not what the tool that it seems to be from writes ({str(e)[:120]})") from None
+        return of_kind(json.loads(raw), kind, where)
+    except BadInput:
+        raise
     except (ValueError, RecursionError) as e:
         raise BadInput(
             f"{where} is damaged ({str(e).splitlines()[0][:100]}): copy it again from where it was made"
         ) from None
+
+
+def of_kind(value: object, kind: type[T], where: str) -> T:
+    """Return plain data as a value of some type."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as e:
+        raise BadInput(f"{where} is not what the tool that it seems to be from writes ({str(e)[:120]})") from None
 
 
 def lines_of(path: Path, kind: type[T], encoding: str = "") -> Iterator[tuple[str, T]]:

@@ -43,6 +43,7 @@ from calibrant.data.sources.encoded import as_utf8, checked, encoding_of
 from calibrant.data.sources.frames import as_rows, table_source
 from calibrant.data.sources.source import Form, Part, Source
 from calibrant.errors import BadInput
+from calibrant.sanitize import has_half_characters
 
 TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
 SIMPLE: dict[type, int] = {bool: TRUTH, float: REAL, datetime.datetime: TIME, datetime.date: DATE}
@@ -258,10 +259,14 @@ def _decoded(raw: bytes, where: str) -> Any:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
         try:
-            return json.loads(raw)
+            result = json.loads(raw)
+            halves = has_half_characters(result)
         except (ValueError, RecursionError):
             checked(raw, where, 0)
             raise BadInput(f"{where} is not JSON ({str(e).splitlines()[0][:100]}): write one object a line") from None
+        if halves:
+            raise BadInput(f"{where} holds half of a character, such as \\ud800, which is no text: mend it") from None
+        return result
 
 
 def _row(value: object, where: str) -> Row:

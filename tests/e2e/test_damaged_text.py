@@ -92,11 +92,11 @@ def test_a_damaged_line_of_a_log_is_refused(
     refused(["look", str(tmp_path / "samples_t.jsonl")], capsys, "line 2 is not what the tool")
 
 
-@pytest.mark.parametrize("field", ["doc_id", "doc", "more"])
+@pytest.mark.parametrize("field", ["doc_id", "doc", "doc itself", "more"])
 def test_half_a_character_in_what_is_known_of_an_answer_is_refused(
     field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = {"doc_id": 1, "doc": {"q": "a"}, "filtered_resps": [], "acc": 1.0, "more": "a"}
-    bad = line | {"doc_id": 2} | {field: {"q": HALF} if field == "doc" else HALF}
+    bad = line | {"doc_id": 2} | {field.split()[0]: {"q": HALF} if field == "doc" else HALF}
     (tmp_path / "samples_t.jsonl").write_text("\n".join(map(json.dumps, (line, bad))))
     refused(["look", str(tmp_path / "samples_t.jsonl")], capsys, "half of a character")

@@ -45,6 +45,8 @@ def of_kind(value: object, kind: type[T], where: str) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as e:
         raise BadInput(f"{where} is not what the tool that it seems to be from writes ({str(e)[:120]})") from None
+    except UnicodeEncodeError:  # of a text where none should be
+        raise BadInput(f"{where} holds half of a character, such as \\ud800, where a value is read") from None
 
 
 def lines_of(path: Path, kind: type[T], encoding: str = "") -> Iterator[tuple[str, T]]:

@@ -432,7 +432,7 @@ def refuse_others(record: Mapping[str, object]) -> None:
 
 def _mixed(values: Sequence[object]) -> bool:
     """Whether a column holds numbers and text, or lists beside them; an infinite number is text here."""
-    of = {list: list, dict: list, str: str}
+    of: dict[type, type] = {list: list, dict: list, str: str}
     return len({of.get(type(v), float) for v in values if v not in GAPS}) > 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 JOINERS = "\u200c\u200d"  # letters of several scripts need them, and emoji
@@ -17,6 +18,15 @@ def sanitize(text: object, keep: str = "") -> str:
 def quote_blank(text: str) -> str:
     """Return text in quotes where it begins or ends with white space, which nobody would see: "a " next to a."""
     return f'"{text}"' if text.strip() and text != text.strip() else text
+
+
+def has_half_characters(value: object) -> bool:
+    """Whether a text in plain data is half of a pair (\\ud800), which JSON can name and no file can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _shown(c: str, keep: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
@@ -77,3 +79,41 @@ def test_the_command_prints_nothing_that_a_terminal_would_obey(
     printed = capsys.readouterr()
     assert printed.out or printed.err
     assert not unseen(printed.out + printed.err)
+
+
+UNSEEN = "\xad", "\u2028", "\u202e", "\x1b[31m", "\x7f", "\x85", "\x9b", "\r", "\n", "\t", "\u200b", "\ue000"
+HELD = [f"a{c}b" for c in UNSEEN]
+
+
+def test_what_programs_read_is_the_same_on_standard_output_as_in_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    n, kinds = 120 * len(HELD), {"json": "json", "report": "html", "markdown": "md", "junit": "xml"}
+    who, p = [HELD[k] for k in rng.integers(0, len(HELD), n)], rng.random(n)
+    data = cal.predictions(rng.random(n) < p, p, pa.table({EVIL: who}), name=EVIL)
+    record = cal.audit(
+        data, by=[EVIL], variables=[], limit=0.2, quick=True, name=EVIL, about={"model": "mo\xaddel\u202e"}
+    )
+    record.save("record.json")
+    kinds |= {"summary": "md", "metrics": "json", "model-card": "md", "tripod": "md"}
+    for name, ending in kinds.items():
+        assert main(["report", "record.json", f"--{name}", f"out.{ending}"]) == 0
+        capsys.readouterr()
+        assert main(["report", "record.json", f"--{name}", "-"]) == 0
+        printed = capsys.readouterr().out
+        assert printed.encode() == Path(f"out.{ending}").read_bytes(), name
+        assert name == "json" or not unseen(printed), name
+
+
+def test_names_in_json_that_is_printed_are_those_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    n, names = 200, [f"{h}{k}" for k, h in enumerate(HELD)]
+    columns = {"y": np.arange(n) % 2, "p": np.full(n, 0.5)} | {name: np.arange(n) % 7 for name in names}
+    pq.write_table(pa.table(columns), "d.parquet")
+    assert main(["look", "d.parquet", "--label", "y", "--score", "p", "--json"]) == 0
+    seen = {c["name"] for c in json.loads(capsys.readouterr().out)["columns"]}
+    assert set(names) <= seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -16,11 +17,13 @@ from calibrant.arguments import PYTHON, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
+from calibrant.sanitize import has_half_characters
 
 SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
 READ_BY = "calibrant.audit.schema.record"  # and this when it is read: it knows all that a record may hold
+HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a character in JSON
 SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NOUN = "rows"  # what a row is, where nobody says
 NO_CURVE = Curve(method="", columns={})
@@ -184,7 +187,7 @@ class AuditRecord(Plain):
             raise BadInput(f"not JSON (line {e.lineno}): pass the text that to_json wrote") from None
         except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
             raise BadInput("not an audit record: pass the text that to_json wrote") from None
-        if not isinstance(d, dict):
+        if not isinstance(d, dict) or (HALF.search(text) and has_half_characters(d)):
             raise BadInput("not an audit record: pass the text that to_json wrote")
         return cls.from_dict(d)
 

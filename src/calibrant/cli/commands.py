@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver
+from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory, summarised
@@ -112,7 +112,7 @@ def look(a: Namespace) -> int:
     seen = looked(data, options)
     if isinstance(data, Sketch):
         seen = replace(seen, command=of_sketch(a.files))
-    print(json.dumps(seen.to_dict(), sort_keys=True, indent=1) if a.json else lines(seen))
+    print_result(a.json, seen.to_dict, lambda: lines(seen))
     return 2 if seen.refusals else 0
 
 
@@ -186,8 +186,7 @@ def certify(a: Namespace) -> int:
             if a.method:
                 raise
             missed[c.name] = e.reason
-    reported = [e.to_dict() for e in result]
-    print(json.dumps(reported, sort_keys=True, indent=1) if a.json else _certificates(result, missed, clusters))
+    print_result(a.json, lambda: [e.to_dict() for e in result], lambda: _certificates(result, missed, clusters))
     return 0
 
 

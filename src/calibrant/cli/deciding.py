@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -13,6 +12,7 @@ from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
+from calibrant.cli.standard_output import print_result
 from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
@@ -53,7 +53,7 @@ def accept(a: Namespace) -> int:
     result = accepted(data, by, how)
     if a.out is not None:
         written(a.out, results.content(acceptance_at(data, by, how), a.out))
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.accepted(result))
+    print_result(a.json, result.to_dict, lambda: decisions.accepted(result))
     return WITHIN if result.low > 0.0 else NONE
 
 
@@ -62,7 +62,7 @@ def _planned(a: Namespace) -> int:
         raise BadInput("--error plans rows, and reads none: leave the data and --out out")
     wish = {name: v for name in PLAN if (v := getattr(a, name)) is not None}
     result = rows_to_accept(risk=a.risk, alpha=a.alpha, **wish)
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.planned(result))
+    print_result(a.json, result.to_dict, lambda: decisions.planned(result))
     return WITHIN
 
 
@@ -110,7 +110,7 @@ def compare(a: Namespace) -> int:
     result = _audits(a) if _are_audits(a) else _models(a)
     if a.out is not None:
         written(a.out, decisions.content(result, a.out))
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.compared(result))
+    print_result(a.json, result.to_dict, lambda: decisions.compared(result))
     return result.exit_status
 
 

@@ -21,6 +21,7 @@ from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
 from calibrant.cli.commands import inputs_of, report_left_out, source
 from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
+from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
@@ -257,7 +258,7 @@ def run_method(a: Namespace) -> int:
     if a.out is not None:
         written(a.out, results.content(result, a.out))
         _say(f"written to {a.out}")
-    print(results.as_json(result).rstrip("\n") if a.json else results.lines(result))
+    print_result(a.json, lambda: results.as_json(result), lambda: results.lines(result))
     return 0
 
 

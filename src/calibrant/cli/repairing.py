@@ -19,6 +19,7 @@ from calibrant.cli.options import outputs, printed
 from calibrant.cli.options import requested as requested_of
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
+from calibrant.cli.standard_output import write_exact
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.read import each_once
@@ -119,11 +120,11 @@ def _print_calibrator(a: Namespace, chosen: str) -> int:
         if a.table or a.keep or a.scores:
             raise BadInput("--table, --keep and --scores are of --print-sql")
         with OUTPUTS.calling(chosen):
-            print(requested_of(a, "calibrator")[chosen].content(one, "repaired", a), end="")
+            write_exact(requested_of(a, "calibrator")[chosen].content(one, "repaired", a))
         return 0
     if bool(a.scores) == bool(a.score):
         raise BadInput("name the column of the score with --score, or those of several classes with --scores")
-    print(one.to_sql(a.print_sql, score=a.scores or a.score, table=a.table, keep=a.keep or None))
+    write_exact(one.to_sql(a.print_sql, score=a.scores or a.score, table=a.table, keep=a.keep or None) + "\n")
     return 0
 
 
@@ -233,7 +234,7 @@ def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
     from calibrant.report.terminal import changed, comparison
 
     if a.json:
-        print(json.dumps(result.to_dict(), sort_keys=True, indent=1))
+        write_exact(json.dumps(result.to_dict(), sort_keys=True, indent=1) + "\n")
         return
     print(comparison(result))
     if result.decisions.columns:

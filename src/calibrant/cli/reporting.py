@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from calibrant.audit.record import AuditRecord
 from calibrant.cli.options import arranged, requested
 from calibrant.cli.options import target as target_of
+from calibrant.cli.standard_output import write_exact
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
@@ -119,7 +120,7 @@ def _as_typed(record: AuditRecord, files: Sequence[str]) -> AuditRecord:
 def write(target: str, content: str) -> None:
     """Write text to a file, or to standard output for ``-``."""
     if target == STDOUT:
-        sys.stdout.write(content)
+        write_exact(content)
     else:
         written(target, content.encode())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from importlib import import_module
 from calibrant.arguments import COMMAND
 from calibrant.cli.options import OWN
 from calibrant.cli.parser import COMMANDS, build_parser
+from calibrant.cli.standard_output import StandardOutput
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
 from calibrant.plugins import COMMANDS as PLUGGED
@@ -35,12 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     reads on, and a full disk behind standard output is reported in one line.
     """
     _open_streams()
-    kept = io.StringIO()
+    kept = StandardOutput()
     with _terminated(), redirect_stdout(kept):
         status = _run(argv)
     try:
-        sys.stdout.write(sanitize(kept.getvalue(), keep="\n\t"))
+        sys.stdout.write(kept.shown(sys.stdout.isatty()))
         sys.stdout.flush()
+    except BadInput as e:
+        return _refused(str(e), BAD)
     except OSError as e:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is tried again at exit

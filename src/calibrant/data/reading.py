@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Unpack
@@ -256,7 +257,8 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
     for name, part, other in ((n, p, o) for p, o in both for n in {*columns.get(p, ())} & {*columns.get(o, ())}):
         raise BadInput(f"column {name!r} is named both as the {other} and as the {part}: name another column")
     by = list(columns["group"])
-    twice = sorted({c for kept in columns.values() for c in kept if opened.columns.count(c) > 1})
+    there = Counter(opened.columns)
+    twice = sorted({c for kept in columns.values() for c in kept if there[c] > 1})
     if twice:
         raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
     doubled = sorted({b for b in by if by.count(b) > 1} | ({label, score} & set(by)))

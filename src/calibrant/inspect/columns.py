@@ -50,7 +50,7 @@ class Sampled:
 
 def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled:
     """Read rows of a source; `score` is read as real numbers where types are guessed."""
-    columns = [c for c in source.columns if source.columns.count(c) == 1]
+    columns = [c for c, n in Counter(source.columns).items() if n == 1]
     most = most or max(LEAST, min(MOST, CELLS // max(len(columns), 1)))
     parts = source.parts
     if source.rows is None or source.rows > most:  # (1) not more parts than places, evenly spread

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, cast
@@ -531,8 +532,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """An object, of which a reader must not see one half and another reader the other."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in result if names.count(name) > 1)
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
         raise ValueError(f"{twice[:60]!r} is there twice")
     return result
 

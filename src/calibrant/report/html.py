@@ -62,7 +62,7 @@ def brief(record: AuditRecord) -> str:
 def written(of: Document, record: AuditRecord) -> str:
     context = _context(of) | {
         "version": sanitize(record.versions.get("calibrant", "")),
-        "name": record.name,
+        "name": sanitize(record.name),
         **embedded(record),
     }
     return environment().get_template("page.html.j2").render(context)

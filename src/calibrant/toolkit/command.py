@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from calibrant.cli.parser import CHECK as CHECK
     from calibrant.cli.parser import asking as asking
     from calibrant.cli.progress import Progress as Progress
+    from calibrant.cli.standard_output import print_result as print_result
 
 _WHERE = {
     "APPLY_STATUS": "calibrant.cli.parser",
@@ -31,6 +32,7 @@ _WHERE = {
     "asking": "calibrant.cli.parser",
     "inputs_of": "calibrant.cli.commands",
     "names": "calibrant.cli.options",
+    "print_result": "calibrant.cli.standard_output",
     "options": "calibrant.cli.options:",
     "reading": "calibrant.cli.commands",
     "source": "calibrant.cli.commands",

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from calibrant.data.reading import Reading as Reading
     from calibrant.data.rewrite import checked_rows as checked_rows
     from calibrant.data.rewrite import rewrite as rewrite
-    from calibrant.data.sources.encoded import as_utf8 as as_utf8
-    from calibrant.data.sources.encoded import encoding_of as encoding_of
+    from calibrant.data.sources.budget import afford as afford
+    from calibrant.data.sources.budget import afford_json as afford_json
     from calibrant.data.sources.files import open_source as open_source
     from calibrant.data.sources.formats import column as column
+    from calibrant.data.sources.formats import json_text as json_text
     from calibrant.data.sources.formats import seen_in as seen_in
     from calibrant.data.sources.formats import type_of as type_of
     from calibrant.data.sources.formats import whole as whole
@@ -69,10 +70,11 @@ _WHERE = {
     "STATED": "calibrant.data.specs.column_names",
     "Source": "calibrant.data.sources.source",
     "TOKENS": "calibrant.data.specs.column_names",
+    "afford": "calibrant.data.sources.budget",
+    "afford_json": "calibrant.data.sources.budget",
     "as_covariates": "calibrant.data.columns",
     "as_float": "calibrant.data.columns",
     "as_text": "calibrant.data.columns",
-    "as_utf8": "calibrant.data.sources.encoded",
     "checked_data": "calibrant.data.predictions",
     "checked_rows": "calibrant.data.rewrite",
     "checked_targets": "calibrant.data.targets",
@@ -83,8 +85,8 @@ _WHERE = {
     "counted": "calibrant.data.progress",
     "decoded": "calibrant.data.layouts",
     "encode": "calibrant.data.specs.coding",
-    "encoding_of": "calibrant.data.sources.encoded",
     "finite_numbers": "calibrant.data.columns",
+    "json_text": "calibrant.data.sources.formats",
     "in_memory": "calibrant.data.read",
     "is_number": "calibrant.data.columns",
     "level_codes": "calibrant.data.columns",

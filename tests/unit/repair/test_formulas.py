@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
+from calibrant.cli.run import main
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.formulas.dialects import DIALECTS, dialect_named
@@ -409,6 +410,100 @@ def test_broken_formulas_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_of_maps_are_as_they_were(tmp_path: Path) -> None:
     one = calibrators()["Platt"]
     assert Calibrator.from_json(one.to_json()).to_sql("spark") == one.to_sql("spark")
+
+
+# ---- what the command prints is what engines read: no character is shown in another form ----
+
+UNPRINTED = (
+    *("\xad", "\u2028", "\u2029", "\u202e", "\x1b[31m", "\x07", "\x7f", "\x85", "\x9b", "\r", "\n", "\t", "\r\n"),
+    *("\u200b", "\u200e", "\ufeff", "\u2066", "\U000e0041", "\ue000", "\ufffe", "\u061c", "\x0b", "\x0c", "\x01"),
+)
+BREAKING = (
+    *("⟨U+00AD⟩", "'\x1b", '"\u202e', "\\\xad", "\\u202e", "`"),
+    *("'; DROP TABLE scores; --\u2028", "</script>\u2028"),
+)
+HIDDEN_NAME = "to\u202ewn\xad"
+
+
+@cache
+def of_hidden_levels() -> tuple[Calibrator, pa.Table, list[float]]:
+    """A calibrator of 32 levels that a terminal would obey or hide, rows of every one, and what Python repairs."""
+    rng = np.random.default_rng([12, 0x501])
+    levels = [f"a{c}b" for c in (*UNPRINTED, *BREAKING)]
+    k, p = rng.integers(0, len(levels), 6000), rng.uniform(0.2, 0.8, 6000)
+    y = rng.random(6000) < np.clip(p + (k - 15) / 100, 0, 1)
+    one = cal.repair.AugmentedLogistic(variables=(HIDDEN_NAME,)).fit(
+        cal.predictions(y, p, pa.table({HIDDEN_NAME: [levels[i] for i in k]}))
+    )
+    assert set(one.codings[0].levels) == set(levels)
+    asked = np.full(len(levels), 0.4)
+    wanted = one.scores(asked, columns=pa.table({HIDDEN_NAME: levels})).tolist()
+    assert len(set(wanted)) == len(levels)
+    return one, pa.table({"id": range(len(levels)), "p": asked, HIDDEN_NAME: levels}), wanted
+
+
+@pytest.fixture
+def command_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What the command prints of the calibrator."""
+    path = tmp_path / "calibrator.json"
+    path.write_text(of_hidden_levels()[0].to_json(), encoding="utf-8")
+
+    def printed(*options: str) -> str:
+        assert main(["apply", str(path), *options]) == 0
+        return capsys.readouterr().out
+
+    return printed
+
+
+def as_found(found: Sequence[tuple[Any, ...]]) -> None:
+    assert np.allclose([v for _, v in sorted(found)], of_hidden_levels()[2], rtol=0, atol=CLOSE)
+
+
+OF_SCORES = "--score", "p", "--table", "scores", "--keep", "id"
+
+
+def test_sql_that_the_command_prints_repairs_hidden_characters_as_python_does(
+    command_prints: Callable[..., str],
+) -> None:
+    duckdb, (one, table, _) = pytest.importorskip("duckdb"), of_hidden_levels()
+    for dialect in DIALECTS:
+        written = one.to_sql(dialect, score="p", table="scores", keep=["id"])
+        assert command_prints("--print-sql", dialect, *OF_SCORES) == written + "\n"
+    con = duckdb.connect()
+    con.register("scores", table)
+    as_found(con.execute(command_prints("--print-sql", "duckdb", *OF_SCORES)).fetchall())
+    as_found(in_sqlite(table, command_prints("--print-sql", "sqlite", *OF_SCORES)))
+
+
+def test_javascript_that_the_command_prints_repairs_hidden_characters_as_python_does(
+    command_prints: Callable[..., str],
+) -> None:
+    rows = json.dumps(of_hidden_levels()[1].to_pylist())
+    as_found(in_node(command_prints("--print-javascript"), f"{rows}.map(r => [r.id, repaired(r.p, r)])"))  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_postgres_repairs_hidden_characters_as_python_does(
+    postgres: Callable[[str], str], command_prints: Callable[..., str]
+) -> None:
+    as_found(
+        in_postgres(postgres, of_hidden_levels()[1], command_prints("--print-sql", "postgres", *OF_SCORES).rstrip("\n"))
+    )
+
+
+def test_a_terminal_is_sent_no_sql_that_would_steer_it(
+    command_prints: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["apply", str(tmp_path / "calibrator.json"), "--print-sql", "duckdb", *OF_SCORES]) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert re.fullmatch(
+        r"calibrant: what is printed holds ⟨U\+[0-9A-F]{4}⟩, which .*: send it to a file.*\n", printed.err
+    )
 
 
 # ---- a server, and a cluster's engine ----

@@ -9,7 +9,7 @@ from calibrant.apps.grades import workbook
 from calibrant.apps.grades.validation import grades as validation
 from calibrant.arguments import Caller
 from calibrant.errors import BadInput
-from calibrant.toolkit.command import inputs_of, source
+from calibrant.toolkit.command import inputs_of, print_result, source
 from calibrant.toolkit.data import FORM, OF_ROWS, Reading, checked_targets, in_memory, written
 
 OF_ALL_ROWS = Caller(command=True, lacks=("missing",))
@@ -31,7 +31,7 @@ def grades(a: Namespace) -> int:
     result = validation(data, **columns, initial=initial, lights=a.lights, **how)
     if a.out is not None:
         written(a.out, workbook.content(result, a.out))
-    print(result.to_json() if a.json else workbook.lines(result))
+    print_result(a.json, result.to_json, lambda: workbook.lines(result))
     return 0
 
 

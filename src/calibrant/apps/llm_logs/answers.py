@@ -95,7 +95,12 @@ def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: s
     taken = {place for _, place, _ in result}
     more, keys = _more(answers, taken, {*columns, *OWN, CONFIDENCE, CORRECT})
     columns |= more
-    table = pa.table({called: column(values, type_of(seen_in(values))) for called, values in columns.items()})
+    try:
+        table = pa.table({called: column(values, type_of(seen_in(values))) for called, values in columns.items()})
+    except UnicodeEncodeError:  # other fields of a log may hold one: what a model answers
+        raise BadInput(
+            f"{path.name} holds half of a character, such as \\ud800, in what is known of an answer: mend it"
+        ) from None
     unread = ({} if result else {CONFIDENCE: no_confidence(tool)}) | dict.fromkeys(keys, NO_KEY)
     log = Log(
         tool=tool.name,

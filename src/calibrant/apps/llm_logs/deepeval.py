@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from calibrant.apps.llm_logs.answers import Answer, Place, Tool, named, plain, source_of_answers
-from calibrant.apps.llm_logs.decoded import decoded, text_of
-from calibrant.toolkit.data import JUDGE, Form, Source
+from calibrant.apps.llm_logs.decoded import decoded
+from calibrant.toolkit.data import JUDGE, Form, Source, json_text
 
 DEEPEVAL = Tool(
     name="a test run of DeepEval",
@@ -47,7 +47,7 @@ class Run(msgspec.Struct, rename="camel"):
 
 def deepeval_log(path: Path, name: str, form: Form) -> Source:
     """The answers of a test run."""
-    result = decoded(text_of(path, form.encoding), Run, path.name)
+    result = decoded(json_text(path, form.encoding), Run, path.name)
     return source_of_answers(list(_answers(result)), DEEPEVAL, path, name)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from calibrant.apps.llm_logs.answers import Answer, Tool, named, plain, source_of_answers
-from calibrant.apps.llm_logs.decoded import HEADER, START, decoded, member, members, text_of
+from calibrant.apps.llm_logs.decoded import HEADER, START, decoded, member, members
 from calibrant.errors import BadInput
-from calibrant.toolkit.data import Form, Source
+from calibrant.toolkit.data import Form, Source, afford, json_text
 
 INSPECT = Tool(
     name="an Inspect log",
@@ -20,6 +20,7 @@ INSPECT = Tool(
     no_scores="score it first (inspect score), then read it again",
 )
 SAMPLES = "samples/"
+KEPT = 20  # times its JSON that a field takes, about
 STARTED, FINISHED = "started", "success"  # the status of an evaluation; others are "cancelled" and "error"
 
 
@@ -84,7 +85,7 @@ def _unfinished(head: Head, answers: int | None, file: str) -> tuple[str, ...]:
 
 
 def _json(path: Path, form: Form) -> tuple[Head, Iterator[Answer]]:
-    result = decoded(text_of(path, form.encoding), Whole, path.name)
+    result = decoded(json_text(path, form.encoding), Whole, path.name)
     return result, (_answer(sample, result.eval) for sample in result.samples or ())
 
 
@@ -97,8 +98,17 @@ def _archive(path: Path) -> tuple[Head, Iterator[Answer]]:
     if HEADER not in kept:  # which is written last
         first.status = first.status or STARTED
     names = sorted(n for n in kept if n.startswith(SAMPLES) and n.endswith(".json"))
-    samples = (decoded(member(path, kept[called]), Sample, f"{path.name}: {called}") for called in names)
-    return first, (_answer(sample, first.eval) for sample in samples)
+    return first, (_answer(sample, first.eval) for sample in _samples(path, [kept[called] for called in names]))
+
+
+def _samples(path: Path, every: Sequence[zipfile.ZipInfo]) -> Iterator[Sample]:
+    """Yield the samples of an archive, as long as what is read of them can be kept."""
+    size = 0
+    for one in every:
+        sample = decoded(member(path, one), Sample, f"{path.name}: {one.filename}")
+        size += KEPT * len(msgspec.json.encode(sample))
+        afford(path, size, "holds fields of answers")
+        yield sample
 
 
 def _answer(sample: Sample, of: Evaluated) -> Answer:

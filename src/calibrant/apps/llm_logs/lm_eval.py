@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from calibrant.apps.llm_logs.answers import Answer, Tool, named, plain, source_of_answers
-from calibrant.apps.llm_logs.decoded import lines_of
+from calibrant.apps.llm_logs.decoded import lines_of, of_kind
 from calibrant.toolkit.data import TOKENS, Form, Source
 
 SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d{2}-\d{2}T[\d.:-]+)?\.jsonl?(\.\w+)?")
@@ -47,8 +47,8 @@ def lm_eval_log(path: Path, name: str, form: Form) -> Source:
 
 
 def _answers(path: Path, form: Form, task: str) -> Iterator[Answer]:
-    for _, values in lines_of(path, dict[str, object], form.encoding):
-        line = msgspec.convert(values, Line)
+    for where, values in lines_of(path, dict[str, object], form.encoding):
+        line = of_kind(values, Line, where)
         metrics = line.metrics or [m for m in METRICS if m in values]
         likeliest = probability(line.filtered_resps or ())
         reported = {k: v for k, v in plain(values).items() if k.split(".")[0] not in {*OWN, *metrics}}

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from calibrant.apps.llm_logs.answers import Answer, Place, Tool, named, plain, source_of_answers
-from calibrant.apps.llm_logs.decoded import decoded, lines_of, text_of
+from calibrant.apps.llm_logs.decoded import decoded, lines_of
 from calibrant.apps.llm_logs.provenance import of_field
-from calibrant.toolkit.data import JUDGE, Form, Source
+from calibrant.toolkit.data import JUDGE, Form, Source, json_text
 
 PROMPTFOO = Tool(
     name="a log of promptfoo",
@@ -106,7 +106,7 @@ class Evaluation(msgspec.Struct, rename="camel"):
 
 def promptfoo_log(path: Path, name: str, form: Form) -> Source:
     """The answers of an evaluation, one a test, prompt, provider and repetition."""
-    text = text_of(path, form.encoding)
+    text = json_text(path, form.encoding)
     if b'"evalId"' in text[:4096] or b'"results"' in text[:4096]:
         results: Sequence[Result] = decoded(text, Evaluation, path.name).results.results
     else:

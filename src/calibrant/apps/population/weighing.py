@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Literal
@@ -15,7 +14,7 @@ from calibrant.apps.population.printed import weighting
 from calibrant.apps.population.weighting import Weighting
 from calibrant.errors import BadInput
 from calibrant.sanitize import sanitize
-from calibrant.toolkit.command import Progress, inputs_of, names, reading
+from calibrant.toolkit.command import Progress, inputs_of, names, print_result, reading
 from calibrant.toolkit.data import (
     Source,
     checked_rows,
@@ -60,7 +59,7 @@ def weights(a: Namespace) -> int:
         with Progress() as progress:
             rows_done = counted(progress, "writing", source.rows)
             rewrite(source, path, (), _Column(result, a.column).added, lambda: None, rows_done)
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else weighting(result))
+    print_result(a.json, result.to_dict, lambda: weighting(result))
     if path and not a.json:
         print(sanitize(f"rows: {a.out}, with column {a.column}"))
     return 0

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
@@ -41,6 +41,7 @@ from calibrant.audit.schema.curves import (
     part,
     settings_of,
 )
+from calibrant.errors import BadInput
 from calibrant.results import Guarantee, converted, plain
 
 INTERVAL = {"low high": float, "level": Level, "guarantee": Guarantee}
@@ -413,3 +414,27 @@ def refuse_others(record: Mapping[str, object]) -> None:
             family, _, about = name.partition("/")
             read["curves"].setdefault(family, {})[about] = curves[name]
     converted(read, RECORD)
+    curves = record["curves"]
+    for name, one in curves.items() if isinstance(curves, Mapping) else ():
+        mixed = [column for column, values in one["columns"].items() if _mixed(values)]
+        if mixed:
+            raise BadInput(
+                f"no AuditRecord as `to_dict` writes one: column {mixed[0]!r} holds values of several kinds - at "
+                f"`$.curves[{name!r}].columns`"
+            )
+        lengths = {column: len(values) for column, values in one["columns"].items()}
+        if len(set(lengths.values())) > 1:
+            short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+            raise BadInput(
+                f"no AuditRecord as `to_dict` writes one: columns {short!r} ({lengths[short]:,}) and {long!r} "
+                f"({lengths[long]:,}) differ in length - at `$.curves[{name!r}].columns`"
+            )
+
+
+def _mixed(values: Sequence[object]) -> bool:
+    """Whether a column holds numbers and text, or lists beside them; an infinite number is text here."""
+    of: dict[type, type] = {list: list, dict: list, str: str}
+    return len({of.get(type(v), float) for v in values if v not in GAPS}) > 1
+
+
+GAPS = None, "inf", "-inf"

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.data.layouts import readings
-from calibrant.data.sources.encoded import Bytes, as_utf8, checked, encoding_of, seekable
+from calibrant.data.sources.budget import Bytes
+from calibrant.data.sources.encoded import as_utf8, checked, encoding_of, seekable
 from calibrant.data.sources.inferred_types import (
     ABSENT,
     FALSE,
@@ -151,9 +152,9 @@ def _columns(header: list[str], body: list[str] | None, file: str) -> tuple[str,
         raise BadInput(f"{file} has no line of column names, for it begins with {begin!r}: put one first")
     if body is not None and len(body) == len(header) + 1 and not body[-1]:
         header = [*header, ""]  # rows end in a delimiter
-    names: list[str] = []
+    names, taken = list[str](), set(header)
     for i, name in enumerate(header, 1):
-        while not name.strip() or (not header[i - 1].strip() and name in header):
+        while not name.strip() or (not header[i - 1].strip() and name in taken):
             name = f"column {i}" if not name.strip() else f"{name}_"
         names.append(name)
     return tuple(names)

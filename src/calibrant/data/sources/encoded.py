@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Protocol, cast
+from typing import IO, cast
 
+from calibrant.data.sources.budget import Bytes, Unpacking
 from calibrant.errors import BadInput
 
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -39,13 +40,6 @@ class NotUtf8(BadInput):
     def __init__(self, message: str, encoding: str) -> None:
         super().__init__(message)
         self.encoding = encoding
-
-
-class Bytes(Protocol):
-    """What bytes are read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return so many bytes, fewer at the end only."""
 
 
 def encoding_of(path: Path, requested: str) -> tuple[str, int]:
@@ -86,12 +80,12 @@ def unpacked(path: Path) -> Iterator[Bytes]:
                 import pyarrow as pa
 
                 with pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd") as file:
-                    yield _Whole(file)
+                    yield Unpacking(_Whole(file), path)
             elif kind:
                 module = _module(kind, path)
                 broken = (*BROKEN, getattr(module, "LZMAError", EOFError))
                 with module.open(raw) as file:
-                    yield cast(Bytes, file)
+                    yield Unpacking(cast(Bytes, file), path)
             else:
                 yield raw
         except broken as e:

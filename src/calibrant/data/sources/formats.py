@@ -9,10 +9,14 @@ from __future__ import annotations
 import codecs
 import datetime
 import json
+import math
+import operator
 import re
 import shlex
+import tokenize
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +29,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import ABSENT, EXACT, number_text
+from calibrant.data.sources.budget import (
+    AS_TABLE,
+    CELL,
+    FREE,
+    afford,
+    afford_columns,
+    afford_json,
+    read_whole,
+    streamed_size,
+)
 from calibrant.data.sources.encoded import as_utf8, checked, encoding_of
 from calibrant.data.sources.frames import as_rows, table_source
 from calibrant.data.sources.source import Form, Part, Source
 from calibrant.errors import BadInput
+from calibrant.sanitize import has_half_characters
 
 TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
 SIMPLE: dict[type, int] = {bool: TRUTH, float: REAL, datetime.datetime: TIME, datetime.date: DATE}
@@ -127,8 +142,13 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
     try:
         for rows in _rows(path, encoding):
             count += len(rows)
-            for field in dict.fromkeys(f for row in rows for f in row):
-                kinds[field] = kinds.get(field, 0) | seen_in([row.get(field) for row in rows])
+            values = defaultdict[str, list[object]](list)
+            for row in rows:
+                for field, value in row.items():
+                    values[field].append(value)
+            for field, there in values.items():
+                kinds[field] = kinds.get(field, 0) | seen_in(there)
+            afford_columns(path, len(kinds), count, "fields")
     except BadInput:
         _refuse_one_object(path, encoding)
         raise
@@ -146,8 +166,7 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
 
 def _refuse_one_object(path: Path, encoding: str) -> None:
     """Refuse a file that is one object, where that holds the rows in a field, or the columns."""
-    with as_utf8(path, encoding) as file:
-        text = _marked(b"".join(iter(lambda: file.read(BLOCK), b"")))
+    text = json_text(path, encoding)
     try:
         value = _decoded(text, path.name)
     except BadInput:
@@ -174,15 +193,23 @@ def _refuse_one_object(path: Path, encoding: str) -> None:
         )
 
 
+def json_text(path: Path, encoding: str = "") -> bytes:
+    """A whole file of JSON in UTF-8, unpacked and without a mark, if what it unpacks to can be read at once."""
+    with as_utf8(path, encoding_of(path, encoding)[0]) as file:
+        text = _marked(read_whole(file, path, BLOCK))
+    afford_json(path, text)
+    return text
+
+
 def _array(path: Path, name: str, encoding: str) -> Source:
     """The objects of one array."""
-    with as_utf8(path, encoding) as file:
-        parts = list(iter(lambda: file.read(BLOCK), b""))
-    result = _decoded(_marked(b"".join(parts)), path.name)
+    text = json_text(path, encoding)
+    result = _decoded(text, path.name)
     if not isinstance(result, list):
         raise BadInput(f"{path.name} holds no array of objects: write one object a line")
     rows = [_row(value, f"{path.name}: element {i:,} of the array") for i, value in enumerate(result, 1)]
     fields = list(dict.fromkeys(f for row in rows for f in row))
+    afford_columns(path, len(fields), len(rows), "fields")
     values = {f: [row.get(f) for row in rows] for f in fields}
     return whole(pa.table({f: column(v, type_of(seen_in(v))) for f, v in values.items()}), name)
 
@@ -193,16 +220,18 @@ def _array(path: Path, name: str, encoding: str) -> Source:
 def _rows(path: Path, encoding: str) -> Iterator[list[Row]]:
     """Yield the objects of a file, many at once."""
     with as_utf8(path, encoding) as file:
-        kept, number, first = b"", 1, True
+        kept, number, first, size = b"", 1, True, 0
         while block := file.read(BLOCK):
             kept, first = kept + (_marked(block) if first else block), False
+            size += streamed_size(block)
+            afford(path, size, "unpacks to values without end")
             end = kept.rfind(b"\n") + 1
-            if end and (rows := _objects(kept[:end], number, path.name)):
+            if end and (rows := _objects(kept[:end], number, path)):
                 yield rows
             number, kept = number + kept.count(b"\n", 0, end), kept[end:]
             if len(kept) > LONGEST:
                 raise BadInput(f"{path.name}: line {number:,} has more than 256 MB: write one object a line")
-        if rows := _objects(kept, number, path.name):
+        if rows := _objects(kept, number, path):
             yield rows
 
 
@@ -211,15 +240,16 @@ def _marked(first: bytes) -> bytes:
     return first.removeprefix(codecs.BOM_UTF8)
 
 
-def _objects(block: bytes, number: int, file: str) -> list[Row]:
+def _objects(block: bytes, number: int, path: Path) -> list[Row]:
     """The objects of whole lines, of which the first has this number; empty lines are none."""
+    afford_json(path, block)
     try:
         values = LINES.decode_lines(block)
         if all(type(v) is dict and not any(type(x) is dict for x in v.values()) for v in values):
             return cast(list[Row], values)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # said below, with its line
-    lines = ((f"{file}: line {n:,}", line) for n, line in enumerate(block.split(b"\n"), number) if line.strip())
+    lines = ((f"{path.name}: line {n:,}", line) for n, line in enumerate(block.split(b"\n"), number) if line.strip())
     return [_row(_decoded(line, where), where) for where, line in lines]
 
 
@@ -229,10 +259,14 @@ def _decoded(raw: bytes, where: str) -> Any:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
         try:
-            return json.loads(raw)
+            result = json.loads(raw)
+            halves = has_half_characters(result)
         except (ValueError, RecursionError):
             checked(raw, where, 0)
             raise BadInput(f"{where} is not JSON ({str(e).splitlines()[0][:100]}): write one object a line") from None
+        if halves:
+            raise BadInput(f"{where} holds half of a character, such as \\ud800, which is no text: mend it") from None
+        return result
 
 
 def _row(value: object, where: str) -> Row:
@@ -261,10 +295,18 @@ def _flatten(value: Mapping[str, object], prefix: str, row: Row, where: str) -> 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
 
-FREE, RATIO = 1 << 28, 200  # bytes that any workbook may unpack to, and times its own size beyond
-UNCOMPUTED = re.compile(  # a formula whose value was never stored; one that gives empty text says that it is text
-    rb'<c\b(?![^>]*\bt="str")[^>]*\br="([A-Z]+)([0-9]+)"[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
+# What is in a sheet, each sought in time that grows as its text does: no part of a pattern is tried twice.
+TAG = rb"<(?:[\w.-]{1,40}+:)?+"  # with a prefix or none
+CELLS = re.compile(TAG + rb"c(\s[^<>]*+|)>")  # the attributes of a cell
+PLACE = re.compile(rb'\sr="([A-Z]{1,3})([0-9]{1,7})"')
+ROWS = re.compile(TAG + rb'row\b(?:\s++r="([0-9]{1,7})")?')
+SHARED = re.compile(rb'\st="s"[^<>]*+>\s*+<v>([0-9]{1,9})<')  # a cell whose text stands in the list of texts
+STRINGS = "xl/sharedstrings.xml"
+TEXTS = re.compile(TAG + rb"si\b")
+UNCOMPUTED = re.compile(  # a formula whose value was never stored
+    rb"<c(\s[^<>]*+)>\s*+<f\b[^<>]*+>(?:[^<]*+</f>)?+\s*+(?:<v\s*+/>|<v>\s*+</v>)?+\s*+</c>"
 )
+IS_TEXT = b' t="str"'  # of a formula that gives empty text
 RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 BROKEN = (OSError, zipfile.BadZipFile, zlib.error, ElementTree.ParseError, LookupError, ValueError, RuntimeError)
 WAY = "or save the sheet as CSV"
@@ -276,10 +318,10 @@ def excel(path: Path, name: str, form: Form) -> Source:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
         raise BadInput(f"{path.name} is an Excel file: pip install 'calibrant[excel]', {WAY}") from None
-    _bounded(path)
     try:
+        _bounded(path, form.sheet)
         with CalamineWorkbook.from_path(str(path)) as book:
-            sheet = _sheet(book, path.name, form.sheet)
+            sheet = _sheet(book, path, form.sheet)
             rows = [_plain(row) for row in sheet.to_python(skip_empty_area=False)]
             merged = sheet.merged_cell_ranges or []
         missing = _uncomputed(path, sheet.name)
@@ -345,10 +387,11 @@ def _plain(row: Sequence[object]) -> list[object]:
     return [None if v == "" else v for v in whole_ones]
 
 
-def _sheet(book: CalamineWorkbook, file: str, requested: str) -> CalamineSheet:
+def _sheet(book: CalamineWorkbook, path: Path, requested: str) -> CalamineSheet:
     """The sheet that was asked for, or the only one that is visible."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
+    file = path.name
     tables = [s for s in book.sheets_metadata if s.typ == SheetTypeEnum.WorkSheet]
     listed = ", ".join(repr(s.name) for s in tables)
     if requested:
@@ -376,34 +419,65 @@ def _letters(place: int) -> str:
 # ---- what the reader does not tell: how much it would unpack, and formulas that were never computed ----
 
 
-def _bounded(path: Path) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(one.file_size for one in archive.infolist())
-    except BROKEN as e:
-        raise BadInput(f"{path.name} cannot be read as Excel ({e}): save it again, {WAY}") from None
-    if size > FREE + RATIO * path.stat().st_size:
-        raise BadInput(f"{path.name} would unpack to {size:,} bytes: save it as CSV or Parquet")
+def _bounded(path: Path, requested: str) -> None:
+    """Refuse a workbook that would take too much: the reader makes every cell from A1 to the last one."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(one.file_size for one in archive.infolist())
+        afford(path, 2 * size, f"would unpack to {size:,} bytes", AS_TABLE)
+        there = {name.lower(): name for name in archive.namelist()}
+        texts = TEXTS.split(archive.read(there[STRINGS])) if STRINGS in there else []
+        for sheet, inside in _sheets(archive).items():
+            if inside.lower() in there and requested in ("", sheet):
+                _bounded_sheet(path, sheet, archive.read(there[inside.lower()]), [len(text) for text in texts[1:]])
+
+
+def _bounded_sheet(path: Path, sheet: str, raw: bytes, texts: Sequence[int]) -> None:
+    rows = ROWS.findall(raw)
+    width, height, unnamed = 0, len(rows), False
+    for attributes in map(operator.itemgetter(1), CELLS.finditer(raw)):
+        if attributes.endswith(b"/"):  # with a format and nothing in it
+            continue
+        if place := PLACE.search(attributes):
+            width, height = max(width, _place(place[1]) + 1), max(height, int(place[2]))
+        else:
+            unnamed = True
+    if unnamed:  # cells that stand behind the one before them
+        width += max(len(CELLS.findall(row)) for row in ROWS.split(raw)[2::2] or [raw])
+        height += max((int(row) for row in rows if row), default=0)
+    last = f"{_letters(width - 1)}{height}"
+    fix = "delete what stands far from the table, with its rows and columns, or save the table as CSV"
+    afford(path, CELL * width * height, f"has cells as far as {last} in sheet {sheet!r}", fix)
+    if len(texts) and raw.count(b' t="s"') * max(texts) > FREE:
+        named = np.array([int(i) for i in SHARED.findall(raw)], dtype=np.int64)
+        size = int(np.array(texts)[named[named < len(texts)]].sum())
+        afford(path, 2 * size, f"repeats texts of {size:,} bytes in sheet {sheet!r}", AS_TABLE)
+
+
+def _sheets(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Where the sheets of a workbook stand in its archive, by name."""
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))  # noqa: S314 - expat bounds entities
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))  # noqa: S314
+    targets = {link.get("Id"): link.get("Target", "") for link in links}
+    named = {str(s.get("name")): targets.get(s.get(RELATED), "") for s in book.iter() if s.tag.endswith("}sheet")}
+    return {name: t.lstrip("/") if t.startswith("/") else f"xl/{t}" for name, t in named.items()}
+
+
+def _place(letters: bytes) -> int:
+    """The place of a column: 0 for A, 26 for AA."""
+    place = 0
+    for letter in letters:
+        place = 26 * place + letter - 64
+    return place - 1
 
 
 def _uncomputed(path: Path, sheet: str) -> dict[int, str]:
     """The first cell of each column that holds a formula and no value: such a cell would be read as empty."""
     with zipfile.ZipFile(path) as archive:
-        book = ElementTree.fromstring(archive.read("xl/workbook.xml"))  # noqa: S314 - expat bounds entities
-        links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))  # noqa: S314
-        targets = {link.get("Id"): link.get("Target", "") for link in links}
-        wanted = next(
-            (s.get(RELATED) for s in book.iter() if s.tag.endswith("}sheet") and s.get("name") == sheet), None
-        )
-        target = targets.get(wanted, "")
-        inside = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-        raw = archive.read(inside)
+        raw = archive.read(_sheets(archive)[sheet])
     out: dict[int, str] = {}
-    for letters, row in UNCOMPUTED.findall(raw):
-        place = 0
-        for letter in letters:
-            place = 26 * place + letter - 64
-        out.setdefault(place - 1, (letters + row).decode())
+    for attributes in UNCOMPUTED.findall(raw):
+        if IS_TEXT not in attributes and (place := PLACE.search(attributes)):
+            out.setdefault(_place(place[1]), (place[1] + place[2]).decode())
     return out
 
 
@@ -413,6 +487,7 @@ def _uncomputed(path: Path, sheet: str) -> dict[int, str]:
 Arrays = dict[str, NDArray[Any]]
 BEGINS = b"\x93NUMPY"
 ENDING = ".npy"
+ARRAY = 3  # times its bytes, about, that an array takes until it is a column
 AS_ARRAYS = "save named columns of one length: np.savez('log.npz', y=y, p=p)"
 
 
@@ -422,14 +497,14 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
         with path.open("rb") as file:
             if file.read(len(BEGINS)) == BEGINS:
                 file.seek(0)
-                arrays = _fields(_read_array(file, path.stat().st_size, path.name), path.name)
+                arrays = _fields(_read_array(file, path.stat().st_size, path), path.name)
             else:
                 arrays = _archive(path)
     except BadInput:
         raise
     except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
         raise BadInput(f"{path.name} cannot be read as NumPy's: {str(e).splitlines()[0][:120]}") from None
-    kept = as_rows(_columns(arrays, path.name), "column")
+    kept = as_rows(_columns(arrays, path), "column")
     if kept is None or not arrays:
         raise BadInput(f"{path.name} holds no arrays: {AS_ARRAYS}")
     return whole(kept.table, name, {name: f"it {why}" for name, why in kept.unread.items()})
@@ -437,26 +512,35 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
 
 def _archive(path: Path) -> Arrays:
     with zipfile.ZipFile(path) as archive:
+        size = sum(one.file_size for one in archive.infolist())
+        afford(path, ARRAY * size, f"unpacks to arrays of {size:,} bytes")
         out: Arrays = {}
         for one in archive.infolist():
             if not one.filename.endswith(ENDING):
                 raise BadInput(f"{path.name} is a zip file with {one.filename[:60]!r} in it, not arrays: {AS_ARRAYS}")
             with archive.open(one) as file:
-                result = _read_array(file, one.file_size, path.name)
+                result = _read_array(file, one.file_size, path)
             column = one.filename.removesuffix(ENDING)
             out |= {column: result} if result.dtype.names is None else _fields(result, path.name)
         return out
 
 
-def _read_array(file: IO[bytes], size: int, name: str) -> NDArray[Any]:
+def _read_array(file: IO[bytes], size: int, path: Path) -> NDArray[Any]:
     """An array whose header claims no more than there is."""
     version = np.lib.format.read_magic(file)
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = header(file)
+    try:
+        shape, _, dtype = header(file)
+    except (SyntaxError, RecursionError, TypeError, tokenize.TokenError) as e:  # it should be a literal of Python
+        raise BadInput(f"{path.name} is damaged: its header is none ({str(e)[:80]}); write it again") from None
     if dtype.hasobject:
-        raise BadInput(f"{name} holds Python objects, which run code when they are read: save text as a text array")
-    if dtype.itemsize * int(np.prod(shape, dtype=object)) > size:
-        raise BadInput(f"{name} is truncated: its header says {shape}, and there is not so much")
+        raise BadInput(
+            f"{path.name} holds Python objects, which run code when they are read: save text as a text array"
+        )
+    if not dtype.itemsize:
+        raise BadInput(f"{path.name} holds values of type {str(dtype)[:40]!r}, which have no size: {AS_ARRAYS}")
+    if dtype.itemsize * math.prod(shape) > size or min(shape, default=0) < 0:
+        raise BadInput(f"{path.name} is truncated: its header says {shape}, and there is not so much")
     file.seek(0)
     result: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     return result
@@ -475,9 +559,11 @@ def _fields(array: NDArray[Any], name: str) -> Arrays:
     return {field: np.asarray(array[field]) for field in array.dtype.names}
 
 
-def _columns(arrays: Mapping[str, NDArray[Any]], name: str) -> Arrays:
+def _columns(arrays: Mapping[str, NDArray[Any]], path: Path) -> Arrays:
     """Return arrays of one dimension and one length; the columns of a matrix ``x`` are ``x_0``, ``x_1``."""
     out: Arrays = {}
+    width = sum(array.shape[1] if array.ndim == 2 else 1 for array in arrays.values())
+    afford_columns(path, width, max((len(a) for a in arrays.values() if a.ndim), default=0), "columns")
     for column, array in arrays.items():
         if array.ndim == 2 and array.shape[1] == 1:
             out[column] = array[:, 0]
@@ -486,11 +572,12 @@ def _columns(arrays: Mapping[str, NDArray[Any]], name: str) -> Arrays:
         elif array.ndim == 1:
             out[column] = array
         else:
-            raise BadInput(f"{name}: array {column!r} has {array.ndim} dimensions: {AS_ARRAYS}")
+            raise BadInput(f"{path.name}: array {column!r} has {array.ndim} dimensions: {AS_ARRAYS}")
     lengths = {column: len(array) for column, array in out.items()}
     if len(set(lengths.values())) > 1:
         short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise BadInput(
-            f"{name}: array {short!r} has {lengths[short]:,} rows and {long!r} {lengths[long]:,}: give one value a row"
+            f"{path.name}: array {short!r} has {lengths[short]:,} rows and {long!r} {lengths[long]:,}: "
+            "give one value a row"
         )
     return out

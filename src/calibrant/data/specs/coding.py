@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -144,7 +145,7 @@ def codings(columns: pa.Table | None, names: Iterable[str] | None = None) -> tup
     available = tuple(columns.schema.names)
     wanted = available if names is None else tuple(names)
     require(wanted, available, "covariate")
-    if twice := [name for name in wanted if wanted.count(name) > 1]:
+    if twice := [name for name, n in Counter(wanted).items() if n > 1]:
         raise BadInput(f"covariate {twice[0]!r} is named twice: name each once")
     return tuple(_coding(name, decoded(columns.column(name), name)) for name in wanted)
 

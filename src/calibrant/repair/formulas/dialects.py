@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -61,8 +62,8 @@ class Dialect:
 
     def distinct(self, names: Sequence[str]) -> None:
         """Refuse names that are one to the engine."""
-        lowered = [name.lower() for name in names]
-        twice = [name for name in names if lowered.count(name.lower()) > 1]
+        lowered = Counter(name.lower() for name in names)
+        twice = [name for name in names if lowered[name.lower()] > 1]
         if twice and not self.cased:
             raise NotComputable(
                 f"columns {twice[0]!r} and {twice[1]!r} differ by case alone, which {self.title} does not tell apart: "

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.record import Finding, Status, Verdict
+from calibrant.certify.groups import signed
 from calibrant.certify.jittered import jittered
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
-from calibrant.results import Curve, Estimate, Interval
-from calibrant.stats.betting import residual_mean_limits
+from calibrant.results import Curve, Estimate
 from calibrant.views.population import Population
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-GAP_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
 
 
 def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
@@ -74,20 +73,9 @@ def status(verdict: Verdict) -> Status:
 
 
 def gap(q: Population, alpha: float) -> Estimate:
-    """Certify the mean residual of the raw score."""
-    if q.clusters is None:
-        limits = residual_mean_limits(*coarse(q, np.arange(q.grid) * GAP_CELLS // q.grid), alpha)
-    else:
-        limits = q.gap(alpha / 2.0).limits(alpha)
-    return Estimate(
-        method="measure.gap",
-        value=q.off,
-        unit="probability",
-        n=q.n,
-        interval=Interval(low=limits[0], high=limits[1], level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=q.assumes,
-        settings={"about": "the raw score", **q.reported},
-    )
+    """Certify the mean residual of the raw score: of the rows, or of clusters of the population."""
+    each = alpha / 2.0
+    return replace(signed(q, (each, each), 1.0 - alpha, each, q.target), method="measure.gap")
 
 
 def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Whole, Floats, Floats, Floats]:

@@ -34,6 +34,7 @@ from calibrant.audit.schema.curves import (
     Size,
     Some,
     Steps,
+    Target,
     Zero,
     many,
     named,
@@ -52,6 +53,13 @@ CLUSTERS = {
     "effective_clusters? effective_blocks?": Size,
     "largest_cluster? largest_block?": Positive,
     "two_way?": Pair,
+}
+OF_GAP = {
+    **CLUSTERS,
+    "target?": noted(Target, "Whose gap: of the rows in the data, given scores, or of all rows like these."),
+    "by?": noted(Literal["binomial", "bets"], "What certifies it; of rows, scores alone choose."),
+    "delta?": tuple[Level, Level],
+    "grid?": Literal[1024, 16384],
 }
 SEEDED = {**CLUSTERS, "seed": Count}
 DISPLAYED = {**SEEDED, "delta": tuple[Zero, Level]}
@@ -119,7 +127,7 @@ WORST = certified(
 ESTIMATES = part(
     "Estimates",
     {
-        "gap?": certified("measure.gap", (Gap, Gap), CLUSTERS, Gap),
+        "gap?": certified("measure.gap", (Gap, Gap), OF_GAP, Gap),
         "distance?": certified("certify.distance", (Zero, Share), {**SEEDED, "route": str}),
         "jittered?": certified("certify.jittered", (Zero, Share), {"about": str, "bandwidth": Level, **GRID}),
         "klce?": KLCE,

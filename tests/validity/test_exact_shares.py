@@ -25,7 +25,7 @@ from calibrant.stats.betting import MEAN
 from calibrant.stats.betting import Clusters as Bounded
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking, clopper_pearson, sequence
 from calibrant.stats.decisions.comparison import PairedClusters
-from calibrant.stats.evidence import Mean
+from calibrant.stats.evidence import Gap, Mean
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits
 from calibrant.views.boxes import boxed, tables_of
@@ -325,9 +325,11 @@ def test_paired_changes_along_variables(spied: Any, folds: int) -> None:
     assert sum(seen) == pytest.approx(ALPHA)
 
 
-def test_gaps_of_groups_serve_every_repair(spied: Any) -> None:
-    seen = spied(evidence, "mean_limits", 1)
-    of = judged(1)
+@pytest.mark.parametrize("by_clusters", [False, True])
+def test_gaps_of_groups_serve_every_repair(spied: Any, by_clusters: bool) -> None:
+    owner, name = (import_module("calibrant.repair.judge.rows"), "mean_limits") if by_clusters else (Gap, "limits")
+    seen = spied(owner, name, 1)
+    of = judged(1, **({"cluster": CLUSTER} if by_clusters else {}))
     changes = group_changes(of, groups_of(of.data, ("g",), {}, 20, 0), ALPHA)
     assert len(changes) == GROUPS * len(SCORES)
     assert sum(seen) == pytest.approx(ALPHA)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.stats.evidence import Evidence as EValues
 from calibrant.stats.evidence import Gap, log_mean_exp
+from calibrant.stats.nulls import holm
 from calibrant.views.population import QUANTISATION, Population, Target
 
 Flags = NDArray[np.bool_]
@@ -53,8 +54,7 @@ def refuted(log_e: ArrayLike, delta: float) -> Flags:
 def refuted_in_order(log_e: ArrayLike, delta: float) -> Flags:
     """Return which hypotheses Holm's procedure rejects, all rightly with probability at least ``1 - delta``.
 
-    `log_e`: minus the logs of p-values; e-values may be among them. The first of G in order has to reach ``G / delta``,
-    the second ``(G - 1) / delta``, and so on: all before the first that falls short are rejected.
+    `log_e`: minus the logs of p-values; e-values may be among them.
 
     Examples
     --------
@@ -64,11 +64,7 @@ def refuted_in_order(log_e: ArrayLike, delta: float) -> Flags:
     >>> refuted_in_order(-np.log([0.03, 0.016, 0.026]), 0.05).tolist()
     [False, True, False]
     """
-    a = np.asarray(log_e, dtype=np.float64) + np.log(delta)
-    order = np.argsort(-a, kind="stable")
-    passed = a[order] >= np.log(len(a) - np.arange(len(a)))
-    result = np.zeros(len(a), dtype=np.bool_)
-    result[order] = np.logical_and.accumulate(passed)
+    result: Flags = holm(np.exp(-np.maximum(log_e, 0.0))) <= delta
     return result
 
 

@@ -170,7 +170,7 @@ def test_of_clusters_gaps_are_of_the_population() -> None:
     data = sites(cluster=np.arange(960) // 4)
     found = cal.certify.groups(data, by="site", judge="gap")
     assert {e.settings["target"] for e in found.values()} == {"population"}
-    with pytest.raises(NotComputable, match="target='rows' is proved for independent rows of equal weight: with"):
+    with pytest.raises(NotComputable, match="is proved for independent rows of equal weight: with clusters"):
         cal.certify.groups(data, by="site", judge="gap", target="rows")
 
 

@@ -266,8 +266,8 @@ def checked_target(target: Target | None, judge: Judge, q: Population) -> Target
         raise BadInput(f"target={target!r} is about gaps: it goes with judge='gap'")
     if choice("target", target, get_args(Target)) == "rows" and q.target != "rows":
         raise NotComputable(
-            "target='rows' is proved for independent rows of equal weight: with cluster= or weights= leave it out, and "
-            "the gap is of the population"
+            "target='rows' (--target rows) is proved for independent rows of equal weight: with clusters or weights "
+            "leave it out, and the gap is of the population"
         )
     return target
 

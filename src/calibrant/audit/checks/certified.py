@@ -15,7 +15,7 @@ from calibrant.certify.jittered import jittered
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
 from calibrant.results import Curve, Estimate
-from calibrant.views.population import Population
+from calibrant.views.population import Population, Target
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -27,7 +27,7 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     alpha, level = plan.alpha, 1.0 - plan.alpha
     lower = raw_certificate(q).run((alpha, 0.0), level, context.seed)
     upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, alpha), level, context.seed)
-    mean_gap = replace(gap(q, alpha), method="certify.gap")
+    mean_gap = replace(gap(q, alpha, plan.target), method="certify.gap")
     low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(mean_gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
     need = None
@@ -72,10 +72,10 @@ def status(verdict: Verdict) -> Status:
     return "measured" if verdict == "not_checked" else verdict
 
 
-def gap(q: Population, alpha: float) -> Estimate:
-    """Certify the mean residual of the raw score: of the rows, or of clusters of the population."""
+def gap(q: Population, alpha: float, target: Target | None = None) -> Estimate:
+    """Certify the mean residual of the raw score, of the rows where that is proved and nobody asks otherwise."""
     each = alpha / 2.0
-    return replace(signed(q, (each, each), 1.0 - alpha, each, q.target), method="measure.gap")
+    return replace(signed(q, (each, each), 1.0 - alpha, each, target or q.target), method="measure.gap")
 
 
 def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Whole, Floats, Floats, Floats]:
@@ -121,7 +121,7 @@ DECLARED = (
     Check(
         code="gap",
         order=30,
-        make=_check_of("gap", lambda context: gap(context.everyone, context.judging.alpha)),
+        make=_check_of("gap", lambda context: gap(context.everyone, context.judging.alpha, context.judging.target)),
         crosses=True,
     ),
     Check(code="distance", order=40, make=_check_of("distance", _distance), cost=Cost(flat=0.08), crosses=True),

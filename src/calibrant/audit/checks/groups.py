@@ -139,8 +139,8 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
         reported=reported,
         lower=reported_estimate(lower, reported),
         upper=reported_estimate(upper, reported),
-        gap=reported_gap(signed(q, (each, each), level, bet_sizes, q.target), reported),
-        evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed, q.target),
+        gap=reported_gap(signed(q, (each, each), level, bet_sizes, plan.target or q.target), reported),
+        evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed, plan.target or q.target),
         judge=plan.judge,
     )
 
@@ -180,7 +180,8 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     score is "over" though its display is within. Of gaps of rows Holm's procedure asks for more: some groups may be
     undecided. As `worst_group` from above at alpha / 2; of groups as they are shown, a pool being one.
     """
-    plan, target = context.judging, groups[0].people.target
+    plan = context.judging
+    target = plan.target or groups[0].people.target
     tops = [g.top(plan.alpha / 2.0) for g in groups]
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]

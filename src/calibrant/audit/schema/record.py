@@ -358,6 +358,7 @@ SETTINGS = part(
         "variables?": noted(list[str], "Covariates asked for; * is every column that can be used."),
         "allow?": noted(list[str], "Columns that were kept though they reproduce the outcome or the score."),
         "judge": noted(Judge, "What the limit is about."),
+        "target?": noted(Target | None, "Whose gaps were asked for; each gap's settings say whose it is."),
         "about": ABOUT,
         "allow_same?": noted(bool, "Rows that are there more than once are meant, and count so."),
         "independent?": noted(bool, "Rows were declared independent, whatever columns they share."),

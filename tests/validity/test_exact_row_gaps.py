@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.stats import row_gaps
 from calibrant.stats.betting import lower_rates
 from calibrant.stats.cells import SCALE, Cells
-from calibrant.stats.row_gaps import bets, bets_are_narrower, binomial, row_gap
+from calibrant.stats.subgroups import row_gaps
+from calibrant.stats.subgroups.row_gaps import bets, bets_are_narrower, binomial, row_gap
 from validity.subgroup_saboteurs import plain_lower_rates
 
 DELTAS = (0.24, 0.1, 0.025, 0.0004)
@@ -132,7 +132,7 @@ def test_bets_read_of_outcomes_no_stake() -> None:
     """A stake that outcomes moved would not be fixed given the scores."""
     rng = np.random.default_rng(1)
     p = rng.random(500)
-    said = {row_gaps._stake(grid(p, labels), 0.05) for labels in (rng.random(500) < p, np.ones(500), np.zeros(500))}
+    said = {row_gaps._bet_size(grid(p, labels), 0.05) for labels in (rng.random(500) < p, np.ones(500), np.zeros(500))}
     assert len(said) == 1
 
 

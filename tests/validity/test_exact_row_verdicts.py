@@ -13,7 +13,7 @@ from scipy.stats import binom
 import calibrant as cal
 from calibrant.certify.closed import Limit, SignedEvidence, refuted_in_order, verdicts
 from calibrant.errors import BadInput, NotComputable
-from calibrant.stats.row_gaps import binomial
+from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.population import INDEPENDENT
 
 ALPHA = 0.2

@@ -10,7 +10,7 @@ import pytest
 from calibrant.certify.closed import Limit, SignedEvidence, bet_sizes_for, verdicts
 from calibrant.certify.groups import sizes
 from calibrant.stats.cells import Cells
-from calibrant.stats.row_gaps import row_gap
+from calibrant.stats.subgroups.row_gaps import row_gap
 from validity.acceptance import SETS, check
 
 ALPHA = 0.05

@@ -28,7 +28,7 @@ from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
 from calibrant.stats.evidence import Evidence, Gap, mean
-from calibrant.stats.row_gaps import row_gap
+from calibrant.stats.subgroups.row_gaps import row_gap
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "

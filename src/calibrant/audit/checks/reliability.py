@@ -19,8 +19,8 @@ from calibrant.stats.cells import equal_mass
 from calibrant.stats.clusters.below import gap_of
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap
-from calibrant.stats.row_gaps import binomial
 from calibrant.stats.smoothing import run_starts
+from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.population import Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
@@ -91,7 +91,7 @@ def _by_rows(q: Population, steps: int, alpha: float, mask: int) -> Ranges:
         bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
     counts, sums, *_ = coarse(q, bins)
     n, events, expected, each = counts.sum(axis=1), counts[:, 1], sums.sum(axis=1), alpha / (2.0 * len(counts))
-    of = (SignedEvidence(binomial(*found)) for found in zip(events.tolist(), n.tolist(), expected, strict=True))
+    of = (SignedEvidence(binomial(*one)) for one in zip(events.tolist(), n.tolist(), expected, strict=True))
     return Ranges(bins, expected / n, events / n, [gap.ends(each, each) for gap in of])
 
 

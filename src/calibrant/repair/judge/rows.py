@@ -24,7 +24,7 @@ from calibrant.stats.cells import Cells
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
-from calibrant.stats.row_gaps import row_gap
+from calibrant.stats.subgroups.row_gaps import row_gap
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
 from calibrant.views.sample import ClusterSample, cluster_totals, part_of

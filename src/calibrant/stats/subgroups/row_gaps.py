@@ -30,7 +30,7 @@ def bets_are_narrower(cells: Cells, delta: float) -> bool:
     """Whether bets would give the shorter range at `delta` if outcomes came as scores say."""
     n, k = cells.n, cells.expected
     rows, p = cells.rows.sum(axis=0), _means(cells)
-    expected = _bets(np.append(1.0 - p, -p), np.append(rows * p, rows * (1.0 - p)), _stake(cells, delta))
+    expected = _bets(np.append(1.0 - p, -p), np.append(rows * p, rows * (1.0 - p)), _bet_size(cells, delta))
     low, unlikely = lower_rates((k, n - k), n, delta)
     least, most = (side.limit(delta) for side in (expected.at_most, expected.at_least))
     return bool(most - least < 1.0 - unlikely - low)
@@ -86,10 +86,10 @@ def bets(cells: Cells, delta: float) -> Gap:
     the gaps ``g_i`` of the rows, at most ``(1 + kappa (mean g - m))^n`` and so at most one where ``mean g <= m``.
     """
     chords = cells.nonempty.joined.chords
-    return _bets(chords.at, chords.weight, _stake(cells, delta))
+    return _bets(chords.at, chords.weight, _bet_size(cells, delta))
 
 
-def _bets(residual: Floats, weight: Floats, stake: float) -> Gap:
+def _bets(residual: Floats, weight: Floats, bet_size: float) -> Gap:
     """Return the evidence of residuals with so many rows each.
 
     The stake is smaller where a row could lose more than what there is, at a hypothesis m: ``1 + m`` at the most. What
@@ -97,13 +97,13 @@ def _bets(residual: Floats, weight: Floats, stake: float) -> Gap:
     """
 
     def log_e(m: float, side: float) -> float:
-        kappa = side * min(stake, FORWARD.largest / max(1.0 + side * m, 1e-9))
+        kappa = side * min(bet_size, FORWARD.largest / max(1.0 + side * m, 1e-9))
         return float(weight @ np.log1p(kappa * (residual - m)))
 
     return Gap.of(log_e)
 
 
-def _stake(cells: Cells, delta: float) -> float:
+def _bet_size(cells: Cells, delta: float) -> float:
     """The stake that wins most at `delta` if outcomes came as scores say."""
     noise = float(cells.variances.sum())
     return math.sqrt(2.0 * -math.log(delta) / max(noise, 1e-12))

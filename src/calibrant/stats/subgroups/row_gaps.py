@@ -29,7 +29,8 @@ def row_gap(cells: Cells, delta: float) -> Gap:
 def bets_are_narrower(cells: Cells, delta: float) -> bool:
     """Whether bets would give the shorter range at `delta` if outcomes came as scores say."""
     n, k = cells.n, cells.expected
-    rows, p = cells.rows.sum(axis=0), _means(cells)
+    held = cells.nonempty
+    rows, p = held.rows.sum(axis=0), held.score_sums.sum(axis=1) / held.rows.sum(axis=0)
     expected = _bets(np.append(1.0 - p, -p), np.append(rows * p, rows * (1.0 - p)), _bet_size(cells, delta))
     low, unlikely = lower_rates((k, n - k), n, delta)
     least, most = (side.limit(delta) for side in (expected.at_most, expected.at_least))
@@ -107,10 +108,3 @@ def _bet_size(cells: Cells, delta: float) -> float:
     """The stake that wins most at `delta` if outcomes came as scores say."""
     noise = float(cells.variances.sum())
     return math.sqrt(2.0 * -math.log(delta) / max(noise, 1e-12))
-
-
-def _means(cells: Cells) -> Floats:
-    """The mean score of each cell, whatever the outcomes; the middle of a cell without rows."""
-    rows, sums = cells.rows.sum(axis=0), cells.score_sums.sum(axis=1)
-    result: Floats = np.where(rows > 0, sums / np.maximum(rows, 1), cells.middle)
-    return result

@@ -18,6 +18,7 @@ def one(name: str, breaks: str, where: str, within: str, old: str, new: str, *re
 
 # ---- certificates of the error of a score: Theorems 1, U and L, the distance, bounded variation ----
 
+ROW_GAPS = "stats.subgroups.row_gaps"
 BETTING, BOUNDS, CLOSED, GROUPS = "stats.betting", "stats.bounds", "certify.closed", "certify.groups"
 EVIDENCE = "stats.evidence"
 CERTIFICATES = (
@@ -57,8 +58,10 @@ CERTIFICATES = (
     one("residual_limits_not_split", "the two limits of a mean residual spend delta each", EVIDENCE,
         "Gap.limits", "self.at_most.limit(delta / 2.0), self.at_least.limit(delta / 2.0)",
         "self.at_most.limit(delta), self.at_least.limit(delta)"),
-    one("residual_chord_left_out", "a cell's residuals are taken at its lower end", BETTING,
-        "residual_mean_limits", "np.stack([1.0 - share, share])", "np.stack([0.0 * share + 1.0, 0.0 * share])"),
+    one("stake_of_rows_from_their_outcomes", "one bet on all residuals is sized by what they were", ROW_GAPS,
+        "_bet_size", "float(cells.variances.sum())", "float((cells.residuals ** 2).sum())"),
+    one("a_method_that_outcomes_choose", "what is narrower is asked of the events seen", ROW_GAPS,
+        "bets_are_narrower", "cells.n, cells.expected", "cells.n, float(cells.events)"),
     one("gap_spends_twice", "a limit of the gap spends twice its delta", CLOSED,
         "SignedEvidence.ends", "self.gap.at_least.limit(high)", "self.gap.at_least.limit(2.0 * high)"),
     one("rounding_moves_nothing", "the distance leaves out how far rounding moves scores", BOUNDS,
@@ -99,8 +102,12 @@ POPULATIONS = (
         "SignedEvidence.within", "return min(self.gap", "return max(self.gap"),
     one("broken_spends_twice", "'broken' is said with twice its alpha", CLOSED,
         "verdicts", "alpha / 2.0 if judge == \"error\" else alpha)", "2.0 * alpha)"),
+    one("holm_left_out", "each gap has the price of a single one", CLOSED,
+        "refuted_in_order", "holm(np.exp(-np.maximum(log_e, 0.0)))", "np.exp(-np.maximum(log_e, 0.0))"),
+    one("gaps_over_on_either_side_at_the_price_of_one", "the lesser of two p-values counts once", CLOSED,
+        "SignedEvidence.over", "max(each) - math.log(2.0)", "max(each)"),
     one("met_spends_twice", "'met' is said with twice its alpha", CLOSED,
-        "verdicts", "refuted(within, alpha / 2.0)", "refuted(within, alpha)"),
+        "verdicts", "rejected(within, alpha / 2.0)", "rejected(within, alpha)"),
     one("floor_of_a_gap_not_split", "a gap's floor on either side spends all of its delta", GROUPS,
         "sizes", "of.ends(delta / 2.0, delta / 2.0)", "of.ends(delta, delta)"),
     one("worst_floor_unshared", "the worst group's floor is the largest of floors that share nothing", GROUPS,
@@ -151,7 +158,7 @@ BY_CLUSTERS = (
     one("ranges_of_units_unshared", "every range of the score spends all of alpha", "audit.checks.reliability",
         "_by_clusters", "gap_of(u, delta / 2.0) for u in parts]", "gap_of(u, (delta := alpha) / 2.0) for u in parts]"),
     one("ranges_of_rows_unshared", "every range of the score spends all of alpha", "audit.checks.reliability",
-        "_by_rows", "alpha / len(n)", "alpha"),
+        "_by_rows", "alpha / (2.0 * len(counts))", "alpha / 2.0"),
     one("signs_along_a_variable_look_ahead", "signs along a variable have seen the block they are bet on",
         "stats.clusters.by_variable", "ByVariable._learnt", "self._signs(past)", "self._signs(past | here)"),
     one("shift_taken_for_none", "the error beyond a shift is judged without taking it off",

@@ -12,11 +12,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.judge import fixed as module
-from calibrant.repair.judge import rows as judged_rows
 from calibrant.repair.judge.fixed import Fixed
 from calibrant.repair.judge.rows import Judging, People, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Clusters, mean_limits
+from calibrant.stats.evidence import Gap
 from validity.test_repair_fixed import ALPHA, against, judged, people
 
 SLACK = 1e-9
@@ -148,13 +148,13 @@ def test_who_spends_more_is_caught(monkeypatch: Any, kind: type[Fixed], share: f
 
 def test_gaps_of_groups_spend_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """One range of a group's gap as audited serves every repair."""
-    used, real = [], judged_rows.mean_limits
+    used, real = [], Gap.limits
 
-    def limits(u: Any, delta: float) -> Any:
+    def limits(gap: Gap, delta: float) -> Any:
         used.append(delta)
-        return real(u, delta)
+        return real(gap, delta)
 
-    monkeypatch.setattr(judged_rows, "mean_limits", limits)
+    monkeypatch.setattr(Gap, "limits", limits)
     rng = np.random.default_rng(5)
     scores = {name: rng.uniform(0.3, 0.7, 240) for name in (AS_AUDITED, "one", "two")}
     rows = judged(rng.integers(0, 2, 240), scores, np.arange(240) % 2)
@@ -183,3 +183,26 @@ def test_no_row_is_judged_by_a_map_that_it_was_fitted_on(folds: int) -> None:
     found = fits_of(data, Judging(repairs={"seen": Seen()}, folds=folds)).judged  # type: ignore[dict-item]
     assert found.data.n == (300 if folds else 150)
     assert not found.scores["seen"].any()
+
+
+@pytest.mark.parametrize(
+    "rate", [np.full(8, 0.3), np.linspace(0.02, 0.9, 8), np.r_[np.zeros(7), 0.099], np.full(8, 0.97)]
+)
+def test_a_gap_of_rows_is_missed_no_more_than_is_said(rate: Any) -> None:
+    """Whatever folds the rows are in: scores as audited are of none."""
+    p, miss, delta = np.linspace(0.1, 0.8, 8), 0.0, 0.2
+    for outcome in itertools.product((0, 1), repeat=8):
+        y = np.array(outcome)
+        gap, low, high = judged(y, {AS_AUDITED: p}, np.arange(8) % 2).gap_range(delta, np.arange(8))
+        assert gap == pytest.approx((y - p).mean())
+        truth = float((rate - p).mean())
+        miss += float(np.prod(np.where(y == 1, rate, 1 - rate))) * (not low - SLACK <= truth <= high + SLACK)
+    assert 0.0 < miss <= delta
+
+
+def test_a_gap_of_rows_is_narrower_than_any_mean_over_rows() -> None:
+    rng = np.random.default_rng(9)
+    p = rng.beta(2, 8, 2000)
+    of = judged((rng.random(2000) < p).astype(int), {AS_AUDITED: p}, np.zeros(2000, dtype=int))
+    (_, low, high), (_, *ends) = of.gap_range(0.01, np.arange(2000)), of.mean_range(-p, 1.0 - p, 0.01)
+    assert high - low < 0.9 * (ends[1] - ends[0])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.audit.checks.certified import gap
 from calibrant.audit.checks.reliability import _fixed_ranges, bins_of
-from calibrant.certify.closed import verdicts
+from calibrant.certify.closed import SignedEvidence, verdicts
 from calibrant.certify.groups import sizes
 from calibrant.repair.judge import decisions, evidence
 from calibrant.repair.judge.evidence import group_changes, groups_of, score_changes, variable_changes
@@ -20,11 +21,11 @@ from calibrant.repair.judge.rows import Judged, Judging
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Outcome
 from calibrant.stats import bounds
-from calibrant.stats.betting import MEAN, residual_mean_limits
+from calibrant.stats.betting import MEAN
 from calibrant.stats.betting import Clusters as Bounded
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking, clopper_pearson, sequence
 from calibrant.stats.decisions.comparison import PairedClusters
-from calibrant.stats.evidence import Mean
+from calibrant.stats.evidence import Gap, Mean
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits
 from calibrant.views.boxes import boxed, tables_of
@@ -139,7 +140,7 @@ def test_bounded_variation_by_hand() -> None:
 
 @pytest.mark.parametrize("events", [0, 3, 31, 50])
 def test_limits_of_a_mean_residual_are_where_the_evidence_reaches_half_of_delta(events: int) -> None:
-    """Fifty rows of one score, by hand; the same from rows along a variable."""
+    """Fifty rows of one score, by hand, along a variable."""
     n, score = 50, 0.5
     kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)
 
@@ -147,23 +148,26 @@ def test_limits_of_a_mean_residual_are_where_the_evidence_reaches_half_of_delta(
         won = events * np.log1p(sign * kappas * (1 - score - m)) + (n - events) * np.log1p(sign * kappas * (-score - m))
         return float(np.log(np.mean(np.exp(won))))
 
-    counts, sums = np.array([[n - events, events]]), score * np.array([[n - events, events]])
-    ends = np.full(1, score)
     residual = (np.arange(n) < events) - score
-    ledger = RowLedger(residual, np.zeros(n, np.int32), np.zeros(n, np.uint8), 1, 1)
-    for low, high in (residual_mean_limits(counts, sums, ends, ends, ALPHA), gap_limits(ledger, ALPHA)):
-        assert evidence_at(low, 1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
-        assert evidence_at(high, -1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
+    low, high = gap_limits(RowLedger(residual, np.zeros(n, np.int32), np.zeros(n, np.uint8), 1, 1), ALPHA)
+    assert evidence_at(low, 1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
+    assert evidence_at(high, -1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
+
+
+def test_everyones_gap_has_two_ends(spied: Any) -> None:
+    low, high = spied(SignedEvidence, "ends", 1), spied(SignedEvidence, "ends", 2)
+    gap(everyone(rows()), ALPHA)
+    assert (low[0], high[0]) == pytest.approx((ALPHA / 2, ALPHA / 2))
 
 
 # ---- ranges of the score ----
 
 
 def test_ranges_of_the_score_by_rows(spied: Any) -> None:
-    seen = spied(import_module("calibrant.audit.checks.reliability"), "residual_mean_limits", 4)
+    low, high = spied(SignedEvidence, "ends", 1), spied(SignedEvidence, "ends", 2)
     bins_of(everyone(rows()), 20, ALPHA, mask=20)
-    assert len(seen) > 1
-    assert sum(seen) == pytest.approx(ALPHA)
+    assert len(low) > 1
+    assert sum(low + high) == pytest.approx(ALPHA)
 
 
 def test_ranges_of_the_score_by_units(spied: Any) -> None:
@@ -321,9 +325,11 @@ def test_paired_changes_along_variables(spied: Any, folds: int) -> None:
     assert sum(seen) == pytest.approx(ALPHA)
 
 
-def test_gaps_of_groups_serve_every_repair(spied: Any) -> None:
-    seen = spied(evidence, "mean_limits", 1)
-    of = judged(1)
+@pytest.mark.parametrize("by_clusters", [False, True])
+def test_gaps_of_groups_serve_every_repair(spied: Any, by_clusters: bool) -> None:
+    owner, name = (import_module("calibrant.repair.judge.rows"), "mean_limits") if by_clusters else (Gap, "limits")
+    seen = spied(owner, name, 1)
+    of = judged(1, **({"cluster": CLUSTER} if by_clusters else {}))
     changes = group_changes(of, groups_of(of.data, ("g",), {}, 20, 0), ALPHA)
     assert len(changes) == GROUPS * len(SCORES)
     assert sum(seen) == pytest.approx(ALPHA)

@@ -26,7 +26,7 @@ from calibrant.stats.decisions import comparison as losses
 from calibrant.stats.decisions.comparison import PairedClusters, cluster_areas, row_areas
 from calibrant.stats.measures import placements
 from calibrant.views.points import weights_of
-from calibrant.views.population import INDEPENDENT
+from calibrant.views.population import BY_SCORES, INDEPENDENT
 from calibrant.views.sample import assumed, cluster_totals, keyed, named, reported, rows_of_groups
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,6 @@ SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are
     (False, True): {"everyone": 0.5, "worst_threshold": 0.5},
     (True, True): {"everyone": 0.25, "worst_threshold": 0.25, "groups": 0.25, "worst": 0.25},
 }
-BY_SCORES = "outcomes of different {} independent given the scores"
 OTHERWISE = "take another measure, such as 'brier', or coarser groups"
 MEASURE: Measure = "calibration_error"
 

@@ -31,7 +31,7 @@ from calibrant.audit.pooling import FEWEST, MASK
 from calibrant.audit.record import About, AboutInput, CheckRecord, Finding, Verdict
 from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
-from calibrant.views.population import checked_bandwidth
+from calibrant.views.population import Target, checked_bandwidth
 
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
@@ -53,6 +53,11 @@ class JudgingOptions(TypedDict, total=False):
         str,
         "what the limit is about: the calibration error (default), or the gap, observed minus predicted",
         Option(default="error", check=partial(choice, options=get_args(Judge)), choices=get_args(Judge)),
+    ]
+    target: Annotated[
+        str | None,
+        "whose gap: of the rows in the data (default), or of all rows like these (with clusters or weights always)",
+        Option(check=optional(partial(choice, options=get_args(Target))), choices=get_args(Target)),
     ]
     steps: Annotated[
         int,
@@ -114,6 +119,7 @@ class Judging:
 
     limit: float | None
     judge: Judge
+    target: Target | None  # whose gaps are certified; of the rows where that is proved if nobody says
     steps: int
     bandwidth: float
     alpha: float

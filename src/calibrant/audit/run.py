@@ -17,6 +17,7 @@ from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
 from calibrant.audit.judging import ASSUMING, Judging, JudgingOptions, suppressed, verdicts, worst
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.certify.groups import checked_target
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
@@ -34,8 +35,8 @@ from calibrant.views.population import Population
 from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
-    *("alpha", "limit", "judge", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask", "fail_on"),
-    *("threshold", "costs", "tolerance", "missing_odds", "variables", "allow", "allow_same", "about"),
+    *("alpha", "limit", "judge", "target", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask"),
+    *("fail_on", "threshold", "costs", "tolerance", "missing_odds", "variables", "allow", "allow_same", "about"),
 )
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
@@ -67,6 +68,9 @@ def audit(
     judge : {"error", "gap"}
         What the limit is about, for everyone and the groups: the calibration error, which does not cancel along the
         score, or the gap between the share that happened and the mean score. Subgroups are always judged by their gap.
+    target : {"rows", "population"}, optional
+        Whose gaps, of everyone and the groups: of the rows in the data, given their scores, or of all rows like these.
+        By default of the rows; with `cluster` or `weights` always of the population.
     steps : int from 2 to 1024
         Steps in which probabilities are shown to people: 100 for whole percent.
     bandwidth : float
@@ -164,7 +168,7 @@ def audited(
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
     context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same, independent=options.independent)
-    context.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
+    checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")
     tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))
     # products are too small to share: threads that wait for each other only burn time
@@ -312,7 +316,7 @@ def _wider(context: AuditContext) -> float | None:
     part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
     every = Population(q.raw, q.fine, q.scores, q.by_score)
     rows = everyone(alone(context.sketch.rows()), context.seed) if part else every
-    by_clusters, by_rows = (gap(each, context.judging.alpha) for each in (q, rows))
+    by_clusters, by_rows = (gap(each, context.judging.alpha, "population") for each in (q, rows))
     width = _width(by_rows)
     return _width(by_clusters) / width if width > 0.0 else None
 

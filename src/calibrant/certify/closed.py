@@ -1,13 +1,16 @@
-"""Which of several populations are over a limit, and which are within: closed testing by averages of e-values.
+"""Which of several populations are over a limit, and which are within: closed testing by averages, or Holm.
 
 An *intersection* is the hypothesis that every population of a set S is within the limit. The mean of their e-values is
 an e-value for it, however the populations overlap; it is rejected where that mean reaches ``1 / delta``. A population
 is over the limit if every set that holds it is rejected: then any population is wrongly so with probability at most
 `delta` (Marcus, Peritz and Gabriel 1976; Vovk and Wang 2021, for averages).
+
+P-values have no such mean. Holm's procedure (1979) takes any, however populations overlap, and 1 / e is one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -17,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.stats.evidence import Evidence as EValues
 from calibrant.stats.evidence import Gap, log_mean_exp
-from calibrant.views.population import QUANTISATION, Population
+from calibrant.stats.nulls import holm
+from calibrant.views.population import QUANTISATION, Population, Target
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -47,6 +51,23 @@ def refuted(log_e: ArrayLike, delta: float) -> Flags:
     return result
 
 
+def refuted_in_order(log_e: ArrayLike, delta: float) -> Flags:
+    """Return which hypotheses Holm's procedure rejects, all rightly with probability at least ``1 - delta``.
+
+    `log_e`: minus the logs of p-values; e-values may be among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> refuted_in_order(-np.log([0.04, 0.016, 0.024]), 0.05).tolist()
+    [True, True, True]
+    >>> refuted_in_order(-np.log([0.03, 0.016, 0.026]), 0.05).tolist()
+    [False, True, False]
+    """
+    result: Flags = holm(np.exp(-np.maximum(log_e, 0.0))) <= delta
+    return result
+
+
 class Limit(NamedTuple):
     """How much more may happen than was said, and how much less; an error has no sign, and reads the first."""
 
@@ -55,7 +76,11 @@ class Limit(NamedTuple):
 
 
 class Evidence(Protocol):
-    """Log e-values of one population at a limit."""
+    """Log e-values of one population at a limit, or minus the logs of p-values."""
+
+    @property
+    def p_values(self) -> bool:
+        """Whether no mean may join this evidence with that of others."""
 
     def over(self, limit: Limit) -> float:
         """The evidence that the population is over the limit, on either side."""
@@ -74,6 +99,7 @@ class ErrorEvidence:
     below: EValues
     above: EValues
     slack: float  # by how much reading scores to fixed precision can move the judged score's error
+    p_values: Literal[False] = False
 
     @classmethod
     def of(cls, q: Population, steps: int, delta: float, seed: int) -> ErrorEvidence:
@@ -105,17 +131,21 @@ class SignedEvidence:
     gap: Gap
 
     @classmethod
-    def of(cls, q: Population, delta: float) -> SignedEvidence:
-        """Bet on one population, with the stakes that are the best at `delta`."""
-        return cls(q.gap(delta))
+    def of(cls, q: Population, delta: float, target: Target) -> SignedEvidence:
+        """Take that of one population, or of its rows, with the stakes that are the best at `delta`."""
+        return cls(q.gap_of(target, delta))
+
+    @property
+    def p_values(self) -> bool:
+        return self.gap.p_values
 
     def over(self, limit: Limit) -> float:
-        """The mean of two e-values: against "at most `up`", and against "at least ``-down``"."""
+        """Refute "at most `up`" or "at least ``-down``": by the mean of two e-values, or twice the lesser p-value."""
         each = self._at_most(limit.up), self.gap.at_least.at(max(-limit.down, -1.0))
-        return log_mean_exp(each)
+        return max(each) - math.log(2.0) if self.p_values else log_mean_exp(each)
 
     def within(self, limit: Limit) -> float:
-        """The lesser of two e-values: against "at least `up`", and against "at most ``-down``"; one of them is true."""
+        """The lesser of the evidence against "at least `up`", and against "at most ``-down``"; one of them is true."""
         if min(limit) < 0.0:
             return -np.inf
         return min(self.gap.at_least.at(min(limit.up, 1.0)), self._at_most(-limit.down))
@@ -130,9 +160,9 @@ class SignedEvidence:
         return self.gap.at_most.at(min(max(gap, -1.0) + QUANTISATION, 1.0))
 
 
-def evidence_of(q: Population, judge: Judge, steps: int, delta: float, seed: int) -> Evidence:
-    """The evidence about one population, with the stakes that are the best at `delta`."""
-    return ErrorEvidence.of(q, steps, delta, seed) if judge == "error" else SignedEvidence.of(q, delta)
+def evidence_of(q: Population, judge: Judge, steps: int, delta: float, seed: int, target: Target) -> Evidence:
+    """The evidence about one population, with the stakes that are the best at `delta`; `target` of its gap."""
+    return ErrorEvidence.of(q, steps, delta, seed) if judge == "error" else SignedEvidence.of(q, delta, target)
 
 
 def bet_sizes_for(delta: float, populations: int) -> float:
@@ -140,13 +170,17 @@ def bet_sizes_for(delta: float, populations: int) -> float:
     return delta / float(np.sqrt(populations))
 
 
-def verdicts(over: Sequence[float], within: Sequence[float], judge: Judge, alpha: float) -> tuple[Verdict, ...]:
-    """The verdict on each population, of its log e-values at the limit.
+def verdicts(
+    over: Sequence[float], within: Sequence[float], judge: Judge, alpha: float, p_values: bool = False
+) -> tuple[Verdict, ...]:
+    """The verdict on each population, of its evidence at the limit: log e-values, or p-values among them.
 
     Each side is closed by itself. With probability at least ``1 - alpha / 2`` nothing is wrongly "within"; with as
-    much, or ``1 - alpha`` where gaps are judged, whose e-value against "within" is a mean over two signs, nothing is
-    wrongly "over". Where both are refuted (they may be about different scores), "over" wins.
+    much, or ``1 - alpha`` where gaps are judged, whose evidence against "within" is of two signs, nothing is wrongly
+    "over". What ranges decide that share `alpha` over all ends is decided. Where both are refuted (they may be about
+    different scores), "over" wins.
     """
-    broken = refuted(over, alpha / 2.0 if judge == "error" else alpha)
-    met = refuted(within, alpha / 2.0)
+    rejected = refuted_in_order if p_values else refuted
+    broken = rejected(over, alpha / 2.0 if judge == "error" else alpha)
+    met = rejected(within, alpha / 2.0)
     return tuple("over" if b else "within" if m else "undecided" for b, m in zip(broken, met, strict=True))

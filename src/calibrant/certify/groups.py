@@ -16,10 +16,11 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import Population, shares
+from calibrant.views.population import Population, Target, shares
 from calibrant.views.sample import grouped_sketch, groups_of, keyed, named_groups
 
 GAP = "the raw score: happened minus said"
+OF_TARGET = {"rows": "the rows in the data", "population": "all rows like these"}
 CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is reported by itself, as of subgroups
 
 
@@ -31,6 +32,7 @@ def groups(
     intersections: bool = False,
     limit: float | None = None,
     judge: Judge = "error",
+    target: Target | None = None,
     steps: int = 100,
     alpha: float = 0.05,
     side: Side = "two-sided",
@@ -40,8 +42,8 @@ def groups(
 
     Estimand, for each group g: from below ``E[|p - E[Y|p, g]| | g]`` of the raw score; from above ``E[|r - E[Y|r, g]| |
     g]`` of the score rounded to `levels` steps, or of the raw score too if it takes few values: at most 1,024, and at
-    most one for ten rows of all groups together. With ``judge="gap"``, from both sides ``E[Y - p | g]``, in which
-    errors cancel. In probability units.
+    most one for ten rows of all groups together. With ``judge="gap"``, from both sides the mean over the rows of g of
+    ``E[Y | p, x] - p``, in which errors cancel; with ``target="population"`` ``E[Y - p | g]``. In probability units.
 
     Parameters
     ----------
@@ -54,6 +56,9 @@ def groups(
     limit : float in (0, 1), optional
         Size of error, or of gap, to judge every group by.
     judge : {"error", "gap"}
+    target : {"rows", "population"}, optional
+        Whose gap: of the rows at hand, given their scores and covariates; or of future rows like these, which varies
+        more. By default of the rows; with ``cluster=`` or ``weights=`` of the population, which alone is proved then.
     steps : int from 2 to 1024
     alpha : float in (0, 0.5]
         Probability, at most, that *any* end of *any* group's interval is wrong.
@@ -69,7 +74,8 @@ def groups(
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
+    **Assumes.** Independent rows from one distribution (gaps of rows: outcomes independent given the scores); groups
+    named without looking at outcomes.
     **Guarantee.** Finite-sample, in three statements of their own. All ends of all groups hold simultaneously with
     probability ``1 - alpha``. No group is wrongly "over" with probability ``1 - alpha / 2`` (``1 - alpha`` for gaps,
     which have two signs). No group is wrongly "within" with probability ``1 - alpha / 2``. Where the score takes many
@@ -77,9 +83,12 @@ def groups(
     repairs the score, the low end can lie above the high one; ``value`` is about the display.
     **Method.** `raw_lower` and `values` or `rounded` within each group, conditionally on membership; the raw score on
     ``2^10`` cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise
-    rounds the middle of the score's cell. Gaps: bets on the mean residual, stakes by earlier blocks. Ranges share alpha
-    equally over all ends (Bonferroni). Verdicts come from closed testing by averages of e-values, which never decides
-    less than the ranges, and all groups as "within" where no group needs to share: see `worst_group`. Data with
+    rounds the middle of the score's cell. Gaps of rows: binomial limits of the number of events, which hold for rows
+    of any rates (Hoeffding 1956; a single event has a limit of its own), less the mean score; or one bet on all
+    residuals, where scores, which alone decide, are so near 0 or 1 that it is narrower. Gaps of a population: bets,
+    stakes by earlier blocks. Ranges share alpha equally over all ends (Bonferroni). Verdicts never decide less than the
+    ranges. Those of gaps of rows are Holm's, on p-values at the limit; others come from closed testing by averages of
+    e-values, and are "within" for all groups where no group needs to share: see `worst_group`. Data with
     ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error and gap are
     of these weights.
     **Cost.** Linear in the rows, then about 20 ms a group; of clusters, a tenth of a second.
@@ -88,7 +97,8 @@ def groups(
     References
     ----------
     R. Marcus, E. Peritz, K. R. Gabriel (1976), On closed testing procedures, doi:10.1093/biomet/63.3.655. V. Vovk,
-    R. Wang (2021), E-values: calibration, combination and applications, doi:10.1214/20-AOS2020.
+    R. Wang (2021), E-values: calibration, combination and applications, doi:10.1214/20-AOS2020. W. Hoeffding (1956),
+    doi:10.1214/aoms/1177728178. S. Holm (1979), A simple sequentially rejective multiple test procedure.
 
     Examples
     --------
@@ -104,20 +114,20 @@ def groups(
     if limit is not None and side != "two-sided":
         raise BadInput(f"side={side!r} goes without limit=: a limit is judged from both sides")
     _, present = _present(data, by, intersections, seed)
-    count, spend = len(present), shares(alpha, side)
+    count, spend, target = len(present), shares(alpha, side), checked_target(target, judge, present[0][1])
     each = spend[0] / count, spend[1] / count
     bet_sizes = bet_sizes_for(alpha / 2.0, count)
     results = {
         name: certified_range(q, steps, each, 1.0 - alpha, seed, bet_sizes)
         if judge == "error"
-        else signed(q, each, 1.0 - alpha, bet_sizes)
+        else signed(q, each, 1.0 - alpha, bet_sizes, target)
         for name, q in present
     }
     says: Iterable[str] = ("not_checked",) * count
     if limit is not None:
-        of = [evidence_of(q, judge, steps, bet_sizes, seed) for _, q in present]
-        at = Limit(limit, limit)
-        says = verdicts([e.over(at) for e in of], [e.within(at) for e in of], judge, alpha)
+        of = [evidence_of(q, judge, steps, bet_sizes, seed, target) for _, q in present]
+        at, holm = Limit(limit, limit), any(e.p_values for e in of)
+        says = verdicts([e.over(at) for e in of], [e.within(at) for e in of], judge, alpha, holm)
     return {
         name: replace(e, settings={**e.settings, "judge": judge, "limit": limit, "verdict": verdict})
         for (name, e), verdict in zip(results.items(), says, strict=True)
@@ -139,6 +149,7 @@ def worst_group(
     by: Iterable[str] | str | None = None,
     intersections: bool = False,
     judge: Judge = "error",
+    target: Target | None = None,
     steps: int = 100,
     clear_size: float = CLEAR_SIZE,
     alpha: float = 0.05,
@@ -148,11 +159,11 @@ def worst_group(
     r"""Certify the worst of all groups: no named group is off by more than the high end.
 
     Estimand: ``max over groups g of E[|p - E[Y|p, g]| | g]``, from above of the rounded score, as `groups`; with
-    ``judge="gap"`` ``max over groups g of |E[Y - p | g]|``. In probability units.
+    ``judge="gap"`` the largest size of the groups' gaps, as there. In probability units.
 
     Parameters
     ----------
-    data, by, intersections, judge, steps
+    data, by, intersections, judge, target, steps
         As `groups`.
     clear_size : float in [0, 1)
         Groups with at least this share of the rows have a high end of their own: that of all is mostly about the
@@ -172,12 +183,13 @@ def worst_group(
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
+    **Assumes.** As `groups`.
     **Guarantee.** Finite-sample. The high end shares alpha with nobody: the group that is truly the worst is one group,
     fixed before any outcome was read; its own upper end covers it, and the largest of all upper ends is no smaller. The
     low end is the largest of floors that hold simultaneously, and shares alpha over the groups.
-    **Method.** That of `groups`. The high end is at most a limit if and only if the upper side of `groups` refutes that
-    any group is over it: then each is "within", except one whose raw score is "over" though its display is within.
+    **Method.** That of `groups`. Where the upper side of `groups` refutes that any group is over a limit, the high end
+    is at most that: each is then "within", except one whose raw score is "over" though its display is within. The
+    other way round this holds of e-values; Holm's procedure can leave groups undecided that are within together.
     **Cost.** As `groups`. **Reads.** The sketch.
 
     Examples
@@ -195,24 +207,25 @@ def worst_group(
     clear_size = number("clear_size", clear_size, least=0, below=1, hint="such as 0.01")
     whole, present = _present(data, by, intersections, seed)
     low_share, high_share = shares(alpha, side)
-    bet_sizes = bet_sizes_for(alpha / 2.0, len(present))
-    of = [evidence_of(q, judge, steps, bet_sizes, seed) for _, q in present]
+    bet_sizes, target = bet_sizes_for(alpha / 2.0, len(present)), checked_target(target, judge, present[0][1])
+    of = [evidence_of(q, judge, steps, bet_sizes, seed, target) for _, q in present]
     floors = [sizes(e, low_share / len(present), judge)[0] for e in of]
     tops = [sizes(e, high_share, judge)[1] for e in of]
     values = [abs(q.off) if judge == "gap" else q.judged(steps).debiased for _, q in present]
     low, high = max(floors), max(tops)
     shown = present[0][1].judged(steps)
-    about = GAP if judge == "gap" else _about(present[0][1], steps)
+    about = gap_about(target) if judge == "gap" else _about(present[0][1], steps)
     return Estimate(
         method="certify.worst_group",
         value=min(max(*values, low), max(low, high)),
         unit="probability",
         n=whole.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=present[0][1].assumes,
+        assumes=present[0][1].assumed(target) if judge == "gap" else present[0][1].assumes,
         settings={
             "about": f"the worst of {len(present)} groups: {about}",
             "judge": judge,
+            **({"target": target} if judge == "gap" else {}),
             **shown.display,
             "groups": len(present),
             "group_low": present[int(np.argmax(floors))][0] if low > 0.0 else None,
@@ -243,6 +256,20 @@ def sizes(of: Evidence, delta: float, judge: Judge) -> tuple[float, float]:
 def checked_judge(judge: Judge) -> Judge:
     """Return what is judged, or refuse it."""
     return choice("judge", judge, get_args(Judge))
+
+
+def checked_target(target: Target | None, judge: Judge, q: Population) -> Target:
+    """Return whose gap is judged: as asked for, if it is proved of such data, or as the data have it."""
+    if target is None:
+        return q.target
+    if judge != "gap":
+        raise BadInput(f"target={target!r} is about gaps: it goes with judge='gap'")
+    if choice("target", target, get_args(Target)) == "rows" and q.target != "rows":
+        raise NotComputable(
+            "target='rows' (--target rows) is proved for independent rows of equal weight: with clusters or weights "
+            "leave it out, and the gap is of the population"
+        )
+    return target
 
 
 def checked_limit(limit: float | None) -> float | None:
@@ -279,15 +306,28 @@ def certified_range(
     return replace(above, method="certify.groups", interval=replace(above.interval, low=low), settings=settings)
 
 
-def signed(q: Population, spend: tuple[float, float], level: float, bet_sizes: float) -> Estimate:
-    """Return one group's gap, happened minus said on average, by bets the best at `bet_sizes`."""
-    low, high = SignedEvidence.of(q, bet_sizes).ends(*spend)
+def gap_about(target: Target) -> str:
+    """Say whose gap it is."""
+    return f"{GAP}, of {OF_TARGET[target]}"
+
+
+def signed(q: Population, spend: tuple[float, float], level: float, bet_sizes: float, target: Target) -> Estimate:
+    """Return one group's gap, happened minus said on average, by bets the best at `bet_sizes` or without any."""
+    evidence = SignedEvidence.of(q, bet_sizes, target)
+    low, high = evidence.ends(*spend)
     return Estimate(
         method="certify.gap",
         value=min(max(q.off, low), high),
         unit="probability",
         n=q.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=q.assumes,
-        settings={"about": GAP, **q.reported, "delta": tuple(spend), "grid": q.grid},
+        assumes=q.assumed(target),
+        settings={
+            "about": gap_about(target),
+            "target": target,
+            "by": "binomial" if evidence.p_values else "bets",
+            **q.reported,
+            "delta": tuple(spend),
+            "grid": q.grid,
+        },
     )

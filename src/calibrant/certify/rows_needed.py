@@ -381,6 +381,10 @@ def _squares(clusters: Clusters) -> float:
 
 
 def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:
+    """The distance expected of an end of the gap of n rows from the gap: binomial, or by bets if that is less."""
+    from scipy.special import ndtri
+
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
-    moment = float((mass * middle * (1 - middle)).sum())
-    return lambda n: float(np.sqrt(2.0 * moment * -np.log(delta) / n))
+    mean, moment = float(mass @ middle), float(mass @ (middle * (1 - middle)))
+    square = min(float(ndtri(delta)) ** 2 * mean * (1.0 - mean), -2.0 * moment * float(np.log(delta)))
+    return lambda n: float(np.sqrt(square / n))

@@ -168,6 +168,8 @@ def certify(a: Namespace) -> int:
         raise BadInput(f"--variables goes with --method {','.join(c.name for c in known.values() if c.tests)}")
     if a.by is not None and not any(c.grouped for c in chosen):
         raise BadInput(f"--by goes with --method {','.join(c.name for c in known.values() if c.grouped)}")
+    if a.target is not None and "worst_group" not in named:
+        raise BadInput("--target goes with --method worst_group")
     columns = {"tests": True} if tests else {"variables": ()}
     files, options = source(inputs_of(a), a.allow_same), reading(a, **columns)
     whole, groups, clusters = _certified_data(files, options)
@@ -180,6 +182,7 @@ def certify(a: Namespace) -> int:
         side = {} if c.table else {"side": c.side if a.side == "two-sided" else a.side}
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
         own |= {"judge": a.judge, **groups} if c.grouped else {}
+        own |= {"target": a.target} if c.name == "worst_group" else {}
         try:
             result.append(c.function(whole, alpha=a.alpha, seed=seed, **side, **own))
         except NotComputable as e:

@@ -299,7 +299,7 @@ def _certify(p: Command) -> None:
     take.listed(p, "--method", f"{', '.join(c.name for c in known)} (default: {','.join(usual)})", "NAMES")
     take.listed(p, "--variables", f"of {tests}: covariates (default: every other column that can be used)")
     take.listed(p, "--by", f"of {grouped}: group columns, separated by commas (a sketch brings its own)")
-    take.of_function(p, groups, judge=f"of {grouped}: what is certified")
+    take.of_function(p, groups, judge=f"of {grouped}: what is certified", target="of worst_group: of whose gap")
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     _settings(p, known)
     p.add_argument("--alpha", type=float, default=0.05)

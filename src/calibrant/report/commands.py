@@ -165,7 +165,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
-    flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]
+    flags += [("--judge", s["judge"] if s["judge"] != "error" else None), ("--target", s.get("target"))]
     flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]

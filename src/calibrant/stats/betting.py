@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.errors import BadInput
 from calibrant.kernels.roots import crossing
 from calibrant.stats.cells import summed
-from calibrant.stats.evidence import Evidence, Gap, limit_of, log_mean_exp
+from calibrant.stats.evidence import Evidence, limit_of, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -241,36 +241,6 @@ def joined(wagers: Sequence[Bet], weights: ArrayLike) -> Below:
 def solve(wagers: Sequence[Bet], weights: ArrayLike, delta: float) -> float:
     """Average the wagers' e-values and return the error at which they reach ``1 / delta``."""
     return joined(wagers, weights).limit(delta)
-
-
-# ---- Limits for the mean of a bounded residual (Waudby-Smith & Ramdas 2024, doi:10.1093/jrsssb/qkad009) ----
-
-
-def residual_mean_limits(
-    counts: Ints, score_sums: Floats, low: Floats, high: Floats, delta: float
-) -> tuple[float, float]:
-    r"""Return limits that hold ``E[Y - p]`` with probability at least ``1 - delta``.
-
-    For a true mean m, ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one; its average over fixed kappas is an
-    e-value, and each limit is the m at which it reaches ``2 / delta``. Per cell the product is bounded below by
-    the chord through the cell's ends at the exact mean score, so sums of scores are enough.
-
-    `counts`, `score_sums` (cells, 2): rows per label, and the sums of their scores. `low`, `high` (cells,): ends of the
-    cells.
-    """
-    n = float(np.sum(counts))
-    kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)  # no standard deviation is above one half; residual less mean is below 2
-    width = np.where(high > low, high - low, 1.0)[:, None]
-    share = np.clip((score_sums / np.maximum(counts, 1) - low[:, None]) / width, 0.0, 1.0)
-    ends = np.stack([low, high])[:, :, None]
-    residual = np.array([0.0, 1.0])[None, None, :] - ends
-    weight = counts * np.stack([1.0 - share, share])
-
-    def log_e(m: float, sign: float) -> float:
-        growth = [(weight * np.log1p(sign * k * (residual - m))).sum() for k in kappas]
-        return log_mean_exp(growth, MEAN.shares)
-
-    return Gap.of(log_e).limits(delta)
 
 
 # ---- Independent units: rows, or whole clusters, each bounded by known numbers given the scores ----

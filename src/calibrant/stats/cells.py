@@ -46,6 +46,13 @@ class Cells:
         """Cells of a score that takes only the given values."""
         return cls(counts, counts * (values * SCALE)[None, :, None], values, values)
 
+    @classmethod
+    def of_rows(cls, y: NDArray[np.integer], p: Floats) -> Cells:
+        """Cells of rows, one for each value of the score, as one block."""
+        values, at = np.unique(p, return_inverse=True)
+        counts = np.bincount(2 * at.reshape(-1) + y, minlength=2 * len(values)).reshape(1, -1, 2)
+        return cls.levels(counts, values)
+
     def thinned(self) -> Cells:
         """Join sixteen cells to one in the middle of a fine grid, keeping it fine within 1/64 of 0 and of 1.
 

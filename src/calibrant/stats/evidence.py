@@ -111,6 +111,7 @@ class Gap(NamedTuple):
 
     at_most: Evidence  # against "it is at most x": its limit is the lower end
     at_least: Evidence  # against "it is at least x": its limit is the upper end
+    p_values: bool = False  # evidence is minus the log of p-values, which no mean can join
 
     @classmethod
     def of(cls, log_e: Callable[[float, float], float]) -> Gap:
@@ -120,7 +121,7 @@ class Gap(NamedTuple):
     @classmethod
     def mean(cls, gaps: Sequence[Gap], of: int = 0) -> Gap:
         """The mean of e-values of each side; those beyond `gaps`, of `of` that there are, are 1."""
-        return cls(*(Mean(parts, of) for parts in zip(*gaps, strict=True)))
+        return cls(Mean([g.at_most for g in gaps], of), Mean([g.at_least for g in gaps], of))
 
     def limits(self, delta: float) -> tuple[float, float]:
         """Limits that hold the mean residual with probability at least ``1 - delta``."""

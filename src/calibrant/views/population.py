@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
 from calibrant.stats.evidence import Evidence, Gap, mean
+from calibrant.stats.subgroups.row_gaps import row_gap
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
@@ -41,6 +42,8 @@ WHOLE = "the score rounded to whole percent"
 IN_STEPS = "the score in {} rounding steps"
 OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
+BY_SCORES = "outcomes of different {} independent given the scores"
+Target = Literal["rows", "population"]  # whose gap: of the rows at hand, or of all rows like these
 CellOf = Callable[[NDArray[np.float64]], NDArray[np.int64]]
 SIGNED = 1024  # cells of the score in which clusters' residuals are added up; signs are learnt of runs of them
 
@@ -168,8 +171,21 @@ class Population:
         return lower_evidence(self.cells, delta, seed)
 
     def gap(self, delta: float) -> Gap:
-        """Return evidence about the mean residual, with the stakes that are the best at `delta`."""
+        """Return evidence about the mean residual of the population, with the stakes that are the best at `delta`."""
         return gap_evidence(self.cells, delta)
+
+    @property
+    def target(self) -> Target:
+        """Whose gap is certified unless somebody asks: of the rows, where that is proved."""
+        return "rows"
+
+    def gap_of(self, target: Target, delta: float) -> Gap:
+        """Return evidence about the gap of the population, or of its rows: given scores, outcomes alone are random."""
+        return row_gap(self.cells, delta) if target == "rows" else self.gap(delta)
+
+    def assumed(self, target: Target) -> str:
+        """What a gap takes for granted."""
+        return BY_SCORES.format("rows") if target == "rows" else self.assumes
 
     def distance_below(self, delta: float, seed: int) -> float:
         """What the distance from calibration is at least."""
@@ -262,6 +278,10 @@ class OfClusters(Population):
 
     def gap(self, delta: float) -> Gap:
         return Gap.mean([gap_of(u, delta) for u in self.diagonals])
+
+    @property
+    def target(self) -> Target:
+        return "population"
 
     def distance_below(self, delta: float, seed: int) -> float:
         return mean([distance_below(u, delta, seed) for u in self.diagonals]).limit(delta)

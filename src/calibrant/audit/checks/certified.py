@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.record import Finding, Status, Verdict
+from calibrant.certify.groups import signed
 from calibrant.certify.jittered import jittered
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
-from calibrant.results import Curve, Estimate, Interval
-from calibrant.stats.betting import residual_mean_limits
-from calibrant.views.population import Population
+from calibrant.results import Curve, Estimate
+from calibrant.views.population import Population, Target
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-GAP_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
 
 
 def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
@@ -28,7 +27,7 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     alpha, level = plan.alpha, 1.0 - plan.alpha
     lower = raw_certificate(q).run((alpha, 0.0), level, context.seed)
     upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, alpha), level, context.seed)
-    mean_gap = replace(gap(q, alpha), method="certify.gap")
+    mean_gap = replace(gap(q, alpha, plan.target), method="certify.gap")
     low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(mean_gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
     need = None
@@ -73,21 +72,10 @@ def status(verdict: Verdict) -> Status:
     return "measured" if verdict == "not_checked" else verdict
 
 
-def gap(q: Population, alpha: float) -> Estimate:
-    """Certify the mean residual of the raw score."""
-    if q.clusters is None:
-        limits = residual_mean_limits(*coarse(q, np.arange(q.grid) * GAP_CELLS // q.grid), alpha)
-    else:
-        limits = q.gap(alpha / 2.0).limits(alpha)
-    return Estimate(
-        method="measure.gap",
-        value=q.off,
-        unit="probability",
-        n=q.n,
-        interval=Interval(low=limits[0], high=limits[1], level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=q.assumes,
-        settings={"about": "the raw score", **q.reported},
-    )
+def gap(q: Population, alpha: float, target: Target | None = None) -> Estimate:
+    """Certify the mean residual of the raw score, of the rows where that is proved and nobody asks otherwise."""
+    each = alpha / 2.0
+    return replace(signed(q, (each, each), 1.0 - alpha, each, target or q.target), method="measure.gap")
 
 
 def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Whole, Floats, Floats, Floats]:
@@ -133,7 +121,7 @@ DECLARED = (
     Check(
         code="gap",
         order=30,
-        make=_check_of("gap", lambda context: gap(context.everyone, context.judging.alpha)),
+        make=_check_of("gap", lambda context: gap(context.everyone, context.judging.alpha, context.judging.target)),
         crosses=True,
     ),
     Check(code="distance", order=40, make=_check_of("distance", _distance), cost=Cost(flat=0.08), crosses=True),

@@ -15,7 +15,7 @@ from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
-from calibrant.certify.groups import CLEAR_SIZE, GAP, signed
+from calibrant.certify.groups import CLEAR_SIZE, gap_about, signed
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import raw_certificate, shown_certificate
 from calibrant.errors import NotComputable
@@ -109,9 +109,12 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     groups = [_certified(name, members, q, context, len(shown)) for name, q, members in shown]
     says: Sequence[Verdict] = ["not_checked"] * len(groups)
     if (limit := plan.limit) is not None:
-        says = verdicts([g.over(limit) for g in groups], [g.within(limit) for g in groups], plan.judge, plan.alpha)
-    over = sum(plan.limit is not None and g.off > plan.limit for g in groups)
-    result = tuple(_finding(g, verdict, context, (over, len(groups))) for g, verdict in zip(groups, says, strict=True))
+        over, within = [g.over(limit) for g in groups], [g.within(limit) for g in groups]
+        says = verdicts(over, within, plan.judge, plan.alpha, any(g.evidence.p_values for g in groups))
+    plainly = sum(plan.limit is not None and g.off > plan.limit for g in groups)
+    result = tuple(
+        _finding(g, verdict, context, (plainly, len(groups))) for g, verdict in zip(groups, says, strict=True)
+    )
     return CheckResult(status=status(worst(says)), findings=result, estimates={"worst_group": _worst(groups, context)})
 
 
@@ -136,8 +139,8 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
         reported=reported,
         lower=reported_estimate(lower, reported),
         upper=reported_estimate(upper, reported),
-        gap=reported_gap(signed(q, (each, each), level, bet_sizes), reported),
-        evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed),
+        gap=reported_gap(signed(q, (each, each), level, bet_sizes, plan.target or q.target), reported),
+        evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed, plan.target or q.target),
         judge=plan.judge,
     )
 
@@ -172,11 +175,13 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
 def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     """Return what no group is off by more than: the largest end as reported of any, at alpha / 2 each.
 
-    The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if every
-    e-value from above reaches the price alone: then each group is "within", except one whose raw score is "over" though
-    its display is within. As `worst_group` from above at alpha / 2; of groups as they are shown, a pool being one.
+    The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if all
+    evidence from above reaches the price alone; then each group whose error is judged is "within", except one whose raw
+    score is "over" though its display is within. Of gaps of rows Holm's procedure asks for more: some groups may be
+    undecided. As `worst_group` from above at alpha / 2; of groups as they are shown, a pool being one.
     """
     plan = context.judging
+    target = plan.target or groups[0].people.target
     tops = [g.top(plan.alpha / 2.0) for g in groups]
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
@@ -188,9 +193,9 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
         unit="probability",
         n=context.sketch.n,
         interval=Interval(low=0.0, high=high, level=1.0 - plan.alpha / 2.0, guarantee="finite-sample"),
-        assumes=groups[0].people.assumes,
+        assumes=groups[0].people.assumed(target) if plan.judge == "gap" else groups[0].people.assumes,
         settings={
-            "about": f"the worst of {which}, of {GAP if plan.judge == 'gap' else shown.about}",
+            "about": f"the worst of {which}, of {gap_about(target) if plan.judge == 'gap' else shown.about}",
             "judge": plan.judge,
             "groups": len(groups),
             "pooled": pooled,

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from calibrant.audit.checks.certified import coarse
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.rounding import reported_line, reported_sets
+from calibrant.certify.closed import SignedEvidence
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
-from calibrant.stats.betting import residual_mean_limits
 from calibrant.stats.cells import equal_mass
 from calibrant.stats.clusters.below import gap_of
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
+from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.population import Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
@@ -73,7 +74,9 @@ def bins_of(q: Population, steps: int, alpha: float, mask: int) -> Curve:
         "rows": counts.sum(axis=1).astype(np.int64),
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
-    curve = Curve(method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True})
+    curve = Curve(
+        method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True, "target": q.target}
+    )
     return reported_sets(curve, q.n)
 
 
@@ -86,11 +89,10 @@ def _by_rows(q: Population, steps: int, alpha: float, mask: int) -> Ranges:
     bins = _people(q, np.floor(q.counted.middle * steps + 0.5).astype(np.int64), mask)
     if bins[-1] + 1 < FEW_BINS:
         bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
-    counts, sums, low, high = coarse(q, bins)
-    n = counts.sum(axis=1)
-    each = [(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1]) for i in range(len(n))]
-    limits = [residual_mean_limits(*cells, alpha / len(n)) for cells in each]
-    return Ranges(bins, sums.sum(axis=1) / n, counts[:, 1] / n, limits)
+    counts, sums, *_ = coarse(q, bins)
+    n, events, expected, each = counts.sum(axis=1), counts[:, 1], sums.sum(axis=1), alpha / (2.0 * len(counts))
+    of = (SignedEvidence(binomial(*one)) for one in zip(events.tolist(), n.tolist(), expected, strict=True))
+    return Ranges(bins, expected / n, events / n, [gap.ends(each, each) for gap in of])
 
 
 def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> Ranges:

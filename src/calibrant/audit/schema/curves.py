@@ -28,6 +28,7 @@ Distinct = Annotated[int, Meta(ge=1, le=1024)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
 Condition: Kind = Annotated[dict, Meta(description="One condition of a rule, as data.")]
 Judge = Literal["error", "gap"]
+Target = Literal["rows", "population"]
 Order = Literal[1, 2, 3]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
 Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON Schema: for other programs alone
@@ -114,7 +115,7 @@ CURVES = {
         "Observed against predicted in ranges of the score, with limits of the gap that hold together, one entry a "
         "range. Absent where not applicable.",
         {"x x_low x_high predicted observed": Share, "gap low high": Gap, "rows": Some},
-        {"level?": Level, "simultaneous?": Yes},
+        {"level?": Level, "simultaneous?": Yes, "target?": Target},
     ),
     "reliability": curve(
         "diagnose.reliability_curve",

@@ -34,6 +34,7 @@ from calibrant.audit.schema.curves import (
     Size,
     Some,
     Steps,
+    Target,
     Zero,
     many,
     named,
@@ -54,6 +55,13 @@ CLUSTERS = {
     "effective_clusters? effective_blocks?": Size,
     "largest_cluster? largest_block?": Positive,
     "two_way?": Pair,
+}
+OF_GAP = {
+    **CLUSTERS,
+    "target?": noted(Target, "Whose gap: of the rows in the data, given scores, or of all rows like these."),
+    "by?": noted(Literal["binomial", "bets"], "What certifies it; of rows, scores alone choose."),
+    "delta?": tuple[Level, Level],
+    "grid?": Literal[1024, 16384],
 }
 SEEDED = {**CLUSTERS, "seed": Count}
 DISPLAYED = {**SEEDED, "delta": tuple[Zero, Level]}
@@ -121,7 +129,7 @@ WORST = certified(
 ESTIMATES = part(
     "Estimates",
     {
-        "gap?": certified("measure.gap", (Gap, Gap), CLUSTERS, Gap),
+        "gap?": certified("measure.gap", (Gap, Gap), OF_GAP, Gap),
         "distance?": certified("certify.distance", (Zero, Share), {**SEEDED, "route": str}),
         "jittered?": certified("certify.jittered", (Zero, Share), {"about": str, "bandwidth": Level, **GRID}),
         "klce?": KLCE,
@@ -352,6 +360,7 @@ SETTINGS = part(
         "variables?": noted(list[str], "Covariates asked for; * is every column that can be used."),
         "allow?": noted(list[str], "Columns that were kept though they reproduce the outcome or the score."),
         "judge": noted(Judge, "What the limit is about."),
+        "target?": noted(Target | None, "Whose gaps were asked for; each gap's settings say whose it is."),
         "about": ABOUT,
         "allow_same?": noted(bool, "Rows that are there more than once are meant, and count so."),
         "independent?": noted(bool, "Rows were declared independent, whatever columns they share."),

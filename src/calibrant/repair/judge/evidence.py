@@ -20,9 +20,8 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.repair.judge.rows import LOSSES, Judged, Judging, sampled
 from calibrant.repair.judge.verdict import AS_AUDITED, GroupChange, ScoreChange, Summary, VariableChange, ranged
-from calibrant.repair.regression import Floats, Rows, Whole, linear, taken
+from calibrant.repair.regression import Floats, Rows, Whole, taken
 from calibrant.results import Outcome
-from calibrant.stats.betting import mean_limits
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
@@ -191,8 +190,7 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     of every repair.
     """
     data = judged.data
-    residuals = [linear(data, r, data.p[r], (-data.p[r], 1.0 - data.p[r])) for r in groups.rows]
-    limits = [(u.mean, *mean_limits(u, delta / len(groups.rows))) for u in residuals]
+    limits = [judged.gap_range(delta / len(groups.rows), rows) for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p

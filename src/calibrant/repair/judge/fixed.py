@@ -110,7 +110,7 @@ class Fixed:
     def _gap(self, one: People, name: str) -> Ends:
         p, q, folds = self.judged.data.p, self.judged.scores[name], self.judged.each_fold(one.rows)
         if one.id not in self._gaps:
-            _, *ends = self.judged.mean_range(-p, 1.0 - p, self.how.alpha * one.share, one.rows)
+            _, *ends = self.judged.gap_range(self.how.alpha * one.share, one.rows)
             self._gaps[one.id] = ends[0], ends[1]
         weight = weights_of(self.judged.data)
         moved = sum(share * float(np.average(q[rows] - p[rows], weights=weight[rows])) for rows, share in folds)

@@ -20,9 +20,11 @@ from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
 from calibrant.repair.regression import EDGE, Floats, Whole, independent, linear, taken
 from calibrant.stats.betting import mean_limits
+from calibrant.stats.cells import Cells
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
+from calibrant.stats.subgroups.row_gaps import row_gap
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
 from calibrant.views.sample import ClusterSample, cluster_totals, part_of
@@ -194,6 +196,20 @@ class Judged:
             u = linear(data, at, data.p[at], (without[at], happened[at]))
             out += share * np.array([u.mean, *mean_limits(u, delta / len(folds))])
         return float(out[0]), float(out[1]), float(out[2])
+
+    def gap_range(self, delta: float, among: Whole) -> tuple[float, float, float]:
+        """The gap as audited of some rows, and its limits given the scores, whatever folds they are in.
+
+        With clusters or weights by bets, as any mean over rows.
+        """
+        data, p = self.data, self.data.p[among]
+        if data.weights is None and data.cluster is None:
+            cells = Cells.of_rows(data.y[among], p)
+            low, high = row_gap(cells, delta / 2.0).limits(delta)
+            return (cells.events - cells.expected) / cells.n, low, high
+        u = linear(data, among, p, (-p, 1.0 - p))
+        low, high = mean_limits(u, delta)
+        return u.mean, low, high
 
     def change(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
         """The paired change of a score's mean from `base` to `name`, and its range; accuracy counts upward."""

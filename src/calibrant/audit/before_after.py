@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import shown_groups
-from calibrant.audit.rounding import RandomRounding
+from calibrant.audit.rounding import Sums
 from calibrant.audit.subgroups import few, parts_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.attributes import cells_of
@@ -40,7 +40,7 @@ class Populations:
     sample_rows: Predictions  # the rows that were dealt, with their levels as they are
     subgroups: Curve  # the subgroups reported
     # What is reported of each group and subgroup, once it was made.
-    reported: dict[str, RandomRounding] = field(default_factory=dict)
+    reported: dict[str, Sums] = field(default_factory=dict)
 
     def of(self, fits: Fits) -> list[People]:
         """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
@@ -48,9 +48,8 @@ class Populations:
         some = [*self._groups(fits.at), *self._subgroups(fits.at)]
         some = [one for one in some if len(one.rows) and not few(len(one.rows), n, mask)]
         y, p = fits.judged.data.y, fits.judged.data.p
-        self.reported.update(
-            {x.id: RandomRounding.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some}
-        )
+        sums = self.context.sums
+        self.reported.update({x.id: sums.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some})
         return [everyone_of(fits), *some]
 
     def ends(self, one: People, name: str, ends: Ends) -> Ends:

@@ -8,7 +8,6 @@ from typing import Any
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
 from calibrant.audit.rounding import (
-    RandomRounding,
     reported_by_variable,
     reported_line,
     reported_outcome,
@@ -49,15 +48,15 @@ def ranking(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     reported = ranked.columns.get("variable", ())[:RANGES]
     hidden = {name: unshown_levels(context.fullest, name, context.mask) for name in reported}
     made = {name: curve for name, curve in curves.items() if curve is not None}
-    return CheckResult(status="measured", curves={"ranking": _masked(ranked, hidden, context.mask), **made})
+    return CheckResult(status="measured", curves={"ranking": _masked(ranked, hidden, context), **made})
 
 
-def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
+def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], context: AuditContext) -> Curve:
     """The ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
 
     Worst bins are reported of the variables of `hidden` alone.
     """
-    c, n = ranking.columns, ranking.settings.get("n", 0)
+    c, n, mask, sums = ranking.columns, ranking.settings.get("n", 0), context.mask, context.sums
     keys = [k for k in c if k.startswith("worst")]
     if not keys:
         return ranking
@@ -70,10 +69,10 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: 
         for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
     ]
     reported = [
-        reported_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)
+        reported_worst({k: c[k][i] for k in keys}, sums) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)
     ]
     worst = {k: tuple(line[k] for line in reported) for k in keys}
-    return Curve(method=ranking.method, columns={**c, **reported_sizes(c, n), **worst}, settings=ranking.settings)
+    return Curve(method=ranking.method, columns={**c, **reported_sizes(c, n, sums), **worst}, settings=ranking.settings)
 
 
 def _curve(context: AuditContext, name: str) -> Curve | None:
@@ -95,7 +94,8 @@ def _curve(context: AuditContext, name: str) -> Curve | None:
         return None
     columns = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     settings = {**s, "masked": s["masked"] + len(labels) - len(keep)}
-    return reported_by_variable(Curve(method=curve.method, columns=columns, settings=settings), context.sketch.n)
+    made = Curve(method=curve.method, columns=columns, settings=settings)
+    return reported_by_variable(made, context.sketch.n, context.sums)
 
 
 # ---- is error left among people with the same score? ----
@@ -108,7 +108,7 @@ def local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
     context.announce("testing for error that varies with covariates")
     outcome = local_calibration_test(context.tested, draws=DRAWS, seed=context.seed)
-    reported = reported_outcome(guarded(outcome, "region_", context.mask))
+    reported = reported_outcome(guarded(outcome, "region_", context.mask), context.sums)
     return CheckResult(status="measured", outcome=reported, curves=_maps(context))
 
 
@@ -160,10 +160,10 @@ def _map(rows: Predictions, name: str, context: AuditContext) -> Curve | None:
     axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"])
     curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
     if columns["people"] == columns["rows"]:
-        sets = reported_sets(curve, rows.n)
+        sets = reported_sets(curve, rows.n, context.sums)
         people = tuple(map(int, sets.columns["rows"]))
         return Curve(method=sets.method, columns={**sets.columns, "people": people}, settings=sets.settings)
-    people = tuple(RandomRounding.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
+    people = tuple(context.sums.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
     line, of = reported_line(curve), rows.n
     reported = {"people": people, "share": tuple(n / of for n in people)}
     return Curve(method=line.method, columns={**line.columns, **reported}, settings=line.settings)
@@ -176,7 +176,7 @@ def strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test for any badly served group among the rows held, and draw what was found."""
     context.needs_covariates()
     rows = context.needs_rows()
-    outcome = reported_outcome(guarded(context.adaptive, "peak_", context.mask))
+    outcome = reported_outcome(guarded(context.adaptive, "peak_", context.mask), context.sums)
     shown = outcome.p_value <= context.judging.alpha
     curves = _diagnosis(context.needs_sample(), rows, context, shown)
     return CheckResult(status="measured", outcome=outcome, curves=curves)
@@ -209,9 +209,9 @@ def _diagnosis(sample_rows: Predictions, rows: Predictions, context: AuditContex
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
     if "control_chart" in out:
-        out["control_chart"] = reported_peak(out["control_chart"], context.mask)
+        out["control_chart"] = reported_peak(out["control_chart"], context.mask, context.sums)
     if "searched_subgroups" in out:
-        out["searched_subgroups"] = reported_rules(out["searched_subgroups"], rows.n, context.mask)
+        out["searched_subgroups"] = reported_rules(out["searched_subgroups"], rows.n, context.mask, context.sums)
     return out
 
 

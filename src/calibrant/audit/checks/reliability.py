@@ -37,7 +37,9 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     plan = context.judging
     curves = {"reliability": smoothed(context)}
     try:
-        curves["bins"] = bins_of(context.everyone, plan.steps, plan.alpha, plan.mask)
+        curves["bins"] = reported_sets(
+            bins_of(context.everyone, plan.steps, plan.alpha, context.mask), context.everyone.n, context.sums
+        )
     except NotComputable as e:
         return CheckResult(status="not-applicable", reason=e.reason, curves=curves)
     return CheckResult(status="measured", curves=curves)
@@ -74,10 +76,8 @@ def bins_of(q: Population, steps: int, alpha: float, mask: int) -> Curve:
         "rows": counts.sum(axis=1).astype(np.int64),
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
-    curve = Curve(
-        method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True, "target": q.target}
-    )
-    return reported_sets(curve, q.n)
+    settings = {"level": 1.0 - alpha, "simultaneous": True, "target": q.target}
+    return Curve(method="reliability", columns=plain, settings=settings)
 
 
 def _by_rows(q: Population, steps: int, alpha: float, mask: int) -> Ranges:

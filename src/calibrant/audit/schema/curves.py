@@ -22,7 +22,7 @@ One = Annotated[float, Meta(ge=1, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 Some = Annotated[int, Meta(ge=1)]
 Several = Annotated[int, Meta(ge=2)]
-Reported = Annotated[int, Meta(ge=5)]  # of some of the people, in multiples of five
+Fewest = Annotated[int, Meta(ge=5)]  # people under whom a count is not shown
 Steps = Annotated[int, Meta(ge=2, le=1024)]
 Distinct = Annotated[int, Meta(ge=1, le=1024)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
@@ -211,12 +211,12 @@ CURVES = {
         "outside). Empty columns: none has people enough to be shown. Absent where not run.",
         {
             "rule": str,
-            "rows": Reported,
+            "rows": Some,
             "share predicted observed floor stability": Share,
             "gap low high": Gap,
             "evidence": Size,
             "gap_left": Gap | None,
-            "rows_left": Reported | None,
+            "rows_left": Some | None,
             "side": Literal["underpredicts", "overpredicts"],
             "over": bool,
         },
@@ -236,7 +236,7 @@ CURVES = {
         "The gap in the cells of the two attributes of a subgroup: numbers of cells along settings.axes, from 0. Cells "
         "of few people are left out, and others, so that none follows from totals. Absent where no subgroup of two "
         "attributes is reported.",
-        {"first second": Count, "rows": Reported, "predicted observed": Share, "gap": Gap},
+        {"first second": Count, "rows": Some, "predicted observed": Share, "gap": Gap},
         {
             "axes": noted(many(AXIS), "Of the map.", min_length=2, max_length=2),
             "n": Some,

@@ -82,24 +82,24 @@ class Published:
     """Sets of people whose numbers a record holds: who is in each, how many it says and how many events."""
 
     n: int
-    slack: int
+    slack: int  # people by which a count may be off
     sets: list[Flags] = field(default_factory=list)
     rows: list[float] = field(default_factory=list)
     events: list[float] = field(default_factory=list)
-    exact: list[bool] = field(default_factory=list)
+    off: list[int] = field(default_factory=list)
 
-    def add(self, who: Flags, rows: float, events: float, exact: bool = False) -> None:
+    def add(self, who: Flags, rows: float, events: float, off: int | None = None) -> None:
         self.sets.append(who)
         self.rows.append(rows)
         self.events.append(events)
-        self.exact.append(exact or not self.slack)
+        self.off.append(self.slack if off is None else off)
 
 
 def published(data: pa.Table, record: cal.AuditRecord, **more: Any) -> Published:
     """Read every count of a record of which it is known whose it is."""
-    n, exact = data.num_rows, not record.settings.get("publish", True)
+    n, exact = data.num_rows, is_exact(record)
     out = Published(n, 0 if exact else SLACK)
-    out.add(np.ones(n, dtype=bool), record.everyone.rows, record.everyone.events, exact=True)
+    out.add(np.ones(n, dtype=bool), record.everyone.rows, record.everyone.events, off=0)
     who = dict(members(data, record, **more))
     for f in record.groups:
         out.add(who[f.variables], f.rows, f.events)
@@ -119,6 +119,11 @@ def published(data: pa.Table, record: cal.AuditRecord, **more: Any) -> Published
     return out
 
 
+def is_exact(record: cal.AuditRecord) -> bool:
+    """Whether counts of groups are exact."""
+    return not (record.settings.get("publish", True) or record.data.get("rounded_for"))
+
+
 def _lines(record: cal.AuditRecord, name: str) -> Iterator[dict[str, Any]]:
     if name in record.curves:
         c = record.curve(name).columns
@@ -133,14 +138,15 @@ def _add_rules(out: Published, data: pa.Table, record: cal.AuditRecord) -> None:
     rules = record.curve("subgroups").settings["conditions"]
     for c, rule in zip(_lines(record, "subgroups"), rules, strict=True):
         meets = read.matching([Condition.from_dict(d) for d in rule])
-        out.add(meets, c["rows"], c["rows"] * c["observed"])
+        out.add(meets, c["rows"], c["rows"] * c["observed"], off=SLACK if record.settings["mask"] else 0)
 
 
 def members(data: pa.Table, record: cal.AuditRecord, by: Any = GROUPS, **more: Any) -> Iterator[tuple[Any, Flags]]:
     """Yield the people of each group shown; whoever knows how levels are pooled knows whose numbers a pool has."""
     how = {k: v for k, v in more.items() if k == "bins"}
     how.setdefault("bins", {"grade": [2, 3, 4, 5, 6]} if "grade" in by else None)
-    sketch = cal.sketch(data, label="y", score="p", by=list(by), intersections=True, **how)
+    both = more.get("intersections", True)
+    sketch = cal.sketch(data, label="y", score="p", by=list(by), intersections=both, **how)
     mask = record.settings["mask"] or 1
     codes = {v.name: v.codes(data[v.name]).astype(int) for v in sketch.spec.variables}
     numbers, base = [], 0
@@ -170,7 +176,7 @@ class Solver:
         cells, self.cell = np.unique(sign, axis=0, return_inverse=True)
         self.cell = self.cell.reshape(-1)
         self.a = cells[:, : len(self.out.sets)].T.astype(float)
-        exact = np.array(self.out.exact)
+        exact = np.array(self.out.off) == 0
         self.known = np.linalg.svd(self.a[exact], full_matrices=False)[2][: np.linalg.matrix_rank(self.a[exact])]
 
     def sums(self, who: Flags) -> bool:
@@ -188,7 +194,7 @@ class Solver:
         upper = np.concatenate([self.a, self.a], axis=1)  # people are events and others
         event = np.concatenate([np.zeros_like(self.a), self.a], axis=1)
         rows, events = np.array(self.out.rows), np.array(self.out.events)
-        off = np.where(self.out.exact, 0.0, float(self.out.slack))
+        off = np.array(self.out.off, dtype=float)
         left = np.concatenate([upper, -upper, event, -event])
         right = np.concatenate([rows + off, off - rows, events + off, off - events])
         found = {}
@@ -244,6 +250,27 @@ def one_audit(seed: int, mode: Mapping[str, Any], quick: bool = True) -> Counter
     return learned(out, small_sets(data, out, seed))
 
 
+def towns(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Solve for small towns from one record of towns and of the counties that they lie in."""
+    data = people(seed, 600)
+    town = data["region"].to_numpy(zero_copy_only=False)
+    county = np.where(np.isin(town, list("ACEG")), "north", "south")
+    data = data.append_column("county", pa.array(county.astype(str)))
+    by = ("region", "county")
+    out = published(data, audited(data, mode, by=by, intersections=False), by=by, intersections=False)
+    small = [town == t for t in np.unique(town) if (town == t).sum() < SMALL]
+    return learned(out, small)
+
+
+def values(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Solve for values of few people from one record of a number in wide ranges, whose curve is drawn by value."""
+    data = people(seed, 600)
+    how: dict[str, Any] = {"by": ("grade",), "bins": {"grade": [3]}}
+    out = published(data, audited(data, mode, **how), **how)
+    grade = data["grade"].to_numpy()
+    return learned(out, [grade == g for g in np.unique(grade) if (grade == g).sum() < SMALL])
+
+
 def joined(*results: Published) -> Published:
     """What several records of the same people hold."""
     whole = Published(results[0].n, results[0].slack)
@@ -251,7 +278,7 @@ def joined(*results: Published) -> Published:
         whole.sets += r.sets
         whole.rows += r.rows
         whole.events += r.events
-        whole.exact += r.exact
+        whole.off += r.off
     return whole
 
 
@@ -300,7 +327,7 @@ def one_row_more_by_groups(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
         if f.variables in at
     ]
     moved = {d for d in apart if d != (0, 0)}
-    known = not records[0].settings.get("publish", True) and moved <= {(1, 0), (1, 1)} and len(moved) == 1
+    known = is_exact(records[0]) and moved <= {(1, 0), (1, 1)} and len(moved) == 1
     result.update({"count": known, "events": known, "labels": known})
     return result
 
@@ -309,7 +336,7 @@ def over_time(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     """Audit a log each month: who came in between, by group?"""
     data = people(seed, 630)
     records = [audited(d, mode) for d in (data.slice(0, 600), data)]
-    exact, at = not records[0].settings.get("publish", True), {f.variables: f for f in records[0].groups}
+    exact, at = is_exact(records[0]), {f.variables: f for f in records[0].groups}
     result: Counter[str] = Counter()
     for f in records[1].groups:
         if f.variables not in at or f.pooled or at[f.variables].pooled:
@@ -368,6 +395,8 @@ def calibrators(seed: int, _: Mapping[str, Any]) -> Counter[str]:
 ATTACKS: dict[str, Callable[[int, Mapping[str, Any]], Counter[str]]] = {
     "one audit": one_audit,
     "one audit, with tests": lambda seed, mode: one_audit(seed, mode, quick=False),
+    "towns in counties": towns,
+    "values in ranges": values,
     "page, Markdown, CSV": page,
     "same people, a cut moved": other_bins,
     "same people, coarser levels": other_covariates,

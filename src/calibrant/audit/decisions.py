@@ -81,13 +81,15 @@ def reported(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> l
     """Return those of whom a threshold is reported; of a variable's groups that are not, two at least and not few.
 
     Groups add up to everyone, who are reported: one group that is left out could be had by subtraction. So the next
-    smallest leave with it. Of a table of pairs, whose margins are reported, none is reported where any cannot be.
+    smallest leave with it. Of a table of pairs, whose margins are reported, none is reported where any cannot be, or
+    where cells are pooled: a pool has people enough, and each of its cells may not have them on both sides.
     """
     left_out: set[int] = set()
+    alone = {p.name for p in people if p.grouping not in pairs}
     for grouping in {p.grouping for p in people}:
         own = [i for i, p in enumerate(people) if p.grouping == grouping]
         few = [i for i in own if people[i].least(at) < mask]
-        if grouping in pairs and few:
+        if grouping in pairs and (few or not all({(pair,) for pair in people[i].name} <= alone for i in own)):
             left_out |= set(own)
             continue
         order = few + sorted((i for i in own if i not in few), key=lambda i: people[i].least(at))

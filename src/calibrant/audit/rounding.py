@@ -26,6 +26,7 @@ FEW = 2  # people that a step of a rate is worth at least; the next round number
 ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
 FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people
 SIZES = ("vece", "vece_plain", "beyond_gap", "beyond_gap_plain", "low", "high", "beyond_low", "beyond_high")
+DENSITIES = "density_events", "density_nonevents"
 SMOOTH = ("predicted", "observed", "gap", *ENDS)
 
 
@@ -241,6 +242,7 @@ def reported_line(curve: Curve) -> Curve:
     for k in (k for k in SMOOTH if k in c):
         clusters = [step(FINE * n) for n in c["rows"]]
         c[k] = tuple(v if v is None else stepped(v, u, ENDS.get(k, 0)) for v, u in zip(c[k], clusters, strict=True))
+    c |= {k: tuple(float(f"{v:.3g}") for v in c[k]) for k in DENSITIES if k in c}
     return Curve(method=curve.method, columns=c, settings=curve.settings)
 
 

@@ -256,6 +256,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             **inputs(context.sketch, context.repeats, context.mask),
             "suppressed": bool(context.suppressed_for),
             "clusters": clusters(context),
+            **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,
             "arrival": arrival(context.sketch, context.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),

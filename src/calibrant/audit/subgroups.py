@@ -126,7 +126,7 @@ def reported_worst(least: Estimate, most: Estimate, tables: Tables, context: Aud
     (low, below), (high, above) = (
         _reported_end(of, end, tables, context) for of, end in ((least, "low"), (most, "high"))
     )
-    value = _reported_worst_value(least, max(least.value, most.value), tables, context.sums)
+    value = _reported_worst_value(least, max(least.value, most.value), tables, context.searched)
     noun = "clusters" if "clusters_needed" in least.settings else "rows"
     end = least if least.settings[f"{noun}_needed"] else most
     needed = end.settings[f"{noun}_needed"]
@@ -158,7 +158,7 @@ def _reported_end(of: Estimate, end: str, tables: Tables, context: AuditContext)
     out: dict[str, Any] = {f"subgroup_{end}": None, f"conditions_{end}": (), f"rows_{end}": None, f"share_{end}": None}
     if not rule:
         return value, out
-    reported, mask = people_in(tables, rule, context.sums), context.mask
+    reported, mask = people_in(tables, rule, context.searched), context.mask
     if not few(reported.exact[0], tables.n, mask) and min(s.get(f"clusters_{end}") or (np.inf,)) >= mask:
         out |= {f"subgroup_{end}": s[f"subgroup_{end}"], f"conditions_{end}": s[f"conditions_{end}"]}
         out |= {f"rows_{end}": reported.rows, f"share_{end}": min(reported.rows / tables.n, 1.0)}

@@ -314,12 +314,15 @@ def mask_of(record: AuditRecord) -> int:
 
 def published(record: AuditRecord) -> bool:
     """Whether numbers of groups are multiples of five; so they are in records that do not say."""
-    return bool(record.settings.get("publish", True))
+    return bool(record.settings.get("publish", True) or record.data.get("rounded_for"))
 
 
-def fives(record: AuditRecord, rows: int) -> int:
-    """The people whose numbers are multiples of five; 0 where they are exact."""
-    return rows if published(record) else 0
+def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
+    """The people whose numbers are multiples of five; 0 where they are exact.
+
+    `searched`: of a set that a search cut, whose numbers are so wherever small groups are not shown.
+    """
+    return rows if published(record) or (searched and mask_of(record) > 1) else 0
 
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:

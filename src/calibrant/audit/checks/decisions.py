@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.decisions import COLUMNS, Line, everyone, groups, line, reported
-from calibrant.audit.rounding import stepped
+from calibrant.audit.rounding import step, stepped
 from calibrant.decisions.net_benefit import decision_curve
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
@@ -65,7 +65,7 @@ def _curve(context: AuditContext) -> dict[str, Curve]:
     for i in range(1, len(rows)):  # between two thresholds nobody is, or people enough
         if rows[kept[-1]] == rows[i] or rows[kept[-1]] - rows[i] >= context.mask:
             kept.append(i)
-    cluster = context.sums.step(context.everyone.n)
+    cluster = step(context.everyone.n)  # in every record: at so many thresholds exact ones would count events
     sides = {"low": -1, "high": 1, "over_all_low": -1, "over_all_high": 1}
     columns = {
         k: tuple(

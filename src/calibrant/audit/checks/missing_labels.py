@@ -142,7 +142,7 @@ def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Cur
     families = [by_score(everyone, context.sketch.spec.score, ranges)]
     reported = [
         [
-            Part(p.level, *counts_reported(everyone.part(a, b)))
+            Part(p.level, *counts_reported(everyone.part(a, b), context.sums))
             for p, (a, b) in zip(families[0].parts, ranges, strict=True)
         ]
     ]
@@ -150,7 +150,7 @@ def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Cur
         kept = [(", ".join(level for _, level in group.name), group.cells) for group in own]
         variable = ", ".join(context.sketch.spec.groupings[g])
         families.append(Family("group", variable, [Part(level, cells.rows, cells.missing) for level, cells in kept]))
-        reported.append([Part(level, *counts_reported(cells)) for level, cells in kept])
+        reported.append([Part(level, *counts_reported(cells, context.sums)) for level, cells in kept])
     result = compared(families, everyone, reported)
     short = {
         k: tuple(None if p is None else two_digits(float(p)) for p in result.columns[k])

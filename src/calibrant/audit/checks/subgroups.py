@@ -104,7 +104,7 @@ def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
         result = fixed_subgroups(context.tested, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=context.seed)
     except NotComputable:
         return {}
-    reported = reported_subgroups(result, context.tested.n, context.mask, context.sums)
+    reported = reported_subgroups(result, context.tested.n, context.mask, context.searched)
     return {CODE: reported, **_map(context, reported)}
 
 
@@ -141,7 +141,7 @@ def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
         names = [Condition.from_dict(c).variable for c in conditions]
         if len(names) == 2 and floor > 0.0:
             whole = subgroup_map(context.tested, *names, subgroups=result, seed=context.seed)
-            drawn = reported_map(whole, context.mask, context.sums)
+            drawn = reported_map(whole, context.mask, context.searched)
             return {} if drawn is None else {"subgroup_map": drawn}
     return {}
 

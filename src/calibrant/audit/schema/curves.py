@@ -283,7 +283,7 @@ CURVES = {
         "certify.missing_labels",
         "Everyone, then each group, with the people whose label is missing: a line for each assumption about them; "
         "stands_to is the ratio of odds up to which the verdict at random stands. Of groups, counts are multiples of "
-        "five and ends are moved outward. Only with missing=keep, and mask people or more without a label.",
+        "five, ends moved outward, with settings.publish. Only with missing=keep and mask people without a label.",
         {
             "people": str,
             "assumption": Literal["labelled", "at random", "odds", "any"],
@@ -307,7 +307,7 @@ CURVES = {
     "without_label": curve(
         "diagnose.missing_labels",
         "Who is without a label: the share in each range of the score and each group shown, its standardised "
-        "difference from those with one, and a test by variable. Counts are multiples of five. Only where "
+        "difference from those with one, and a test by variable. Counts are exact unless settings.publish. Only where "
         "missing_labels is.",
         {
             "about": Literal["score", "group"],
@@ -321,8 +321,8 @@ CURVES = {
     ),
     "decisions": curve(
         "audit.decisions",
-        "What it means to act from a threshold on: everyone and each group by threshold. Counts are multiples of five, "
-        "ends are moved outward; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
+        "What it means to act from a threshold on: everyone and each group by threshold. Counts and ends are exact "
+        "unless settings.publish; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
         "acted on; missed: an event, of those not), of net benefit, of what it is over acting on everyone and of "
         "regret are certified; all hold together, with an alpha of their own. Only where a threshold or costs were "
         "given.",

@@ -332,6 +332,7 @@ DATA = part(
         "left_out": noted(list[Pair], "Columns that are no attributes or could not be used, each with the reason."),
         "in_question?": noted(list[Pair], "Covariates that may reproduce the outcome: kept, and asked about."),
         "display?": DISPLAY,
+        "rounded_for?": noted(Pair, "Group columns of which exact numbers would tell those of small groups."),
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,
         "screen?": SCREEN | None,
@@ -411,6 +412,10 @@ RECORD = part(
         "if": {"properties": {"settings": {"properties": {"limit": NULL}}}},
         "then": of_verdict({"const": "not_checked"}),
         "else": of_verdict({"enum": ["within", "undecided", "over"]}),
+        "anyOf": [
+            {"properties": {"settings": {"properties": {"mask": NULL}}}},
+            {"properties": {"groups": {"items": {"properties": {"rows": {"minimum": 5}}}}}},
+        ],
     },
 )
 

@@ -27,14 +27,16 @@ from calibrant.report.wording.terms import (
     two_way,
 )
 from calibrant.results import Curve
+from calibrant.sanitize import sanitize
 
 SHORT = 9  # groups in the short table
 # As audit/rounding.py reports them
 FIVES = (
-    "For readers outside, counts are multiples of five, up or down by chance; “under”: fewer than five. Of fewer than "
+    "Counts are multiples of five, up or down by chance; “under”: fewer than five. Of fewer than "
     "200, rates are the range that this leaves, and the gap is its certified range alone."
 )
 EXACT = "Counts are exact: two audits of nearly the same people tell them apart. To publish, audit with --publish."
+SHARING = "Groups of {} and of {} share people: exact counts of both would tell those of small groups."
 ALL = "Every group is shown, however small: this page is for readers who may see them."
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected event that did not happen; empty, no event."
@@ -77,6 +79,8 @@ def counted(record: AuditRecord) -> str:
         f"A group under {num.count(mask)} is never shown; it is pooled with neighbours where levels are in order, "
         "elsewhere with the next smallest, so that it cannot be found by subtraction."
     )
+    if together := record.data.get("rounded_for"):
+        return f"{pooled} {SHARING.format(*map(sanitize, together))} {FIVES}"
     return f"{pooled} {FIVES if facts.published(record) else EXACT}"
 
 

@@ -192,7 +192,7 @@ def rules_table(record: AuditRecord) -> doc.Table:
 
 def _rule(c: Line, record: AuditRecord) -> doc.Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
-    rows, result, name = fives(record, c["rows"]), bool(c["finding"]), literal(shown(c["rule"]))
+    rows, result, name = fives(record, c["rows"], searched=True), bool(c["finding"]), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {noun(record)} judged; {searches}"
     return doc.row(

@@ -119,7 +119,7 @@ def _row(r: facts.Line, limit: float | None, top: float, record: AuditRecord) ->
     kind, word = verdict(r, limit)
     name = literal(shown(r["rule"]))
     again = f"found again in {round(HALVES * float(r['stability']))} of {HALVES} halves"
-    rows = facts.fives(record, r["rows"])
+    rows = facts.fives(record, r["rows"], searched=True)
     says, happened = (num.reported_rate(float(r[k]), rows) for k in ("predicted", "observed"))
     people = f"{num.count(r['rows'])} {facts.noun(record)}, {people_share(float(r['share']))}"
     first, more = f"{people}: {says} predicted, {happened} happened", [again]
@@ -165,7 +165,7 @@ def _whole(share: float) -> str:
 def note(record: AuditRecord, results: Sequence[facts.Line]) -> str:
     mean_gap, start = record.estimates.get("gap"), "The gap is what happened minus what the model says"
     everyone = "" if mean_gap is None else f", for everyone {num.gap(mean_gap.value)}"
-    counts = "Counts are multiples of five, up or down by chance. " if facts.published(record) else ""
+    counts = "Counts are multiples of five, up or down by chance. " if facts.fives(record, 1, searched=True) else ""
     text = (
         f"{start}{everyone}, of the raw score; its range is certified. {counts}Halves are random halves of the "
         f"{facts.noun(record)}, searched again."
@@ -260,7 +260,7 @@ def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], 
     for i in order:
         labels = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
         cells = (say(literal("" if v is None else clipped(shown(v), 40))) for v in labels)
-        few = facts.fives(record, c["rows"][i])
+        few = facts.fives(record, c["rows"][i], searched=True)
         rates = (num.reported_rate(float(c[k][i]), few) for k in ("predicted", "observed"))
         rows.append((*cells, num.count(c["rows"][i]), *rates, num.reported_gap(float(c["gap"][i]), few)))
     return doc.number_table("", (*names, *heads), rows)

@@ -1,6 +1,6 @@
 """What can be learned of a group under the mask, or of one person, from what an audit writes: tried and counted.
 
-    python benchmarks/attack/privacy.py [DATA SETS]
+    python benchmarks/attack/privacy.py [DATA SETS] [ATTACK]
 
 The reader who attacks knows the covariates' levels, who is in which group that a record names, and which combinations
 of levels occur. From the published counts they solve for the people and the events of every small set: by linear
@@ -411,7 +411,8 @@ ATTACKS: dict[str, Callable[[int, Mapping[str, Any]], Counter[str]]] = {
 def main() -> None:
     sets, start = int(sys.argv[1]) if len(sys.argv) > 1 else 9, time.perf_counter()
     print(f"{'':30}{'':12}{'tried':>7}" + "".join(f"{k:>8}" for k in KINDS))
-    for name, attack in ATTACKS.items():
+    chosen = {k: v for k, v in ATTACKS.items() if not sys.argv[2:] or k.startswith(sys.argv[2])}
+    for name, attack in chosen.items():
         some = sets if "tests" not in name else max(1, sets // 3)
         for called, mode in MODES.items():
             try:

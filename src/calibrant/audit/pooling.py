@@ -262,48 +262,65 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
 
 
 def sharing(sketch: Sketch, rows: Predictions | None, mask: int) -> tuple[str, ...]:
-    """The two group columns whose exact numbers would tell those of few people; none if no two do.
+    """Two group columns whose exact numbers would tell those of few people; none if no two do.
 
     Groups of one column add up to those of another where one lies in the other, as towns do in counties. People who
     are in a group of each are known from both columns' numbers exactly when that cell is a bridge: see `pool_pairs`.
-    This is read from the rows where all are held; where not, two columns of which one has a pool are taken to.
+    This is read from the table of the pair, or from the rows where all are held. Where neither is, two columns of which
+    one has a pool are taken to.
     """
-    names = [g[0] for g in sketch.spec.groupings if len(g) == 1]
-    shown = [(name, members, size) for name, members, size in shown_groups(sketch, mask) if len(name) == 1]
-    if len(names) < 2 or not shown:
-        return ()
-    kept = _groups_of_rows(sketch, rows, [members for _, members, _ in shown])
-    if kept is None:
-        return tuple(names[:2]) if any(size for *_, size in shown) else ()
-    cluster = None if rows is None or rows.cluster is None else rows.cluster
-    for (one, a), (other, b) in combinations(kept.items(), 2):
-        table = _crossed(a, b, cluster)
+    shown = [(name[0][0], members) for name, members, _ in shown_groups(sketch, mask) if len(name) == 1]
+    of = {g[0]: [m for column, m in shown if column == g[0]] for g in sketch.spec.groupings if len(g) == 1}
+    for one, other in combinations([column for column, groups in of.items() if groups], 2):
+        table = _crossed(sketch, rows, (one, other), (of[one], of[other]))
+        if table is None:
+            if any(len(members) > 1 for members in (*of[one], *of[other])):
+                return one, other
+            continue
         there = np.flatnonzero(table).tolist()
-        small = [i for i in there if table.reshape(-1)[i] < mask]
-        if any(_is_bridge(i, there, table.shape[1]) for i in small):
+        if any(_is_bridge(i, there, table.shape[1]) for i in there if table.reshape(-1)[i] < mask):
             return one, other
     return ()
 
 
-def _groups_of_rows(
-    sketch: Sketch, rows: Predictions | None, shown: Sequence[Sequence[int]]
-) -> dict[str, NDArray[np.int64]] | None:
-    """The number of the group shown that each row is in, by column; None where the rows are not all held."""
-    if rows is None or rows.n != sketch.n or rows.covariates is None:
+def _crossed(
+    sketch: Sketch, rows: Predictions | None, names: tuple[str, str], groups: tuple[Sequence[list[int]], ...]
+) -> NDArray[np.int64] | None:
+    """The people in each group shown of one column and of another; None where nobody counted them.
+
+    People are rows, or clusters where rows share clusters.
+    """
+    spec = sketch.spec
+    start = dict(zip(spec.groupings, np.cumsum([0, *spec.sizes]).tolist(), strict=False))
+    shape = [len(spec.by_name[name].labels) for name in names]
+    place = []
+    for name, size, shown in zip(names, shape, groups, strict=True):
+        of = np.full(size, -1, dtype=np.int64)
+        for number, members in enumerate(shown):
+            of[np.array(members) - start[(name,)]] = number
+        place.append(of)
+    if names in start:  # a table of the pair
+        first = start[names]
+        a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
+        counts, cluster = people_of(sketch)[first : first + len(a)], None
+    elif _all_held(sketch, rows, names) and rows is not None and rows.covariates is not None:
+        a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
+        counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
+    else:
         return None
-    group = np.full(sum(sketch.spec.sizes), -1, dtype=np.int64)
-    for number, members in enumerate(shown):
-        group[members] = number
-    out, base = {}, 0
-    for names, size in zip(sketch.spec.groupings, sketch.spec.sizes, strict=True):
-        if len(names) == 1:
-            if not holds_levels(sketch, rows, v := sketch.spec.by_name[names[0]]):
-                return None
-            own = group[base + v.codes(rows.covariates.column(v.name)).astype(np.int64)]
-            if own.min(initial=0) >= 0:
-                out[v.name] = np.unique(own, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        base += size
-    return out
+    cell = place[0][a] * len(groups[1]) + place[1][b]
+    if cluster is not None:
+        cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
+        counts = np.ones(len(cell), dtype=np.int64)
+    there = counts > 0
+    size = len(groups[0]), len(groups[1])
+    return np.bincount(cell[there], counts[there], minlength=size[0] * size[1]).astype(np.int64).reshape(size)
+
+
+def _all_held(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:
+    """Whether every row is held, with the levels of these columns."""
+    there = rows is not None and rows.n == sketch.n
+    return there and rows is not None and all(holds_levels(sketch, rows, sketch.spec.by_name[n]) for n in names)
 
 
 def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
@@ -312,15 +329,6 @@ def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
     if how is None or rows.covariates is None or v.name not in rows.covariates.column_names:
         return False
     return how.kind != "category" or not set(v.values) - set(how.levels)
-
-
-def _crossed(a: NDArray[np.int64], b: NDArray[np.int64], cluster: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """The people in each group of one column and of another: rows, or clusters where rows share clusters."""
-    shape = int(a.max()) + 1, int(b.max()) + 1
-    cell = a * shape[1] + b
-    if cluster is not None:
-        cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
-    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def people_of(sketch: Sketch) -> NDArray[np.int64]:

@@ -379,6 +379,7 @@ def of_verdict(verdict: Mapping[str, object]) -> dict[str, object]:
     return {"properties": {"verdict": verdict, "everyone": one, "groups": {"items": one}}}
 
 
+FEWEST = 5  # the smallest mask
 RECORD = part(
     "AuditRecord",
     {
@@ -429,6 +430,9 @@ def refuse_others(record: Mapping[str, object]) -> None:
             family, _, about = name.partition("/")
             read["curves"].setdefault(family, {})[about] = curves[name]
     converted(read, RECORD)
+    fewest = record["settings"]["mask"] and FEWEST
+    if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
+        raise BadInput(f"no AuditRecord as `to_dict` writes one: group {few[0]!r} has fewer rows than a mask leaves")
     curves = record["curves"]
     for name, one in curves.items() if isinstance(curves, Mapping) else ():
         mixed = [column for column, values in one["columns"].items() if _mixed(values)]

@@ -73,6 +73,19 @@ def test_one_way_counts_are_not_recoverable(rows):
     assert all(sum(rows[i] for i in g) >= MASK for g in groups)
 
 
+@examples(150)
+@given(vectors, st.booleans())
+def test_levels_in_order_are_pooled_in_runs_and_are_not_recoverable(rows, missing):
+    order = range(len(rows) - missing)
+    groups = pool_levels(rows, MASK, order)
+    if len([r for r in rows if r]) > 1:
+        assert not recoverable(groups, [], rows)
+    assert all(sum(rows[i] for i in g) >= MASK for g in groups)
+    for g in groups:
+        placed = sorted(i for i in g if i in order)
+        assert all(rows[i] == 0 or i in placed for i in range(min(placed, default=0), max(placed, default=-1) + 1))
+
+
 @examples(100)
 @given(tables)
 def test_two_way_counts_are_not_recoverable_even_from_the_margins(table):

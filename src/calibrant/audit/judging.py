@@ -83,7 +83,7 @@ class JudgingOptions(TypedDict, total=False):
         "smallest group size shown; smaller groups are pooled (default 20, least 5); 'none' shows every group",
         Option("N", MASK, named(checked_mask)),
     ]
-    publish: Annotated[bool, "round what is reported of groups, for readers outside: see docs/privacy.md"]
+    publish: Annotated[bool, "for readers outside: counts of groups in fives, rates of few people as ranges"]
     tolerance: Annotated[
         float,
         "of the strong calibration test: how far off a probability may be for anyone (default 0)",

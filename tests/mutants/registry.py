@@ -628,8 +628,6 @@ PRIVACY = (
         "reported", "(few or not all({(pair,) for pair in people[i].name} <= alone for i in own))", "few"),
     one("few_next_to_a_threshold", "ranges of the score leave few people next to a threshold",
         "audit.checks.reliability", "_splits", "if low and high and min(low, high) < mask:", "if False:"),
-    one("ends_not_moved", "ends to publish are exact, so that a verdict tells them", "audit.rounding",
-        "RandomRounding.end", "if not least < value < most:", "if True:"),
 )  # fmt: skip
 
 

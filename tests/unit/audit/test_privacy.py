@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.reliability import bins_of
-from calibrant.audit.decisions import everyone, groups, reported
-from calibrant.audit.pooling import pool_levels, sharing
 from calibrant.cli.run import main
 from calibrant.report import markdown
 from calibrant.report import numbers as num
@@ -28,27 +25,6 @@ def people(county: np.ndarray = COUNTIES, seed: int = 0) -> dict[str, Any]:
     return {"y": (rng.random(len(p)) < p).astype(int), "p": p, "town": TOWNS, "county": county}
 
 
-def sketched(data: dict[str, Any], **how: Any) -> cal.Sketch:
-    return cal.sketch(data, label="y", score="p", by=["town", "county"], **how)
-
-
-@pytest.mark.parametrize("intersections", [True, False])
-def test_a_town_that_follows_from_its_county_is_seen_by_table_and_by_rows(intersections: bool) -> None:
-    """The tiny town is pooled with one of another county, so that the county less its other towns is the tiny one."""
-    county = np.where(np.isin(TOWNS, ["big", "mid"]), "n", "s")
-    for where, expected in ((county, ("town", "county")), (np.resize(["n", "s"], len(TOWNS)), ())):
-        data = people(where)
-        rows = cal.predictions(data["y"], data["p"], {k: data[k] for k in ("town", "county")})
-        whole = cal.sketch(rows, by=["town", "county"], intersections=intersections, variables="*", tests=True)
-        held = None if intersections else rows
-        assert sharing(whole, held, 20) == expected
-
-
-def test_columns_that_nobody_crossed_are_rounded_where_one_has_a_pool() -> None:
-    assert sharing(sketched(people()), None, 20) == ("town", "county")
-    assert sharing(sketched(people()), None, 5) == ()
-
-
 def test_the_record_is_rounded_then_and_says_so() -> None:
     how: dict[str, Any] = {"label": "y", "score": "p", "by": ["town", "county"], "quick": True}
     record = cal.audit(people(), **how)
@@ -56,48 +32,6 @@ def test_the_record_is_rounded_then_and_says_so() -> None:
     assert all(g.rows % 5 == 0 for g in record.groups)
     assert "Groups of town and of county share people" in markdown.written(document(record))
     assert "rounded_for" not in cal.audit(people(), **{**how, "by": "town"}).data
-
-
-def test_thresholds_leave_no_few_people_next_to_a_range_of_the_score() -> None:
-    rng = np.random.default_rng(1)
-    p = np.concatenate([rng.uniform(0.0, 1.0, 1900), rng.uniform(0.4001, 0.4049, 12)])
-    whole = cal.sketch(cal.predictions((rng.random(len(p)) < p).astype(int), p))
-    q = cal_everyone(whole)
-    for thresholds in ((), (0.4,)):
-        low = np.array(bins_of(q, 100, 0.05, 20, thresholds).columns["x_low"])
-        between = [int(((p >= min(edge, 0.4)) & (p < max(edge, 0.4))).sum()) for edge in low]
-        assert bool(thresholds) == (min((n for n in between if n), default=20) >= 20)
-
-
-def cal_everyone(whole: cal.Sketch) -> Any:
-    from calibrant.views.sample import everyone as of_everyone
-
-    return of_everyone(whole)
-
-
-def test_of_a_table_of_pairs_with_a_pool_no_decision_is_reported() -> None:
-    from calibrant.audit.context import AuditContext
-    from calibrant.audit.judging import Judging
-
-    rng = np.random.default_rng(2)
-    p = rng.uniform(size=2000)
-    a, b = rng.choice(list("xyz"), 2000), rng.choice(list("uvw"), 2000, p=[0.6, 0.396, 0.004])
-    data = {"y": (rng.random(2000) < p).astype(int), "p": p, "a": a, "b": b}
-    whole = cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True)
-    context = AuditContext(whole, Judging.of(gates=(), threshold=[0.5]))
-    pairs = {i for i, names in enumerate(whole.spec.groupings) if len(names) > 1}
-    every = groups(context)
-    assert {one.grouping for one in every} & pairs
-    told = reported(every, 0, 20, pairs)
-    plain = {one.name for one in every if one.grouping not in pairs}
-    assert all({(part,) for part in one.name} <= plain for one in told)
-    assert everyone(context).least(0) >= 20
-
-
-def test_levels_in_order_are_pooled_with_neighbours() -> None:
-    assert pool_levels([3, 50, 400, 30, 2], 20, range(5)) == [(2,), (0, 1), (3, 4)]
-    assert pool_levels([50, 3, 400, 7], 20, range(3)) == [(2,), (0, 1, 3)]  # the last has no place
-    assert pool_levels([12, 30], 20, range(2)) == []
 
 
 def test_grades_of_a_rating_pool_with_neighbours_and_regions_with_the_smallest() -> None:

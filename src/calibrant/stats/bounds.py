@@ -23,7 +23,9 @@ from calibrant.stats.betting import (
     block_orders,
     gammas,
     joined,
+    leaning,
     sign_paths,
+    sized,
     solve,
     steady,
     steady_bet_sizes,
@@ -271,13 +273,14 @@ def gap_evidence(cells: Cells, delta: float) -> Gap:
     is_kept = counts.sum(axis=(0, 2)) > 0
     residual = (np.array([0.0, 1.0])[None, :, None] - np.stack([low, high], axis=1)[:, None])[is_kept]
     weight = (counts[..., None] * np.stack([1.0 - share, share], axis=-1))[:, is_kept]
-    # (2) The stakes of each bet, by block
-    largest = FORWARD.largest / 2.0  # a residual less a mean is below 2
-    bet_sizes = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
+    # (2) The stakes of each bet, by block: the best for the scores of earlier blocks, as far as a hypothesis allows
+    variance, third = cells.variances.sum(axis=1), (cells.variances * (1.0 - 2.0 * cells.middle)).sum(axis=1)
+    skewness = (np.cumsum(third) - third) / (np.cumsum(variance) - variance + SOFT)
+    best = steady_bet_sizes(cells.block_rows, variance, delta, np.inf)
 
     def log_e(mean: float, side: float) -> float:
-        away = side * (residual - mean)
-        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in bet_sizes])
+        away, stakes = side * (residual - mean), sized(leaning(best, side * skewness), mean, side)
+        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in stakes])
 
     return Gap.of(log_e)
 

@@ -48,7 +48,6 @@ class BetSizes:
 
 UPPER = BetSizes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
 JITTERED = BetSizes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
-MEAN = BetSizes((0.5, 1.0, 2.0, 4.0, 8.0))  # doubled each time: none is far from the best at any delta
 FORWARD = BetSizes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
 RATE = BetSizes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too
 DIFFERENCE = BetSizes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5

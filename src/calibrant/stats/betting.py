@@ -47,6 +47,7 @@ class BetSizes:
 
 
 UPPER = BetSizes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
+SCALED = BetSizes((2.0, 2.8, 4.0, 8.0), largest=0.95)  # gamma sd sqrt(n), where some scores say the sd of outcomes
 JITTERED = BetSizes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
 FORWARD = BetSizes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
 RATE = BetSizes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too

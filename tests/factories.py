@@ -25,7 +25,7 @@ HOSTILE = (
     "|pipes| `ticks` **stars** @everyone #1",
     "w" * 240,
     "",
-    "lone \ud800 surrogate",
+    "zero\u200bwidth \ufeffmark",
     "&amp; <b>&lt;</b>",
     "שלום עולם",
 )

@@ -29,8 +29,8 @@ def row_gap(cells: Cells, delta: float) -> Gap:
 def bets_are_narrower(cells: Cells, delta: float) -> bool:
     """Whether bets would give the shorter range at `delta` if outcomes came as scores say."""
     n, k = cells.n, cells.expected
-    held = cells.nonempty
-    rows, p = held.rows.sum(axis=0), held.score_sums.sum(axis=1) / held.rows.sum(axis=0)
+    filled = cells.nonempty
+    rows, p = filled.rows.sum(axis=0), filled.score_sums.sum(axis=1) / filled.rows.sum(axis=0)
     expected = _bets(np.append(1.0 - p, -p), np.append(rows * p, rows * (1.0 - p)), _bet_size(cells, delta))
     low, unlikely = lower_rates((k, n - k), n, delta)
     least, most = (side.limit(delta) for side in (expected.at_most, expected.at_least))

@@ -29,7 +29,7 @@ def rows_needed(
     *,
     beta: Sequence[float] | None = None,
     rate: float | None = None,
-    auroc: float | None = None,
+    expected_auroc: float | None = None,
     alpha: float = 0.05,
 ) -> Estimate:
     r"""Plan a sample: rows for the intervals of measures to be as narrow as wished, of a calibrated model.
@@ -48,7 +48,7 @@ def rows_needed(
         left out.
     rate : float in (0, 1), optional
         Rate of events to expect; by default the mean score.
-    auroc : float in (0, 1), optional
+    expected_auroc : float in (0, 1), optional
         AUROC to expect; by default that of scores that are calibrated.
     alpha : float in (0, 0.5]
 
@@ -56,8 +56,8 @@ def rows_needed(
     -------
     Estimate
         ``value`` in rows: the largest number. ``settings["rows"]`` has that of each measure, ``settings["events"]`` the
-        events expected among them; ``rate`` and ``auroc`` are those planned for. The interval is trivial: a plan is no
-        certificate.
+        events expected among them; ``rate`` and ``expected_auroc`` are those planned for. The interval is trivial: a
+        plan is no certificate.
 
     Raises
     ------
@@ -94,7 +94,9 @@ def rows_needed(
     z = float(-ndtri(0.5 * checked_alpha(alpha)))
     scores = Scores.of(data, beta)
     expected = scores.rate if rate is None else number("rate", rate, above=0, below=1, hint="the share of events")
-    area = scores.auroc if auroc is None else number("auroc", auroc, above=0, below=1, hint="such as 0.75")
+    area = scores.auroc
+    if expected_auroc is not None:
+        area = number("expected_auroc", expected_auroc, above=0, below=1, hint="such as 0.75")
     if rate is None and not 0.0 < expected < 1.0:
         raise NotComputable(f"the mean score is {expected:g}: pass rate=, the share of events to expect")
     rows = {
@@ -112,7 +114,7 @@ def rows_needed(
             "rows": rows,
             "events": {name: math.ceil(n * expected) for name, n in rows.items()},
             "rate": expected,
-            "auroc": area,
+            "expected_auroc": area,
             "alpha": alpha,
         },
     )
@@ -205,7 +207,11 @@ SIZES: Mapping[str, Callable[[Scores, float, float, float], float]] = {
 def _checked(widths: object) -> dict[str, float]:
     if not isinstance(widths, Mapping) or not widths or any(name not in SIZES for name in widths):
         refuse("widths", widths, f"a width of one or more of {', '.join(SIZES)}", "such as {'auroc': 0.1}")
-    return {name: number(f"width of {name}", value, above=0, hint="such as 0.2") for name, value in widths.items()}
+    most = {"auroc": 1.0}
+    return {
+        name: number(f"width of {name}", value, above=0, below=most.get(name, math.inf), hint="such as 0.2")
+        for name, value in widths.items()
+    }
 
 
 def _half(name: str, width: float) -> float:

@@ -18,12 +18,13 @@ from calibrant.detect.subgroup_test import WEIGHT
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.subgroups.scan import Scan
+from calibrant.views.boxes import FEWEST as BOX_ROWS
 from calibrant.views.boxes import MIN_SIZE, ORDER, SampleRows, Tables, tables_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-NULL_DRAWS, DRAWS = 2047, 511  # simulated outcomes of calibrated scores, and of scores with the error
+NULL_DRAWS, DRAWS = 4095, 1023  # simulated outcomes of calibrated scores, and of scores with the error
 MOST_DRAWN = 20_000  # rows that a plan simulates: from there on errors shrink as the root of their number
 MOST_ROWS = 10**9
 FEWEST = 50  # rows that are planned for
@@ -31,6 +32,7 @@ SUBGROUPS = 5  # of pilot rows, for which power is planned in the mean
 NEAR = 1.25  # times the share is the largest of them, and the share over it the smallest
 ATTRIBUTES = 8  # made-up covariates
 CLOSE, TRIES = 0.01, 12  # of the power, and how often it is simulated to come so close
+LOST = 0.02  # power that says nothing of how far the error, or the rows, are off
 STEEP = 5.4  # standard errors of a subgroup's rate that an error has which is detected four times in five, about
 UNWEIGHTED = "a plan is for independent rows of equal weight: leave cluster= and weights= out"
 
@@ -251,7 +253,7 @@ class SubgroupPlan:
         tables = tables_of(drawn, None, ORDER, self.seed)
         scan, rows = scan_of(tables, MIN_SIZE, 0.0, "two-sided"), tables.rows
         null = np.sort(scan.simulated(rows.cells, rows.p, rows.ids, NULL_DRAWS))[::-1]
-        detected = float(null[math.ceil(WEIGHT * self.alpha * (NULL_DRAWS + 1)) - 1])
+        detected = float(null[math.floor(WEIGHT * self.alpha * (NULL_DRAWS + 1)) - 1])
         return Design(scan, rows, tuple(self._subgroups(drawn, tables, scan, rng)), detected)
 
     def error(self, n: int) -> float:
@@ -264,6 +266,8 @@ class SubgroupPlan:
     def rows(self, error: float) -> float:
         """The rows that detect an error; infinity beyond `MOST_ROWS`."""
 
+        fewest = max(FEWEST, math.ceil(NEAR * BOX_ROWS / self.share))  # so that the search has such a subgroup
+
         @cache
         def design(n: int) -> Design:
             result = self.design(n)
@@ -272,12 +276,12 @@ class SubgroupPlan:
             return result
 
         def power(root: float) -> float:
-            return design(max(round(root**2), FEWEST)).power(error)
+            return design(max(round(root**2), fewest)).power(error)
 
         needed = solved(power, self.power, STEEP * self.noise / error, math.sqrt(MOST_DRAWN)) ** 2
         if math.isinf(needed):
             needed = (self.error(MOST_DRAWN) / error) ** 2 * MOST_DRAWN
-        return float(max(math.ceil(needed), FEWEST)) if needed <= MOST_ROWS else math.inf
+        return float(max(math.ceil(needed), fewest)) if needed <= MOST_ROWS else math.inf
 
     def estimate(self, method: str, value: float, unit: str, settings: dict[str, float]) -> Estimate:
         """The plan as a result."""
@@ -351,6 +355,7 @@ def solved(power: Callable[[float], float], wanted: float, start: float, most: f
     from scipy.special import ndtri
 
     target, (low, high), x = float(ndtri(wanted)), (0.0, most), min(start, most)
+    slope, last = STEEP / start, (0.0, -np.inf)
     for _ in range(TRIES):
         result = power(x)
         if abs(result - wanted) <= CLOSE or high - low <= 0.01 * high:
@@ -362,7 +367,10 @@ def solved(power: Callable[[float], float], wanted: float, start: float, most: f
         else:
             high = x
         seen = float(ndtri(min(max(result, 0.5 / DRAWS), 1.0 - 0.5 / DRAWS)))
-        x += (target - seen) * start / STEEP
+        if abs(last[1]) < 2.0 > abs(seen) and x != last[0]:
+            slope = min(max((seen - last[1]) / (x - last[0]), slope / 3.0), 3.0 * slope)
+        last = (x, seen)
+        x = 2.0 * x if result < LOST and high == most else x + (target - seen) / slope
         if not low < x < high:
             x = most if high == most else 0.5 * (low + high)
     return x

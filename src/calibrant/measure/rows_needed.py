@@ -207,9 +207,8 @@ SIZES: Mapping[str, Callable[[Scores, float, float, float], float]] = {
 def _checked(widths: object) -> dict[str, float]:
     if not isinstance(widths, Mapping) or not widths or any(name not in SIZES for name in widths):
         refuse("widths", widths, f"a width of one or more of {', '.join(SIZES)}", "such as {'auroc': 0.1}")
-    most = {"auroc": 1.0}
     return {
-        name: number(f"width of {name}", value, above=0, below=most.get(name, math.inf), hint="such as 0.2")
+        name: number(f"width of {name}", value, above=0, most=1.0 if name == "auroc" else 10.0, hint="such as 0.2")
         for name, value in widths.items()
     }
 

@@ -24,11 +24,11 @@ def as_message(text: object) -> str:
     """Return text as one line of a message: a value that it quotes, however long, shows its first characters."""
     line = QUOTED.sub(lambda m: f"{_cut(m[0])}{m[0][0]}", sanitize(text))
     line = UNBROKEN.sub(lambda m: _cut(m[0]), line)
-    return line if len(line) <= MESSAGE else f"{line[: MESSAGE - RUN]} … {line[-RUN:]}"
+    return line if len(line) <= MESSAGE else f"{_cut(line, 2 * VALUE)} {line[-2 * VALUE :]}"
 
 
-def _cut(text: str) -> str:
-    return f"{text[:VALUE]}…"
+def _cut(text: str, most: int = VALUE) -> str:
+    return f"{text[:most]}…"
 
 
 def quote_blank(text: str) -> str:

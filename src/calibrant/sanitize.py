@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 
+HALF = "half of a pair of surrogates, such as U+D800, is in no file"
 JOINERS = "\u200c\u200d"  # letters of several scripts need them, and emoji
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, directions, halves of pairs, ends of lines
 # What a message shows of a value in quotes, of a run of characters without a blank, and of everything.

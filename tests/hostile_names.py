@@ -20,10 +20,12 @@ import pyarrow.parquet as pq
 
 import calibrant as cal
 import engines
+import factories
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.formulas.dialects import DIALECTS
+from calibrant.report.html import render
 from calibrant.sanitize import sanitize
 
 NAMES: Mapping[str, str] = {
@@ -352,6 +354,42 @@ def workbook_read_back(s: Scenario) -> None:
             assert cell.hyperlink is None
     grades = [row[0].value for row in openpyxl.load_workbook(target)["PD back-testing"].iter_rows(min_row=2)]
     assert sorted(grades[:-1]) == sorted(sanitize(level) for level in s.levels)
+
+
+def page(s: Scenario) -> str:
+    """The page of the record, with a curve by every level."""
+    record, gaps = cal.AuditRecord.load(s.folder / "record.json"), [0.03 - 0.001 * k for k in range(len(s.levels))]
+    curve = factories.by_variable("odd", labels=s.levels, gaps=gaps)
+    return render(factories.drawn(record, **dict(record.curves), **{"variable_curve/odd": curve}))
+
+
+def downloads_read_back(s: Scenario, files: Sequence[Path]) -> None:
+    """Every level is in the tables that a page saves, as the page shows it, and no cell is a formula."""
+    cells = []
+    for path in files:
+        text = path.read_bytes().decode("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert len({len(row) for row in rows}) == 1, path.name
+        assert not [cell for row in rows for cell in row if runs(cell)], path.name
+        assert not CONTROLS.search(text), path.name
+        cells += [cell for row in rows for cell in row]
+    seen = [re.sub(r"[ \n\t]+", " ", sanitize(level)).strip() for level in s.levels]
+    assert not [name for name in seen if not any(name in cell for cell in cells)]
+
+
+def pdf_read_back(s: Scenario) -> None:
+    """The PDF is called as the page is, and nothing in it acts."""
+    target = s.folder / "audit.pdf"
+    s.run("report", str(s.folder / "record.json"), "--pdf", str(target))
+    content = target.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert content.count(b"/Type /Page\n") >= 2
+    acts = (b"/JavaScript", b"/JS", b"/Launch", b"/EmbeddedFile", b"/SubmitForm", b"javascript:", b"alert(1)")
+    assert not [act for act in acts if act in content]
+    title = re.search(rb"/Title (<[0-9A-Fa-f]+>|\((?:[^\\)]|\\.)*\))", content)
+    assert title is not None
+    made = bytes.fromhex(title[1][1:-1].decode()).decode("utf-16") if title[1][:1] == b"<" else title[1][1:-1].decode()
+    assert made != "owned"
 
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

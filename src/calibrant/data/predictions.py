@@ -259,7 +259,7 @@ def predictions(
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
     result = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
-    return replace(result, name=text("name", name))
+    return replace(result, name=name)
 
 
 def frozen(
@@ -424,9 +424,7 @@ def multiclass_predictions(
     own = None if weights is None else inputs.ordered("weights", weights_of(weights, len(p), missing=False)[0])
     if own is not None:
         own.flags.writeable = False
-    return MulticlassPredictions(
-        y=y32, p=p, covariates=inputs.table(len(p)), classes=order, name=text("name", name), weights=own
-    )
+    return MulticlassPredictions(y=y32, p=p, covariates=inputs.table(len(p)), classes=order, name=name, weights=own)
 
 
 def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:

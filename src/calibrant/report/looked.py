@@ -14,7 +14,7 @@ from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
 from calibrant.report.wording.terms import joined
-from calibrant.sanitize import quote_blank, sanitize
+from calibrant.sanitize import as_message, quote_blank, sanitize
 
 WIDTH = 80
 NAME, KIND, HOLDS = 24, 14, 29  # cells of the table's columns, at most
@@ -60,8 +60,8 @@ def html(seen: Look) -> str:
         heads=("Column", "Interpreted as", "Missing", "Holds"),
         rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
         more=len(seen.columns) - 10 * MOST,
-        reported=[(lead, sanitize(text)) for lead, text in sentences(seen)],
-        refusals=[sanitize(r) for r in seen.refusals],
+        reported=[(lead, as_message(text)) for lead, text in sentences(seen)],
+        refusals=[as_message(r) for r in seen.refusals],
         run=_run(seen),
         command=sanitize(seen.command),
     )
@@ -368,7 +368,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _item(lead: str, text: str) -> list[str]:
-    first, *more = wrap(text, " " * 10, WIDTH)
+    first, *more = wrap(as_message(text), " " * 10, WIDTH)
     return [f"{lead:<10}{first.strip()}", *more]
 
 

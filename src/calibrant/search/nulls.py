@@ -18,7 +18,7 @@ from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS, FEW
 from calibrant.search.detectors import INFLATED, DetectorInputs, Detectors, Fits, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
-from calibrant.search.products import Joint, Singles
+from calibrant.search.products import SCATTER, Joint, Products, Singles, log_factor
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, reaching
@@ -226,8 +226,21 @@ def fixed(d: Detectors, draws: int) -> Verdict:
 
 
 def split(d: Detectors, draws: int) -> Verdict:
-    """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4)."""
-    return replace(judged(d.question, d.paths, d.rows, draws, LAWS["split"]), fits=d.fits)
+    """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4).
+
+    Of the many rows for which `auto` splits instead of refitting, products are tested in the same half: outcomes of
+    that half alone are simulated for both, given the models.
+    """
+    q, rows = d.question, d.rows
+    v = replace(judged(q, d.paths, rows, draws, LAWS["split"]), fits=d.fits)
+    if len(rows) > MANY:  # a uniform sample, for time
+        rows = np.sort(np.random.default_rng([SCATTER, q.settings.seed]).choice(rows, MANY, replace=False))
+    products = Products.chosen(q, rows) if q.pool is CORNERS else None
+    if products is None:
+        return v
+    scores = products.scores(q, rows, draws, SALT)
+    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), products, scores[:, 0])
+    return replace(v, p_value=joint.p_value, joint=joint, facts={**v.facts, **joint.facts})
 
 
 def forward(q: DetectorInputs, draws: int) -> Verdict:
@@ -278,14 +291,14 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
         q = replace(q, pool=q.pool.small(REFIT_TREES))
         first, paths, fits = procedure(q)
         null, kept = _again(q, float(first.max()), most)
-        joint, facts = None, {}
+        joint = None
     else:
         search = Repeats(q, AGAIN)
         first, paths, fits, sums = search.result()
         # A rank among the first few draws is no rank among all: with products every draw is made.
         stop = float(first.max()) if search.products is None else np.inf
         null, kept, more = _at_once(search, stop, most)
-        joint, facts = _joined(search, (first, sums), (null, more))
+        joint = _joined(search, (first, sums), (null, more))
     # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is
     # at most alpha exactly where the statistic is beyond the critical value of these draws.
     peaks, best = null.max(axis=1), int(np.argmax(first))
@@ -298,7 +311,7 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
         path=paths[best],
         chosen=best,
         rows=np.arange(q.n),
-        facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, **facts},
+        facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, **(joint.facts if joint else {})},
         peaks=peaks,
         joint=joint,
         fits=fits,
@@ -306,23 +319,14 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
     )
 
 
-def _joined(
-    search: Repeats, data: tuple[Floats, Singles], drawn: tuple[Floats, Singles]
-) -> tuple[Joint | None, dict[str, Any]]:
+def _joined(search: Repeats, data: tuple[Floats, Singles], drawn: tuple[Floats, Singles]) -> Joint | None:
     """Join the models' largest peak with the mean Bayes factor of the same data sets, where products are tested."""
     products = search.products
     if products is None:
-        return None, {}
+        return None
     (first, sums), (null, more) = data, drawn
     factors, scores = search.factors(products, np.concatenate([sums, more]))
-    joint = Joint.of(np.append(first.max(), null.max(axis=1)), factors)
-    return joint, {
-        "p_models": float(joint.each[0, 0]),
-        "p_bayes_factor": float(joint.each[1, 0]),
-        "products": len(products.which),
-        "triples": products.triples,
-        "strongest": products.strongest(scores),
-    }
+    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, products, scores)
 
 
 def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:

@@ -6,14 +6,17 @@ three adds all of it up. No label chooses a product, so that data and simulated 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.kernels.draws import outcomes
 from calibrant.kernels.runtime import one_thread
+from calibrant.search.detectors import DetectorInputs
 from calibrant.search.models import Floats, Rows
 from calibrant.stats.nulls import ranked
 
@@ -62,7 +65,7 @@ class Products:
             parts.append(chosen[several[chosen].any(axis=1)])
         which = np.concatenate([np.insert(part, 0, kind, axis=1) for kind, part in enumerate(parts)])
         columns = np.array(kinds, dtype=np.float32).reshape(len(kinds), len(kept), len(flat))
-        return cls(columns, which, tuple(variables[j] for j in kept), _count(code))
+        return cls(columns, which, tuple(variables[j] for j in kept), _count(code[varied]))
 
     def values(self, rows: slice) -> Singles:
         """The products of some rows, shape (products, rows)."""
@@ -71,28 +74,42 @@ class Products:
         out *= own[kind, three[2]]
         return out
 
+    @classmethod
+    def chosen(cls, q: DetectorInputs, rows: Rows) -> Products | None:
+        """The products that are tested in some rows; None where none is.
+
+        None one-sided, with a tolerance or a least size, of which a product says nothing; none with clusters, whose
+        random signs are no outcomes; none of fewer than three variables, the score among them.
+        """
+        s, x = q.settings, q.sample.x
+        if s.alternative != "two-sided" or q.edge.tolerance > 0.0 or s.min_size > 0.0 or q.cluster is not None:
+            return None
+        made = cls.of(x.flat[rows], x.flat_of, s.seed)
+        return made if len(made.which) else None
+
     def strongest(self, scores: Singles) -> tuple[str, ...]:
         """The variables of the product with the largest score, shape (products,)."""
         return tuple(self.variables[j] for j in self.which[int(np.argmax(np.abs(scores))), 1:])
 
-    def scores(self, residual: Callable[[slice], Singles], spread: Floats, weight: Floats) -> Singles:
-        """The standardised sums of residuals times products, shape (products, data sets).
+    def scores(self, q: DetectorInputs, rows: Rows, draws: int, salt: int) -> Singles:
+        """The standardised sums of residuals times products in some rows, those of `chosen`, shape (products, sets).
 
-        `residual`: of some rows, the weighted residuals in each data set, shape (rows, data sets). `spread`, `weight`
-        (n,): null variance of an outcome, and weight of a row.
+        The first set is the data; the others are the first draws of these rows, simulated at the score.
         """
+        p, w, y = q.edge.p[rows], q.sample.mass_of(rows), q.sample.y[rows] > 0
         sums: Singles | float = 0.0
         squares, fourths = np.zeros(len(self.which)), np.zeros(len(self.which))
-        second, fourth = ((weight**k * spread).astype(np.float32) for k in (2, 4))
+        second, fourth = ((w**k * p * (1.0 - p)).astype(np.float32) for k in (2, 4))
         with one_thread():
-            for first in range(0, self.columns.shape[2], PART):
-                rows = slice(first, first + PART)
-                values = self.values(rows)
-                sums = sums + values @ residual(rows)
+            for first in range(0, len(rows), PART):
+                part = slice(first, first + PART)
+                both = np.column_stack([y[part], outcomes(q.ids[rows[part]], p[part], 0, draws, salt)])
+                values = self.values(part)
+                sums = sums + values @ ((both - p[part, None]) * w[part, None]).astype(np.float32)
                 np.square(values, out=values)
-                squares += values @ second[rows]
+                squares += values @ second[part]
                 np.square(values, out=values)
-                fourths += values @ fourth[rows]
+                fourths += values @ fourth[part]
         return standardised(np.asarray(sums), squares, fourths)
 
 
@@ -136,11 +153,20 @@ class Joint:
     """
 
     each: Floats  # shape (2, sets): p-value of the models' largest sum and of the mean Bayes factor, the data's first
+    facts: Mapping[str, Any]  # of the data
 
     @classmethod
-    def of(cls, peaks: Floats, factors: Floats) -> Joint:
-        """Rank both statistics among those of all sets, the data's first."""
-        return cls(ranked(np.stack([peaks, factors])))
+    def of(cls, peaks: Floats, factors: Floats, products: Products, scores: Singles) -> Joint:
+        """Rank both statistics among those of all sets, the data's first; `scores`: of each product in the data."""
+        each = ranked(np.stack([peaks, factors]))
+        facts = {
+            "p_models": float(each[0, 0]),
+            "p_bayes_factor": float(each[1, 0]),
+            "products": len(products.which),
+            "triples": products.triples,
+            "strongest": products.strongest(scores),
+        }
+        return cls(each, facts)
 
     @cached_property
     def least(self) -> Floats:

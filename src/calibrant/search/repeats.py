@@ -125,12 +125,8 @@ class Repeats:
 
     @cached_property
     def products(self) -> Products | None:
-        """Products of three columns; None where they are not tested: one-sided, by size, or fewer than three."""
-        s, x = self.q.settings, self.q.sample.x
-        if s.alternative != "two-sided" or s.min_size > 0.0:
-            return None
-        made = Products.of(x.flat[self.order], x.flat_of, s.seed)
-        return made if len(made.which) else None
+        """Products of three columns that are tested; None where none is."""
+        return Products.chosen(self.q, self.order)
 
     @property
     def least(self) -> float:
@@ -242,17 +238,11 @@ class Repeats:
 
         `sums` (sets, m): weighted residuals in each step and corner, the data's first, then the first draws'.
         """
-        spread, w, own = self.p * (1.0 - self.p), self.bars.weight, self.q.sample.y[self.order] > 0
+        spread, w = self.p * (1.0 - self.p), self.bars.weight
         squares, fourths = (self._added(w**k * spread) for k in (2, 4))
         boxes = (slice(1, self.cuts.alone), slice(self.cuts.alone, None))  # but the first, which holds every row
-
-        def residual(rows: slice) -> Singles:
-            y = outcomes(self.ids[rows], self.bars.rate[rows], 0, len(sums) - 1, self.salt)
-            both = np.column_stack([own[rows], y]) - self.p[rows, None]
-            return np.asarray(both * w[rows, None], dtype=np.float32)
-
         z = [standardised(sums[:, part].T, squares[part], fourths[part]) for part in boxes]
-        z.append(products.scores(residual, spread, w))
+        z.append(products.scores(self.q, self.order, len(sums) - 1, self.salt))
         return pooled([log_factor(one) for one in z]), z[2][:, 0]
 
     def _fitted(self, sums: Singles) -> Refits:

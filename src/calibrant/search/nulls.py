@@ -239,7 +239,7 @@ def split(d: Detectors, draws: int) -> Verdict:
     if products is None:
         return v
     scores = products.scores(q, rows, draws, SALT)
-    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), products, scores[:, 0])
+    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), **products.facts(q, scores[:, 0]))
     return replace(v, p_value=joint.p_value, joint=joint, facts={**v.facts, **joint.facts})
 
 
@@ -326,7 +326,7 @@ def _joined(search: Repeats, data: tuple[Floats, Singles], drawn: tuple[Floats, 
         return None
     (first, sums), (null, more) = data, drawn
     factors, scores = search.factors(products, np.concatenate([sums, more]))
-    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, products, scores)
+    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, **products.facts(search.q, scores))
 
 
 def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:

@@ -6,7 +6,7 @@ three adds all of it up. No label chooses a product, so that data and simulated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ class Products:
 
     columns: Singles  # shape (kinds, columns, n): mean 0, variance 1
     which: Rows  # shape (products, 4): kind, and three columns
-    variables: tuple[str, ...]  # shape (columns,): variable of each column
+    kept: Rows  # shape (columns,): which of the columns given each is
     triples: int  # triples of columns there are
 
     @classmethod
@@ -65,7 +65,7 @@ class Products:
             parts.append(chosen[several[chosen].any(axis=1)])
         which = np.concatenate([np.insert(part, 0, kind, axis=1) for kind, part in enumerate(parts)])
         columns = np.array(kinds, dtype=np.float32).reshape(len(kinds), len(kept), len(flat))
-        return cls(columns, which, tuple(variables[j] for j in kept), _count(code[varied]))
+        return cls(columns, which, kept, _count(code[varied]))
 
     def values(self, rows: slice) -> Singles:
         """The products of some rows, shape (products, rows)."""
@@ -87,9 +87,11 @@ class Products:
         made = cls.of(x.flat[rows], x.flat_of, s.seed)
         return made if len(made.which) else None
 
-    def strongest(self, scores: Singles) -> tuple[str, ...]:
-        """The variables of the product with the largest score, shape (products,)."""
-        return tuple(self.variables[j] for j in self.which[int(np.argmax(np.abs(scores))), 1:])
+    def facts(self, q: DetectorInputs, scores: Singles) -> dict[str, Any]:
+        """What is tested, and the variables of the product with the largest score, shape (products,)."""
+        strongest = self.kept[self.which[int(np.argmax(np.abs(scores))), 1:]]
+        names = tuple(q.sample.x.flat_of[j] for j in strongest)
+        return {"products": len(self.which), "triples": self.triples, "strongest": names}
 
     def scores(self, q: DetectorInputs, rows: Rows, draws: int, salt: int) -> Singles:
         """The standardised sums of residuals times products in some rows, those of `chosen`, shape (products, sets).
@@ -97,15 +99,27 @@ class Products:
         The first set is the data; the others are the first draws of these rows, simulated at the score.
         """
         p, w, y = q.edge.p[rows], q.sample.mass_of(rows), q.sample.y[rows] > 0
+
+        def residual(part: slice) -> Singles:
+            both = np.column_stack([y[part], outcomes(q.ids[rows[part]], p[part], 0, draws, salt)])
+            return np.asarray((both - p[part, None]) * w[part, None], dtype=np.float32)
+
+        return self.scored(residual, p * (1.0 - p), w)
+
+    def scored(self, residual: Callable[[slice], Singles], spread: Floats, weight: Floats) -> Singles:
+        """The standardised sums of any residuals of the rows times products, shape (products, sets).
+
+        `residual`: of some rows the weighted ones, shape (rows, sets). `spread`, `weight` (n,): null variance of an
+        outcome, and weight of a row.
+        """
         sums: Singles | float = 0.0
         squares, fourths = np.zeros(len(self.which)), np.zeros(len(self.which))
-        second, fourth = ((w**k * p * (1.0 - p)).astype(np.float32) for k in (2, 4))
+        second, fourth = ((weight**k * spread).astype(np.float32) for k in (2, 4))
         with one_thread():
-            for first in range(0, len(rows), PART):
+            for first in range(0, len(weight), PART):
                 part = slice(first, first + PART)
-                both = np.column_stack([y[part], outcomes(q.ids[rows[part]], p[part], 0, draws, salt)])
                 values = self.values(part)
-                sums = sums + values @ ((both - p[part, None]) * w[part, None]).astype(np.float32)
+                sums = sums + values @ residual(part)
                 np.square(values, out=values)
                 squares += values @ second[part]
                 np.square(values, out=values)
@@ -156,17 +170,10 @@ class Joint:
     facts: Mapping[str, Any]  # of the data
 
     @classmethod
-    def of(cls, peaks: Floats, factors: Floats, products: Products, scores: Singles) -> Joint:
-        """Rank both statistics among those of all sets, the data's first; `scores`: of each product in the data."""
+    def of(cls, peaks: Floats, factors: Floats, **facts: Any) -> Joint:
+        """Rank both statistics among those of all sets, the data's first; `facts` of the data are kept."""
         each = ranked(np.stack([peaks, factors]))
-        facts = {
-            "p_models": float(each[0, 0]),
-            "p_bayes_factor": float(each[1, 0]),
-            "products": len(products.which),
-            "triples": products.triples,
-            "strongest": products.strongest(scores),
-        }
-        return cls(each, facts)
+        return cls(each, {"p_models": float(each[0, 0]), "p_bayes_factor": float(each[1, 0]), **facts})
 
     @cached_property
     def least(self) -> Floats:

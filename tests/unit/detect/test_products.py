@@ -82,9 +82,9 @@ def test_products_are_those_of_three_variables() -> None:
     made, flat, of = chosen(q), q.sample.x.flat, q.sample.x.flat_of
     apart = [t for t in combinations(range(len(of)), 3) if len({of[j] for j in t}) == 3]
     signs = made.which[made.which[:, 0] == 0]
-    assert {tuple(made.variables[j] for j in t) for t in signs[:, 1:]} == {tuple(of[j] for j in t) for t in apart}
+    assert {tuple(of[made.kept[j]] for j in t) for t in signs[:, 1:]} == {tuple(of[j] for j in t) for t in apart}
     assert made.triples == len(apart)
-    first = [np.where(flat[:, j] > np.median(flat[:, j]), 1.0, -1.0) for j in signs[0, 1:]]
+    first = [np.where(flat[:, j] > np.median(flat[:, j]), 1.0, -1.0) for j in made.kept[signs[0, 1:]]]
     want = np.prod([(v - v.mean()) / v.std() for v in first], axis=0)
     np.testing.assert_allclose(made.values(slice(None))[0], want, atol=1e-5)
 
@@ -145,8 +145,7 @@ def test_halves_share_their_draws() -> None:
 
 
 def joint_of(peaks: Any, factors: Any) -> Joint:
-    products = Products(np.zeros((1, 1, 1), dtype=np.float32), np.array([[0, 0, 0, 0]]), ("a",), 1)
-    return Joint.of(peaks, factors, products, np.zeros(1, dtype=np.float32))
+    return Joint.of(peaks, factors)
 
 
 def turned(peaks: Any, factors: Any, first: int) -> float:

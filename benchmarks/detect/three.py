@@ -1,13 +1,14 @@
 """Errors over three attributes: how often the strong calibration test finds them, and its level; prints Markdown.
 
-    python benchmarks/detect/three.py power [--sets 20] [--only parity] [--first 0]
-    python benchmarks/detect/three.py level [--sets 1000] [--rows 300,2000] [--only plain] [--first 0]
+    python benchmarks/detect/three.py power [--sets 20] [--only parity] [--first 0] [--keep FILE]
+    python benchmarks/detect/three.py level [--sets 1000] [--rows 300,2000] [--only plain] [--first 0] [--keep FILE]
     python benchmarks/detect/three.py speed
 
 Ten attributes, five of them yes or no and five normal, unless a line says otherwise; scores from .2 to .75 of mean
 .36. `models` is the largest sum of the models alone, what the test was before products were joined to it; `joined` the
 test; `subgroups` the audit's p-value, which joins it with the scan of all boxes of two attributes. The share of data
-sets with a p-value of at most .05; `seconds` is CPU time of one joined test.
+sets with a p-value of at most .05; `seconds` is CPU time of one joined test. The level is measured with 199 simulated
+outcomes, power with 999.
 
 parity: the score is off by `size` where an odd number of three attributes is "yes", and by as much the other way where
 an even number is. no triple: the score is a logistic regression on all main effects and products of two, fitted to
@@ -16,9 +17,12 @@ and 5 % of one of two. smooth: along the sum of two.
 """
 
 import argparse
+import json
 import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,18 +108,19 @@ def drawn(name: str, n: int, size: float, replicate: int, kind: str = "plain") -
     return cal.predictions(rng.random(n) < rate, p, columns, weights=weights)
 
 
-def p_values(data: Any, seed: int, subgroups: bool) -> tuple[list[float], float]:
+def p_values(data: Any, seed: int, draws: int, subgroups: bool) -> tuple[list[float], float]:
     """P-values of the models, of the joined test and of the audit's test of subgroups, and CPU seconds."""
     start = time.process_time()
-    found = cal.detect.strong_calibration_test(data, seed=seed)
+    found = cal.detect.strong_calibration_test(data, seed=seed, draws=draws)
     seconds = time.process_time() - start
     out = [found.parts["p_models"], found.p_value]
     if subgroups:
-        scan = cal.detect.scan_test(data, draws=999, seed=seed)
+        scan = cal.detect.scan_test(data, draws=draws, seed=seed)
         out.append(min(1.0, scan.p_value / 0.7, found.p_value / 0.3))
     return out, seconds
 
 
+KINDS = ("plain", "weights", "levels", "rare", "few values")
 POWER = (
     ("parity", 1_000, 0.10, "plain"),
     ("parity", 4_000, 0.06, "plain"),
@@ -135,35 +140,46 @@ POWER = (
 )
 
 
-def line(words: str, found: Any, seconds: float) -> None:
-    """Print a line of a table."""
-    print(
-        f"| {words} | {len(found)} | {' | '.join(f'{v:.2f}' for v in found.mean(axis=0))} | {seconds:.2f} |", flush=True
-    )
-
-
-def power(sets: int, only: str, first: int) -> None:
-    """Print how often each error is found."""
-    print("| error | rows | size, points | data | sets | models | joined | subgroups | seconds |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for name, n, size, kind in POWER:
-        if only and not f"{name} {n} {kind}".startswith(only):
+def table(head: str, lines: Sequence[tuple[str, Callable[[int], tuple[list[float], float]]]], args: Any) -> None:
+    """Run the data sets of each line, keep their p-values if a file is given, and print what all that are kept say."""
+    print(f"| {head} | seconds |\n|{'---|' * (head.count('|') + 2)}")
+    for words, once in lines:
+        if not words.replace(" |", "").startswith(args.only):
             continue
-        each = [p_values(drawn(name, n, size, first + r, kind), first + r, True) for r in range(sets)]
-        found = np.array([p for p, _ in each]) <= ALPHA
-        line(f"{name} | {n:,} | {100 * size:g} | {kind}", found, float(np.mean([s for _, s in each])))
+        runs = [(args.first + r, *once(args.first + r)) for r in range(args.sets)]
+        if args.keep:
+            with args.keep.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps([words, *run]) + "\n" for run in runs)
+            kept = map(json.loads, args.keep.read_text(encoding="utf-8").splitlines())
+            runs = list({k: (k, p, s) for name, k, p, s in kept if name == words}.values())
+        p = np.array([p for _, p, _ in runs])
+        found = p <= ALPHA if args.what == "power" else np.hstack([p <= ALPHA, p <= 2 * ALPHA])
+        shares = " | ".join(f"{v:.3g}" for v in found.mean(axis=0))
+        print(f"| {words} | {len(runs)} | {shares} | {np.mean([s for *_, s in runs]):.2f} |", flush=True)
 
 
-def level(sets: int, rows: list[int], only: str, first: int) -> None:
+def power(args: Any) -> None:
+    """Print how often each error is found."""
+
+    def once(name: str, n: int, size: float, kind: str, r: int) -> tuple[list[float], float]:
+        return p_values(drawn(name, n, size, r, kind), r, 999, subgroups=True)
+
+    lines = [
+        (f"{name} | {n:,} | {100 * size:g} | {kind}", partial(once, name, n, size, kind))
+        for name, n, size, kind in POWER
+    ]
+    table("error | rows | size, points | data | sets | models | joined | subgroups", lines, args)
+
+
+def level(args: Any) -> None:
     """Print how often calibrated scores are said to be off, at .05 and .10."""
-    print("| data | rows | sets | models, .05 | joined, .05 | models, .10 | joined, .10 | seconds |")
-    print("|---|---|---|---|---|---|---|---|")
-    for kind in ("plain", "weights", "levels", "rare", "few values"):
-        for n in rows if kind.startswith(only) else []:
-            each = [p_values(drawn("calibrated", n, 0.0, first + r, kind), first + r, False) for r in range(sets)]
-            p = np.array([p for p, _ in each])
-            found = np.hstack([p <= ALPHA, p <= 2 * ALPHA])
-            line(f"{kind} | {n:,}", found, float(np.mean([s for _, s in each])))
+
+    def once(n: int, kind: str, r: int) -> tuple[list[float], float]:
+        return p_values(drawn("calibrated", n, 0.0, r, kind), r, 199, subgroups=False)
+
+    rows = map(int, args.rows.split(","))
+    lines = [(f"{kind} | {n:,}", partial(once, n, kind)) for n, kind in product(rows, KINDS)]
+    table("data | rows | sets | models, .05 | joined, .05 | models, .10 | joined, .10", lines, args)
 
 
 def speed() -> None:
@@ -186,16 +202,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("power", "level", "speed"))
     parser.add_argument("--sets", type=int, default=20)
-    parser.add_argument("--rows", default="300,2000")
-    parser.add_argument("--only", default="", help="lines whose names begin so; all by default")
     parser.add_argument("--first", type=int, default=0, help="number of the first data set")
+    parser.add_argument("--rows", default="300,2000", help="of `level`")
+    parser.add_argument("--only", default="", help="lines that begin so; all by default")
+    parser.add_argument("--keep", type=Path, help="file of p-values, to which runs add")
     args = parser.parse_args()
-    if args.what == "power":
-        power(args.sets, args.only, args.first)
-    elif args.what == "level":
-        level(args.sets, [int(n) for n in args.rows.split(",")], args.only, args.first)
-    else:
-        speed()
+    {"power": power, "level": level, "speed": lambda _: speed()}[args.what](args)
 
 
 if __name__ == "__main__":

@@ -239,7 +239,8 @@ def split(d: Detectors, draws: int) -> Verdict:
     if products is None:
         return v
     scores = products.scores(q, rows, draws, SALT)
-    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), **products.facts(q, scores[:, 0]))
+    facts = products.facts(q, scores[:, 0], "products")
+    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), **facts)
     return replace(v, p_value=joint.p_value, joint=joint, facts={**v.facts, **joint.facts})
 
 
@@ -325,8 +326,8 @@ def _joined(search: Repeats, data: tuple[Floats, Singles], drawn: tuple[Floats, 
     if products is None:
         return None
     (first, sums), (null, more) = data, drawn
-    factors, scores = search.factors(products, np.concatenate([sums, more]))
-    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, **products.facts(search.q, scores))
+    factors, facts = search.factors(products, np.concatenate([sums, more]))
+    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, **facts)
 
 
 def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:

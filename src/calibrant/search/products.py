@@ -27,7 +27,7 @@ COLUMNS = 128  # columns, the most balanced, whose triples are listed
 PART = 1 << 10  # rows looked at together, for memory
 LEAST = 4.0  # null variance, in events, from which on a feature counts: 20 rows at a rate of 0.3
 SPREAD = 20.0  # prior variance of a standardised effect, in the Bayes factor
-SHARES = (0.4, 0.4, 0.2)  # of steps, corners and products in the mean Bayes factor
+SHARES = {"steps": 0.4, "corners": 0.4, "products": 0.2}  # in the mean Bayes factor
 # Of the models' largest sum and of the mean Bayes factor in the smaller of the two p-values. Chosen on simulated data
 # sets, and measured on others (docs/benchmarks-detect.md).
 WEIGHTS = (0.6, 0.4)
@@ -87,11 +87,15 @@ class Products:
         made = cls.of(x.flat[rows], x.flat_of, s.seed)
         return made if len(made.which) else None
 
-    def facts(self, q: DetectorInputs, scores: Singles) -> dict[str, Any]:
-        """What is tested, and the variables of the product with the largest score, shape (products,)."""
+    def facts(self, q: DetectorInputs, scores: Singles, largest: str) -> dict[str, Any]:
+        """What is tested, and the variables of the product with the largest score, shape (products,).
+
+        `largest`: the features with the largest part of the mean Bayes factor, "steps", "corners" or "products".
+        """
         strongest = self.kept[self.which[int(np.argmax(np.abs(scores))), 1:]]
         names = tuple(q.sample.x.flat_of[j] for j in strongest)
-        return {"products": len(self.which), "triples": self.triples, "strongest": names}
+        facts = {"products": len(self.which), "triples": self.triples}
+        return {**facts, "largest": largest, "strongest": names}
 
     def scores(self, q: DetectorInputs, rows: Rows, draws: int, salt: int) -> Singles:
         """The standardised sums of residuals times products in some rows, those of `chosen`, shape (products, sets).
@@ -153,10 +157,12 @@ def log_factor(z: Singles) -> Floats:
     return mean
 
 
-def pooled(factors: Sequence[Floats], shares: Sequence[float] = SHARES) -> Floats:
-    """The logarithm of the weighted mean of Bayes factors, each of shape (data sets,)."""
-    total: Floats = np.logaddexp.reduce([f + np.log(s) for f, s in zip(factors, shares, strict=True)], axis=0)
-    return np.where(np.isfinite(total), total, 0.0)  # no feature counts, in any data set
+def pooled(factors: Mapping[str, Floats]) -> tuple[Floats, str]:
+    """The logarithm of the weighted mean of Bayes factors, shape (data sets,), and which is largest in the data."""
+    each = {name: f + np.log(SHARES[name]) for name, f in factors.items()}
+    total: Floats = np.logaddexp.reduce(list(each.values()), axis=0)
+    largest = max(each, key=lambda name: float(each[name][0]))
+    return np.where(np.isfinite(total), total, 0.0), largest  # not finite: no feature counts, in any data set
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +179,9 @@ class Joint:
     def of(cls, peaks: Floats, factors: Floats, **facts: Any) -> Joint:
         """Rank both statistics among those of all sets, the data's first; `facts` of the data are kept."""
         each = ranked(np.stack([peaks, factors]))
-        return cls(each, {"p_models": float(each[0, 0]), "p_bayes_factor": float(each[1, 0]), **facts})
+        models, mean = (float(p) for p in each[:, 0])
+        by = "models" if models / WEIGHTS[0] <= mean / WEIGHTS[1] else "bayes_factor"
+        return cls(each, {"p_models": models, "p_bayes_factor": mean, "smaller": by, "weights": WEIGHTS, **facts})
 
     @cached_property
     def least(self) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,17 +233,19 @@ class Repeats:
 
     # ---- The mean Bayes factor over steps, corners and products ----
 
-    def factors(self, products: Products, sums: Singles) -> tuple[Floats, Singles]:
-        """The logarithm of the mean Bayes factor, shape (sets,), and each product's score in the data.
+    def factors(self, products: Products, sums: Singles) -> tuple[Floats, dict[str, Any]]:
+        """The logarithm of the mean Bayes factor, shape (sets,), and what is told of it in the data.
 
         `sums` (sets, m): weighted residuals in each step and corner, the data's first, then the first draws'.
         """
         spread, w = self.p * (1.0 - self.p), self.bars.weight
         squares, fourths = (self._added(w**k * spread) for k in (2, 4))
-        boxes = (slice(1, self.cuts.alone), slice(self.cuts.alone, None))  # but the first, which holds every row
-        z = [standardised(sums[:, part].T, squares[part], fourths[part]) for part in boxes]
-        z.append(products.scores(self.q, self.order, len(sums) - 1, self.salt))
-        return pooled([log_factor(one) for one in z]), z[2][:, 0]
+        # but the first, which holds every row
+        boxes = {"steps": slice(1, self.cuts.alone), "corners": slice(self.cuts.alone, None)}
+        z = {name: standardised(sums[:, at].T, squares[at], fourths[at]) for name, at in boxes.items()}
+        z["products"] = products.scores(self.q, self.order, len(sums) - 1, self.salt)
+        mean, largest = pooled({name: log_factor(one) for name, one in z.items()})
+        return mean, products.facts(self.q, z["products"][:, 0], largest)
 
     def _fitted(self, sums: Singles) -> Refits:
         chosen, far = self._chosen(sums)

@@ -146,10 +146,13 @@ def table(head: str, lines: Sequence[tuple[str, Callable[[int], tuple[list[float
     for words, once in lines:
         if not words.replace(" |", "").startswith(args.only):
             continue
-        runs = [(args.first + r, *once(args.first + r)) for r in range(args.sets)]
+        runs = []
+        for replicate in range(args.first, args.first + args.sets):
+            runs.append((replicate, *once(replicate)))
+            if args.keep:
+                with args.keep.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([words, *runs[-1]]) + "\n")
         if args.keep:
-            with args.keep.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps([words, *run]) + "\n" for run in runs)
             kept = map(json.loads, args.keep.read_text(encoding="utf-8").splitlines())
             runs = list({k: (k, p, s) for name, k, p, s in kept if name == words}.values())
         p = np.array([p for _, p, _ in runs])

@@ -18,7 +18,7 @@ from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS, FEW
 from calibrant.search.detectors import INFLATED, DetectorInputs, Detectors, Fits, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
-from calibrant.search.products import SCATTER, Joint, Products, Singles, log_factor
+from calibrant.search.products import Joint, Products, Singles, log_factor
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, reaching
@@ -33,6 +33,7 @@ LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
+SAMPLED = 0x3C1  # of the rows in which products are tested, where there are too many
 EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws
 REFIT_TREES = 10  # of each of the paper's forests, for data and repeats alike: a tenth, as there are a hundred fits
 START = 2  # folds that the first models of `forward` are fitted to
@@ -234,7 +235,7 @@ def split(d: Detectors, draws: int) -> Verdict:
     q, rows = d.question, d.rows
     v = replace(judged(q, d.paths, rows, draws, LAWS["split"]), fits=d.fits)
     if len(rows) > MANY:  # a uniform sample, for time
-        rows = np.sort(np.random.default_rng([SCATTER, q.settings.seed]).choice(rows, MANY, replace=False))
+        rows = np.sort(np.random.default_rng([SAMPLED, q.settings.seed]).choice(rows, MANY, replace=False))
     products = Products.chosen(q, rows) if q.pool is CORNERS else None
     if products is None:
         return v

@@ -223,16 +223,30 @@ def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str]
 
 
 def plan(a: Namespace) -> int:
-    """Print how many rows a certificate takes."""
+    """Print how many rows a certificate takes; or, of a log, what its rows can decide."""
+    from calibrant.certify.decidable import decidable
     from calibrant.certify.rows_needed import rows_needed
     from calibrant.report import terminal
 
     a.files = [a.data] if a.data else []
-    if not (a.data or a.sql) and any((a.label, a.score, a.positive, a.cluster, a.weights)):
-        raise BadInput("--label, --score, --positive, --cluster and --weights go with --data or --sql")
-    data = summarised(source(inputs_of(a)), reading(a)) if a.data or a.sql else None
-    result = rows_needed(a.gap, data, method=a.method, steps=a.steps, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side)
-    print(terminal.plan(result))
+    given = bool(a.data or a.sql)
+    if not given and any((a.label, a.score, a.positive, a.cluster, a.weights, a.by)):
+        raise BadInput("--label, --score, --positive, --cluster, --weights and --by go with --data or --sql")
+    if a.gap is not None:
+        if a.by or a.limit is not None:
+            raise BadInput("--by and --limit say what a log can decide: leave out how close a bound should come")
+        data = summarised(source(inputs_of(a)), reading(a)) if given else None
+        options = {"method": a.method, "steps": a.steps, "bandwidth": a.bandwidth, "alpha": a.alpha, "side": a.side}
+        planned = rows_needed(a.gap, data, **options)
+        print_result(a.json, planned.to_dict, lambda: terminal.plan(planned))
+        return 0
+    if not given:
+        raise BadInput("say how close a bound should come, such as 0.02, or name a log: --data FILE")
+    whole, groups, _ = _certified_data(source(inputs_of(a)), reading(a))
+    report_left_out(whole)
+    how = {"limit": a.limit, "steps": a.steps, "alpha": a.alpha, "power": a.power, "draws": a.draws}
+    result = decidable(whole, **groups, **how)
+    print_result(a.json, result.to_dict, lambda: terminal.decidable(result))
     return 0
 
 

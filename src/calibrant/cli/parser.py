@@ -183,6 +183,8 @@ examples:
   calibrant plan 0.02                        whole percent, within two points
   calibrant plan 0.01 --steps 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
+  calibrant plan --data log.csv --label y --score p --by site --limit 0.05
+                                             what this log can decide
 """
 SKETCH = """\
 A sketch holds counts of people by score, label and group. Where a group is small they reveal as much as the rows:
@@ -372,7 +374,8 @@ def _compare(p: Command) -> None:
 def _plan(p: Command) -> None:
     from calibrant.certify import rows_needed
 
-    p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
+    words = "how close the bound should come to the truth: 0.02 is two points; without it, what a log can decide"
+    p.add_argument("gap", nargs="?", type=float, help=words)
     take.of_function(
         p,
         rows_needed,
@@ -385,6 +388,11 @@ def _plan(p: Command) -> None:
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
     take.source(p)
     take.columns(p)
+    take.reading(p, "by", "bins", "intersections", by="groups of which to say what the log can decide")
+    p.add_argument("--limit", type=float, metavar="L", help="the limit planned for, of what the log can decide")
+    p.add_argument("--power", type=float, default=0.8, metavar="P", help="with which probability (default 0.8)")
+    p.add_argument("--draws", type=int, default=200, metavar="N", help="sets of outcomes drawn from scores (200)")
+    take.as_json(p)
 
 
 def _sketch(p: Command) -> None:

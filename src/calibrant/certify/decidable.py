@@ -96,12 +96,12 @@ def decidable(
     """
     seed, power = checked_seed(seed), share("power", power, hint="such as 0.8")
     draws = check_int("draws", draws, low=20, high=10_000, hint="such as 200")
-    asked = Asked(checked_limit(limit), checked_steps(steps), checked_alpha(alpha), power, draws, seed)
-    return decided(*of_everyone_and_groups(data, names("by", by), intersections, seed), asked)
+    plan = Planned(checked_limit(limit), checked_steps(steps), checked_alpha(alpha), power, draws, seed)
+    return decided(*of_everyone_and_groups(data, names("by", by), intersections, seed), plan)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Planned:
     """What is planned for."""
 
     limit: float | None = None
@@ -131,85 +131,85 @@ def of_everyone_and_groups(
 
 
 def decided(
-    whole: Population, groups: Sequence[tuple[str, Population]], asked: Asked, most: int | None = None
+    whole: Population, groups: Sequence[tuple[str, Population]], plan: Planned, most: int | None = None
 ) -> Curve:
     """Return what could be decided of everyone and of groups; of more than `most`, of the largest and the smallest.
 
     Then groups are judged as Holm's procedure would if each were decided before all that have fewer rows.
     """
-    alone, count = _Planned.of([whole], asked), len(groups)
+    alone, count = _Together.of([whole], plan), len(groups)
     parts, shown = [alone], list(groups)
     if most is not None and count > most:
         order = sorted(range(count), key=lambda i: (-groups[i][1].n, i))
         ranks = [*range(most - most // 2), *range(count - most // 2, count)]
         shown = [groups[order[r]] for r in ranks]
-        parts.append(_Planned.of([q for _, q in shown], asked, [count - r for r in ranks], count))
+        parts.append(_Together.of([q for _, q in shown], plan, [count - r for r in ranks], count))
     elif groups:
-        parts.append(_Planned.of([q for _, q in groups], asked))
+        parts.append(_Together.of([q for _, q in groups], plan))
     of = [whole, *(q for _, q in shown)]
     columns: dict[str, tuple[object, ...]] = {
         "group": (EVERYONE, *(name for name, _ in shown)),
-        "rows": tuple(round(q.n * asked.times) for q in of),
-        "clusters": tuple(None if q.clusters is None else round(q.clusters.count * asked.times) for q in of),
+        "rows": tuple(round(q.n * plan.times) for q in of),
+        "clusters": tuple(None if q.clusters is None else round(q.clusters.count * plan.times) for q in of),
         "gap_within": tuple(v for part in parts for v in part.within()),
         "gap_over": tuple(v for part in parts for v in part.over()),
         "error_within": tuple(v for part in parts for v in part.error()),
         "gap_within_alone": tuple(v for part in parts for v in part.within_alone()),
     }
-    if asked.limit is not None:
-        columns["power_within"] = tuple(v for part in parts for v in part.power_within(asked.limit))
+    if plan.limit is not None:
+        columns["power_within"] = tuple(v for part in parts for v in part.power_within(plan.limit))
     settings = {
-        "limit": asked.limit,
-        "steps": asked.steps,
-        "alpha": asked.alpha,
-        "power": asked.power,
-        "draws": asked.draws,
-        "seed": asked.seed,
+        "limit": plan.limit,
+        "steps": plan.steps,
+        "alpha": plan.alpha,
+        "power": plan.power,
+        "draws": plan.draws,
+        "seed": plan.seed,
         "groups": count,
-        "error": whole.judged(asked.steps).about,
+        "error": whole.judged(plan.steps).about,
     }
     return Curve(method="certify.decidable", columns=columns, settings=settings)
 
 
 @dataclass(frozen=True)
-class _Planned:
+class _Together:
     """Populations that share alpha, and how large their gaps are at most in sets of outcomes drawn from the scores."""
 
     populations: Sequence[Population]
-    asked: Asked
+    plan: Planned
     count: int  # populations that share alpha, of which these may be some
     sharing: NDArray[np.int64]  # shape (k,): how many share alpha, increasing; none where each has its own turn
     tops: Floats  # shape (populations, draws, k), or k = 2: alone, and where it is its turn
 
     @classmethod
     def of(
-        cls, populations: Sequence[Population], asked: Asked, turns: Sequence[int] = (), count: int | None = None
-    ) -> _Planned:
+        cls, populations: Sequence[Population], plan: Planned, turns: Sequence[int] = (), count: int | None = None
+    ) -> _Together:
         """Draw the sets; `turns`: how many share alpha when each is decided."""
         count = len(populations) if count is None else count
         sharing = np.unique(np.rint(np.geomspace(1, count, SHARES_LOOKED_AT)).astype(np.int64))
         own = [np.array([1, t]) for t in turns] or [sharing] * len(populations)
-        rng, size, shrunk = np.random.default_rng(asked.seed), bet_sizes_for(asked.alpha / 2.0, count), asked.shrunk
-        tops = np.empty((len(populations), asked.draws, len(own[0])))
+        rng, size, shrunk = np.random.default_rng(plan.seed), bet_sizes_for(plan.alpha / 2.0, count), plan.shrunk
+        tops = np.empty((len(populations), plan.draws, len(own[0])))
         for g, q in enumerate(populations):
-            for d in range(asked.draws):
+            for d in range(plan.draws):
                 evidence = SignedEvidence.of(q.redrawn(rng), size, q.target)
-                ends = [evidence.ends(delta, delta) for delta in asked.alpha / 2.0 / own[g]]
+                ends = [evidence.ends(delta, delta) for delta in plan.alpha / 2.0 / own[g]]
                 tops[g, d] = [min(max(most, -least) / shrunk, 1.0) for least, most in ends]
-        return cls(populations, asked, count, np.zeros(0, np.int64) if turns else sharing, tops)
+        return cls(populations, plan, count, np.zeros(0, np.int64) if turns else sharing, tops)
 
     def within(self) -> list[float]:
         """The smallest limits within which each is certified so often."""
         if not len(self.sharing):
-            return [float(v) for v in np.quantile(self.tops[:, :, 1], self.asked.power, axis=1)]
+            return [float(v) for v in np.quantile(self.tops[:, :, 1], self.plan.power, axis=1)]
         limits = np.append(np.geomspace(max(float(self.tops.min()), 1e-9), float(self.tops.max()), LIMITS), 1.0)
         share = np.stack([self._met(limit).mean(axis=1) for limit in limits])  # (limits, populations)
         share[-1] = 1.0
         result = []
         for often in share.T:
-            at = int(np.argmax(often >= self.asked.power))
+            at = int(np.argmax(often >= self.plan.power))
             before, after = (often[at - 1], often[at]) if at else (0.0, 1.0)
-            part = (self.asked.power - before) / (after - before) if at else 1.0
+            part = (self.plan.power - before) / (after - before) if at else 1.0
             result.append(float(limits[at - 1] + part * (limits[at] - limits[at - 1])) if at else float(limits[0]))
         return result
 
@@ -219,7 +219,7 @@ class _Planned:
 
     def within_alone(self) -> list[float]:
         """The same if no other were judged."""
-        return [float(v) for v in np.quantile(self.tops[:, :, 0], self.asked.power, axis=1)]
+        return [float(v) for v in np.quantile(self.tops[:, :, 0], self.plan.power, axis=1)]
 
     def _met(self, limit: float) -> NDArray[np.bool_]:
         """Which are within, in each drawn set, by Holm's procedure: shape (populations, draws)."""
@@ -234,16 +234,16 @@ class _Planned:
 
     def over(self) -> list[float]:
         """The smallest gaps that are certified over the limit so often, all others being within."""
-        asked, limit = self.asked, self.asked.limit or 0.0
-        delta, size = asked.alpha / 2.0 / self.count, bet_sizes_for(asked.alpha / 2.0, self.count)
-        rng, shrunk = np.random.default_rng(asked.seed + 1), asked.shrunk
+        plan, limit = self.plan, self.plan.limit or 0.0
+        delta, size = plan.alpha / 2.0 / self.count, bet_sizes_for(plan.alpha / 2.0, self.count)
+        rng, shrunk = np.random.default_rng(plan.seed + 1), plan.shrunk
         result = []
         for q, tops in zip(self.populations, self.tops, strict=True):
             gap = limit + float(np.median(tops[:, -1]))
             for step in range(1, STEPS_UP + 1):  # the first ones from fewer sets
-                moved = [q.redrawn(rng, gap) for _ in range(max(asked.draws * step // STEPS_UP, 20))]
+                moved = [q.redrawn(rng, gap) for _ in range(max(plan.draws * step // STEPS_UP, 20))]
                 floors = [SignedEvidence.of(r, size, q.target).ends(delta, 0.0)[0] for r in moved]
-                floor = gap - (gap - float(np.quantile(floors, 1.0 - asked.power))) / shrunk
+                floor = gap - (gap - float(np.quantile(floors, 1.0 - plan.power))) / shrunk
                 gap = min(max(gap + limit - floor, limit), 1.0)
             result.append(gap)
         return result
@@ -252,17 +252,17 @@ class _Planned:
         """The smallest limits within which the calibration error of each is certified so often."""
         from scipy.special import ndtri
 
-        asked, rng, shrunk = self.asked, np.random.default_rng(self.asked.seed + 2), self.asked.shrunk
-        delta = asked.alpha / 2.0 / self.count
+        plan, rng, shrunk = self.plan, np.random.default_rng(self.plan.seed + 2), self.plan.shrunk
+        delta = plan.alpha / 2.0 / self.count
         result = []
         for q in self.populations:
             first, *others = (
-                q.redrawn(rng).judged(asked.steps)
-                for _ in range(max(asked.draws // (2 if q.clusters is None else 5), 5))
+                q.redrawn(rng).judged(plan.steps)
+                for _ in range(max(plan.draws // (2 if q.clusters is None else 5), 5))
             )
             end, plain = (e.limit(delta) for e in (first.above, first.above_plain))
             ratio = end / plain if plain else 1.0  # the whole evidence takes long of clusters, and shortens all alike
             tops = np.array([end, *(ratio * shown.above_plain.limit(delta) for shown in others)])
-            usual = float(tops.mean() + ndtri(asked.power) * tops.std(ddof=1))  # bounds scatter about normally
+            usual = float(tops.mean() + ndtri(plan.power) * tops.std(ddof=1))  # bounds scatter about normally
             result.append(min(usual / shrunk + first.slack, 1.0))
         return result

@@ -229,18 +229,18 @@ def plan(a: Namespace) -> int:
     from calibrant.report import terminal
 
     a.files = [a.data] if a.data else []
-    given = bool(a.data or a.sql)
-    if not given and any((a.label, a.score, a.positive, a.cluster, a.weights, a.by)):
+    from_log = bool(a.data or a.sql)
+    if not from_log and any((a.label, a.score, a.positive, a.cluster, a.weights, a.by)):
         raise BadInput("--label, --score, --positive, --cluster, --weights and --by go with --data or --sql")
     if a.gap is not None:
         if a.by or a.limit is not None:
             raise BadInput("--by and --limit say what a log can decide: leave out how close a bound should come")
-        data = summarised(source(inputs_of(a)), reading(a)) if given else None
+        data = summarised(source(inputs_of(a)), reading(a)) if from_log else None
         options = {"method": a.method, "steps": a.steps, "bandwidth": a.bandwidth, "alpha": a.alpha, "side": a.side}
         planned = rows_needed(a.gap, data, **options)
         print_result(a.json, planned.to_dict, lambda: terminal.plan(planned))
         return 0
-    if not given:
+    if not from_log:
         raise BadInput("say how close a bound should come, such as 0.02, or name a log: --data FILE")
     whole, groups, _ = _certified_data(source(inputs_of(a)), reading(a))
     report_left_out(whole)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.arguments import one_source, takes
-from calibrant.certify.decidable import Asked, decided, of_everyone_and_groups
+from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
@@ -306,7 +306,7 @@ def _decided_by(rows: Sampled, proposed: Reading) -> Curve | None:
 
 def _decides(data: Predictions | Sketch, by: Sequence[str], times: float) -> Curve:
     """What so many times these rows can decide of everyone, and of the largest and the smallest groups."""
-    return decided(*of_everyone_and_groups(data, by, False, 0), Asked(draws=DRAWS, times=times), SHOWN_GROUPS)
+    return decided(*of_everyone_and_groups(data, by, False, 0), Planned(draws=DRAWS, times=times), SHOWN_GROUPS)
 
 
 def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Column]) -> str:
@@ -352,7 +352,7 @@ def _mostly_above_1(table: pa.Table, score: str) -> bool:
 
 
 def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
-    """Return what was asked with the coarsest column of clusters among the rows seen; or why there is none."""
+    """Return what was plan with the coarsest column of clusters among the rows seen; or why there is none."""
     if not {*options.levels} <= {*table.column_names}:
         return options, refused
     try:

@@ -241,8 +241,8 @@ class _Together:
         for q, tops in zip(self.populations, self.tops, strict=True):
             gap = limit + float(np.median(tops[:, -1]))
             for step in range(1, STEPS_UP + 1):  # the first ones from fewer sets
-                moved = [q.redrawn(rng, gap) for _ in range(max(plan.draws * step // STEPS_UP, 20))]
-                floors = [SignedEvidence.of(r, size, q.target).ends(delta, 0.0)[0] for r in moved]
+                sets = range(max(plan.draws * step // STEPS_UP, 20))
+                floors = [SignedEvidence.of(q.redrawn(rng, gap), size, q.target).ends(delta, 0.0)[0] for _ in sets]
                 floor = gap - (gap - float(np.quantile(floors, 1.0 - plan.power))) / shrunk
                 gap = min(max(gap + limit - floor, limit), 1.0)
             result.append(gap)
@@ -256,13 +256,11 @@ class _Together:
         delta = plan.alpha / 2.0 / self.count
         result = []
         for q in self.populations:
-            first, *others = (
-                q.redrawn(rng).judged(plan.steps)
-                for _ in range(max(plan.draws // (2 if q.clusters is None else 5), 5))
-            )
+            first, sets = q.redrawn(rng).judged(plan.steps), max(plan.draws // (2 if q.clusters is None else 5), 5)
             end, plain = (e.limit(delta) for e in (first.above, first.above_plain))
             ratio = end / plain if plain else 1.0  # the whole evidence takes long of clusters, and shortens all alike
-            tops = np.array([end, *(ratio * shown.above_plain.limit(delta) for shown in others)])
+            others = (q.redrawn(rng).judged(plan.steps).above_plain.limit(delta) for _ in range(sets - 1))
+            tops = np.array([end, *(ratio * top for top in others)])
             usual = float(tops.mean() + ndtri(plan.power) * tops.std(ddof=1))  # bounds scatter about normally
             result.append(min(usual / shrunk + first.slack, 1.0))
         return result

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from calibrant import AuditRecord
 from calibrant.arguments import lacking
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
-from calibrant.report.findings import mask_of, published
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED
@@ -29,10 +28,12 @@ from calibrant.toolkit.report import (
     error_bounds,
     limit_of,
     literal,
+    mask_of,
     name,
     notices,
     noun,
     ordered,
+    published,
     repair_named,
     say,
     screened,

@@ -74,7 +74,7 @@ CERTIFICATES = (
     one("a_lean_that_has_read_its_rows", "the stake on a block leans by its own scores", BOUNDS,
         "gap_evidence", "(np.cumsum(third) - third)", "np.cumsum(third)"),
     one("a_shift_by_the_stakes_of_all_rows", "the stake on a block is the best for all residuals", "stats.variable",
-        "shift_evidence", "ledger.sums[..., 2].sum(axis=1), delta, np.inf)",
+        "gap_evidence", "ledger.sums[..., 2].sum(axis=1), delta, np.inf)",
         "np.full(len(rows), ledger.sums[..., 2].sum()), delta, np.inf)"),
     one("gap_spends_twice", "a limit of the gap spends twice its delta", CLOSED,
         "SignedEvidence.ends", "self.gap.at_least.limit(high)", "self.gap.at_least.limit(2.0 * high)"),

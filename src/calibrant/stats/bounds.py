@@ -317,8 +317,8 @@ def gap_evidence(cells: Cells, delta: float) -> Gap:
     best = steady_bet_sizes(cells.block_rows, variance, delta, np.inf)
 
     def log_e(mean: float, side: float) -> float:
-        away, stakes = side * (residual - mean), sized(leaning(best, side * skewness), mean, side)
-        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in stakes])
+        away, bet_sizes = side * (residual - mean), sized(leaning(best, side * skewness), mean, side)
+        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in bet_sizes])
 
     return Gap.of(log_e)
 

@@ -20,6 +20,13 @@ cal.detect.rows_needed  # noqa: B018  (its module is loaded, which is called as 
 plans = sys.modules["calibrant.detect.rows_needed"]
 
 
+@pytest.fixture(autouse=True)
+def few_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(plans, "NULL_DRAWS", 511)
+        monkeypatch.setattr(plans, "DRAWS", 191)
+
+
 def pilot(n: int = 400, seed: int = 0) -> cal.Predictions:
     """Rows of few covariates, so that there are few subgroups."""
     rng = np.random.default_rng(seed)

@@ -31,6 +31,7 @@ from typing import (
 )
 
 from calibrant.errors import BadInput
+from calibrant.sanitize import HALF, has_half_characters
 
 LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
 Missing = Literal["level", "drop", "keep", "refuse"]
@@ -204,6 +205,8 @@ def text(name: str, value: object, *, hint: str = "") -> str:
     """Return words as they were given."""
     if not isinstance(value, str):
         refuse(name, value, "text", hint)
+    if has_half_characters(value):
+        refuse(name, value, "whole characters", f"for {HALF}")
     return value
 
 

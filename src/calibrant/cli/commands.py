@@ -172,7 +172,7 @@ def certify(a: Namespace) -> int:
         raise BadInput("--target goes with --method worst_group")
     columns = {"tests": True} if tests else {"variables": ()}
     files, options = source(inputs_of(a), a.allow_same), reading(a, **columns)
-    whole, groups, clusters = _certified_data(files, options)
+    whole, groups, clusters = certified_data(files, options)
     report_left_out(whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
@@ -193,7 +193,7 @@ def certify(a: Namespace) -> int:
     return 0
 
 
-def _certified_data(
+def certified_data(
     files: Sketch | Query | list[str] | str, options: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
     """The sketch of files, and the column of clusters.

@@ -186,6 +186,8 @@ examples:
   calibrant plan --oe 0.2 --slope 0.2 --auroc 0.1 --beta 2,8    intervals so wide
   calibrant plan --strong --rows 5000        errors of subgroups that 5,000 rows detect
   calibrant plan --strong --error 0.1 --share 0.05
+  calibrant plan --data log.csv --label y --score p --by site --limit 0.05
+                                             what this log can decide
 """
 SKETCH = """\
 A sketch holds counts of people by score, label and group. Where a group is small they reveal as much as the rows:
@@ -375,9 +377,8 @@ def _compare(p: Command) -> None:
 def _plan(p: Command) -> None:
     from calibrant.certify import rows_needed
 
-    p.add_argument(
-        "gap", type=float, nargs="?", help="how close a certified bound should come to the truth; 0.02 is two points"
-    )
+    words = "how close the bound should come to the truth: 0.02 is two points; without it, what a log can decide"
+    p.add_argument("gap", nargs="?", type=float, help=words)
     take.of_function(
         p,
         rows_needed,
@@ -398,13 +399,21 @@ def _plan(p: Command) -> None:
         "--share", type=take.numbers, metavar="S,…", help="of --strong: the share of rows that the subgroup has"
     )
     p.add_argument("--order", type=int, choices=(1, 2), help="of --strong: attributes of the subgroup (default 2)")
-    p.add_argument("--power", type=float, metavar="P", help="of --strong: with which probability (default 0.8)")
+    p.add_argument(
+        "--power",
+        type=float,
+        metavar="P",
+        help="of --strong, and of a log: with which probability (default 0.8)",
+    )
     p.add_argument(
         "--beta", type=take.numbers, metavar="A,B", help="scores of a beta distribution, where there are no --data"
     )
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
     take.source(p)
     take.columns(p)
+    take.reading(p, "by", "bins", "intersections", by="groups of which to say what the log can decide")
+    p.add_argument("--limit", type=float, metavar="L", help="the limit planned for, of what the log can decide")
+    p.add_argument("--draws", type=int, metavar="N", help="of that: sets of outcomes drawn from scores (default 200)")
     take.as_json(p)
 
 

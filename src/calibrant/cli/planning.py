@@ -1,13 +1,13 @@
-"""The command that plans: rows for a certificate, for measures, or for the subgroup test."""
+"""The command that plans: rows for a certificate, for measures, or for the subgroup test; and what a log can decide."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from calibrant.arguments import COMMAND
-from calibrant.cli.commands import inputs_of, reading, report_left_out, source
+from calibrant.cli.commands import certified_data, inputs_of, reading, report_left_out, source
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
@@ -15,9 +15,9 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 from calibrant.report.outputs import plans
-from calibrant.results import Estimate
+from calibrant.results import Curve, Estimate
 
-COLUMNS = "label", "score", "positive", "cluster", "weights"
+COLUMNS = "label", "score", "positive", "cluster", "weights", "by"
 MEASURES = {"oe": "observed_expected", "slope": "calibration_slope", "auroc": "auroc"}  # by option
 DEFAULTS = {"method": "rounded", "steps": 100, "bandwidth": 2**-6, "side": "upper"}  # of a certificate
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)  # of a subgroup, where none is named
@@ -28,15 +28,15 @@ class Plan(NamedTuple):
 
     asks: tuple[str, ...]
     takes: tuple[str, ...]
-    made: Callable[[Namespace], list[Estimate]]
-    written: Callable[[list[Estimate]], str]
+    made: Callable[[Namespace], list[Any]]
+    written: Callable[[list[Any]], str]
 
 
 def plan(a: Namespace) -> int:
     """Print how many rows a wish takes, or what a number of rows detects."""
     a.files = [a.data] if a.data else []
     if not (a.data or a.sql) and any(getattr(a, name) for name in COLUMNS):
-        raise BadInput("--label, --score, --positive, --cluster and --weights go with --data or --sql")
+        raise BadInput("--label, --score, --positive, --cluster, --weights and --by go with --data or --sql")
     one = _chosen(a)
     result = one.made(a)
     print_result(
@@ -49,18 +49,20 @@ def plan(a: Namespace) -> int:
 
 def _chosen(a: Namespace) -> Plan:
     """The one plan that is asked for; options of another are refused."""
-    named = [one for one in PLANS if _stated(a, one.asks)]
+    named = [one for one in PLANS if _stated(a, one.asks)] or ([LOG] if a.data or a.sql else [])
     if len(named) != 1:
-        options = "a gap such as 0.02, or --strong, or one or more of --oe, --slope and --auroc"
+        options = "a gap such as 0.02, a log (--data), --strong, or one or more of --oe, --slope and --auroc"
         raise BadInput(f"plan for {'one thing at a time' if named else 'something'}: pass {options}")
-    every = {name for one in PLANS for name in one.takes}
+    every = {name for one in (*PLANS, LOG) for name in one.takes}
     if other := _stated(a, sorted(every - set(named[0].takes))):
-        raise BadInput(f"{COMMAND.says(*other)} does not go with {_spelt(_stated(a, named[0].asks))}: leave it out")
+        wish = _spelt(_stated(a, named[0].asks)) or "what a log can decide"
+        do, them = ("do", "them") if len(other) > 1 else ("does", "it")
+        raise BadInput(f"{COMMAND.says(*other)} {do} not go with {wish}: leave {them} out")
     return named[0]
 
 
 def _stated(a: Namespace, names: Iterable[str]) -> list[str]:
-    return [name for name in names if getattr(a, name) not in (None, False, DEFAULTS.get(name))]
+    return [name for name in names if getattr(a, name) not in (None, False, [], (), DEFAULTS.get(name))]
 
 
 def _spelt(names: Iterable[str]) -> str:
@@ -109,9 +111,20 @@ def _strong(a: Namespace) -> list[Estimate]:
     return [smallest_error(a.rows, data, share=share, **how) for share in shares]
 
 
+def _log(a: Namespace) -> list[Curve]:
+    """What the rows of a log can decide."""
+    from calibrant.certify.decidable import decidable
+
+    whole, groups, _ = certified_data(source(inputs_of(a)), reading(a))
+    report_left_out(whole)
+    how = {name: value for name in ("limit", "power", "draws") if (value := getattr(a, name)) is not None}
+    return [decidable(whole, **groups, steps=a.steps, alpha=a.alpha, **how)]
+
+
 READ = "data", "sql"
 PLANS = (
     Plan(("gap",), ("gap", *DEFAULTS, *READ), _certificate, plans.certificate),
     Plan(tuple(MEASURES), (*MEASURES, "beta", "rate", "expected_auroc", *READ), _measures, plans.measures),
     Plan(("strong",), ("strong", "rows", "error", "share", "power", "order", "beta", *READ), _strong, plans.subgroups),
 )
+LOG = Plan((), ("by", "bins", "intersections", "limit", "power", "draws", "steps", *READ), _log, plans.decidable)

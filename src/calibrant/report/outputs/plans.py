@@ -1,4 +1,4 @@
-"""What a terminal shows of plans: rows for certificates, for measures and for the subgroup test."""
+"""What a terminal shows of plans: rows for certificates, measures and the subgroup test; what a log can decide."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from calibrant.report import numbers as num
 from calibrant.report import terminal
-from calibrant.report.terminal import aligned
-from calibrant.results import Estimate
+from calibrant.report.terminal import aligned, clip, wrap
+from calibrant.results import Curve, Estimate
+from calibrant.sanitize import sanitize
 
 NO_CERTIFICATE = "A plan, not a certificate."
 WAYS = {"observed_expected": "observed / expected", "calibration_slope": "calibration slope", "auroc": "AUROC"}
@@ -68,3 +69,40 @@ def subgroups(result: Sequence[Estimate]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}"
+
+
+def decidable(results: Sequence[Curve]) -> str:
+    """What so many rows can decide, a line for everyone and each group."""
+    (result,) = results
+    s, c, limit = result.settings, result.columns, result.settings["limit"]
+    over = "gap shown" if limit is None else f"gap over {num.limit_points(limit)}"
+    heads = ["", "rows", *(["clusters"] if c["clusters"][0] is not None else []), "gap within", "alone", over]
+    heads += ["error within", *([f"chance within {num.limit_points(limit)}"] if limit is not None else [])]
+    rows: list[Sequence[str]] = [heads]
+    for i, name in enumerate(c["group"]):
+        row = [clip(sanitize(name), 28), num.count(c["rows"][i])]
+        row += [num.count(c["clusters"][i])] if c["clusters"][i] is not None else []
+        row += [_planned(c[k][i], limit) for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
+        row += [f"{100 * c['power_within'][i]:.0f}%"] if limit is not None else []
+        rows.append(row)
+    level, what = f"{100 * s['power']:g}%", "are certified" if limit is None else f"are certified over {limit:g}"
+    notes = [
+        f"In points. Limits within which a gap, or an error of {s['error']}, is certified with probability {level} if "
+        "scores are right (alone: if no other group were judged); and gaps, of more events than expected, that "
+        f"{what} with that probability. No label was compared with a score.",
+    ]
+    if limit is not None and len(c["group"]) > 1:
+        met = sum(v <= limit for v in c["gap_within"][1:])
+        alone = sum(v <= limit for v in c["gap_within_alone"][1:])
+        notes.append(
+            f"Of {num.count(len(c['group']) - 1)} groups {num.count(met)} can be shown to be within "
+            f"{num.limit_points(limit)} points together; {num.count(alone)} if each were judged alone."
+        )
+    if c["clusters"][0] is not None:
+        notes.append("Rows of one cluster are taken to be no more alike than their scores say: else it takes more.")
+    notes.append(NO_CERTIFICATE)
+    return "\n".join([*aligned(rows), "", *(line for note in notes for line in wrap(note))])
+
+
+def _planned(end: float, limit: float | None) -> str:
+    return "none" if end >= 1.0 else num.upper_bound(end, limit)

@@ -176,9 +176,9 @@ class Scenario:
 
     def asked(self) -> tuple[pa.Table, list[float]]:
         """A row of each level, and what Python repairs of it."""
-        p = np.linspace(0.1, 0.9, len(self.levels))
-        table = pa.table({"id": np.arange(len(p)), "p": p, self.column: list(self.levels)})
-        return table, self.calibrator.scores(p, columns=table.select([self.column])).tolist()
+        p, one = np.linspace(0.1, 0.9, len(self.levels)), self.calibrator
+        table = pa.table({"id": np.arange(len(p)), "p": p, one.reads[0]: list(self.levels)})
+        return table, one.scores(p, columns=table.select(one.reads)).tolist()
 
     def run(self, *arguments: str) -> str:
         """What a command prints; `Refused` where it says in one line why not."""
@@ -187,6 +187,8 @@ class Scenario:
             status = main(arguments)
         if status == 2 and not out.getvalue() and err.getvalue().count("\n") in (1, 2):
             raise Refused(err.getvalue().splitlines()[-1])
+        if status == 2 and arguments[0] == "look" and not err.getvalue():  # JSON says what is in the way
+            raise Refused(json.loads(out.getvalue())["refusals"][0])
         assert status in (0, 1, 3), (status, err.getvalue()[-300:])
         return out.getvalue()
 

@@ -24,6 +24,7 @@ ELSEWHERE = {  # the modules of commands that are not in `commands`
     **dict.fromkeys(("accept", "compare"), "deciding"),
     **dict.fromkeys(("repair", "apply"), "repairing"),
     **dict.fromkeys(("measure", "detect", "diagnose"), "methods"),
+    "plan": "planning",
     "report": "reporting",
 }
 

@@ -178,7 +178,7 @@ class Scenario:
         """A row of each level, and what Python repairs of it."""
         p, one = np.linspace(0.1, 0.9, len(self.levels)), self.calibrator
         table = pa.table({"id": np.arange(len(p)), "p": p, one.reads[0]: list(self.levels)})
-        return table, one.scores(p, columns=table.select(one.reads)).tolist()
+        return table, one.scores(p, columns=table.select(list(one.reads))).tolist()
 
     def run(self, *arguments: str) -> str:
         """What a command prints; `Refused` where it says in one line why not."""
@@ -271,6 +271,10 @@ def of_compare(s: Scenario) -> None:
 
 def of_grades(s: Scenario) -> None:
     as_json(s, "grades", *s.rows, f"--grade={s.column}", "--average-pd", "--draws", "19", names=s.levels, file=True)
+
+
+def of_plan(s: Scenario) -> None:
+    as_json(s, "plan", "0.02", "--data", *s.rows)
 
 
 def of_weights(s: Scenario) -> None:
@@ -417,6 +421,7 @@ CHECKS: Mapping[tuple[str, str], Callable[[Scenario], None]] = {
     ("accept", "json"): of_accept,
     ("compare", "json"): of_compare,
     ("grades", "json"): of_grades,
+    ("plan", "json"): of_plan,
     ("weights", "json"): of_weights,
     ("repair", "json"): of_repair,
     ("apply", "print-sql"): of_sql,

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import FORWARD, lower_rates, rate_evidence
+from calibrant.stats.betting import lower_rates, rate_evidence
 from calibrant.stats.cells import Cells
 from calibrant.stats.evidence import Evidence, Gap
 
 Floats = NDArray[np.float64]
+MOST = 0.95  # of the stake that could lose everything
 LARGE = 0.35  # a stake from which on a smaller one can end nearer: up to there by less than a hundredth
 MULTIPLES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of it
 
@@ -96,7 +97,7 @@ def _bets(residual: Floats, weight: Floats, bet_size: float) -> Gap:
     """
 
     def log_e(m: float, side: float) -> float:
-        kappa = side * min(bet_size, FORWARD.largest / max(1.0 + side * m, 1e-9))
+        kappa = side * min(bet_size, MOST / max(1.0 + side * m, 1e-9))
         return float(weight @ np.log1p(kappa * (residual - m)))
 
     return Gap.of(log_e)

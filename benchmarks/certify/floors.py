@@ -5,10 +5,11 @@
     python benchmarks/certify/floors.py --only rows,clusters
 
 The floor is by Neyman and Pearson. An end U that is wrong with probability at most delta tests "the truth is x" at the
-level delta: reject where U < x. So at data drawn by calibrated scores ``P(U < x)`` is at most the power of the best such
-test against an alternative at x, and the mean of U is at least the integral over x of one less that power. Alternatives
-are those that are hardest to distinguish: rates tilted by ``exp(t y)``, which change the mean with the least information;
-for the size of errors, signs by chance in each value of the score; for the worst group, a group and a sign by chance.
+level delta: reject where U < x. So at data drawn by calibrated scores ``P(U < x)`` is at most the power of the best
+such test against an alternative at x, and the mean of U is at least the integral over x of one less that power.
+Alternatives are those that are hardest to distinguish: rates tilted by ``exp(t y)``, which change the mean with the
+least information; for the size of errors, signs by chance in each value of the score; for the worst group, a group and
+a sign by chance. The normal width of the worst is that of one group, and what the largest of all estimates adds.
 """
 
 from __future__ import annotations
@@ -323,9 +324,9 @@ def main(argv: list[str]) -> None:
 
 
 HEAD = (
-    "# Certificates beside their floors\n\nMade by `python benchmarks/certify/floors.py --full`, where the program says "
-    "what each column is. Means over data sets, in points; in brackets as a multiple of the normal width, or of the "
-    "floor where there is none. Alpha is 0.05, shared by two ends where there are two.\n"
+    "# Certificates beside their floors\n\nMade by `python benchmarks/certify/floors.py --full`, which says what a "
+    "floor is. Means over data sets, in points; in brackets as a multiple of the normal width, or of the floor where "
+    "there is none. Alpha is 0.05, shared by two ends where there are two.\n"
 )
 
 

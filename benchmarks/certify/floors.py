@@ -196,7 +196,7 @@ def clopper_pearson(k: int, n: int) -> float:
 
 
 def sets_of(n: int) -> int:
-    return 100 if n <= 2_000 else 20
+    return 30 if n <= 2_000 else 10
 
 
 def of_rows(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -381,6 +381,8 @@ UNLABELLED, UNLABELLED_CLUSTERS = "stats.unlabelled", "stats.unlabelled"
 MISSING = (
     one("the_unknown_counted_as_fewer", "half of the people without a label count", UNLABELLED,
         "Side.of", "np.divide(counts.unknown, known,", "np.divide(0.5 * counts.unknown, known,"),
+    one("half_of_the_unknown_may_be_events", "the top of a gap takes half of those without a label for events",
+        UNLABELLED, "Range._by_events", "+ unknown - said", "+ 0.5 * unknown - said"),
     one("odds_of_everyone", "the odds are those of everyone, and not of those without a label", UNLABELLED,
         "Side.of", "line_above(counts, own, odds)", "line_above(counts, own, odds**0.5)"),
     one("the_score_in_place_of_the_probability", "those without a label are held against the score",

@@ -324,8 +324,8 @@ class Range(Ends):
         """Between what the gap lies by the number of events, whatever the others' outcomes."""
         events, known, unknown = (float(v.sum()) for v in (self.counts.events, self.counts.known, self.counts.unknown))
         low, unlikely = lower_rates((events, known - events), known, delta) if known else (0.0, 0.0)
-        said = float(self.counts.score @ (self.counts.known + self.counts.unknown))
-        return (known * low - said) / self.counts.n, (known * (1.0 - unlikely) + unknown - said) / self.counts.n
+        expected = float(self.counts.score @ (self.counts.known + self.counts.unknown))
+        return (known * low - expected) / self.counts.n, (known * (1.0 - unlikely) + unknown - expected) / self.counts.n
 
 
 ODDS = (*(1.05**j for j in range(142)), np.inf)  # ratios at which a verdict is asked whether it still stands

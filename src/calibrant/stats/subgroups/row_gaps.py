@@ -111,7 +111,7 @@ def _bet_size(cells: Cells, delta: float) -> float:
     usual = math.sqrt(2.0 * -math.log(delta) / max(float(cells.variances.sum()), 1e-12))
     if usual <= LARGE:
         return usual
-    return min((usual * m for m in MULTIPLES), key=lambda stake: _expected_width(cells, stake, delta))
+    return min((usual * m for m in MULTIPLES), key=lambda size: _expected_width(cells, size, delta))
 
 
 def _expected_width(cells: Cells, bet_size: float, delta: float) -> float:

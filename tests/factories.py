@@ -512,6 +512,13 @@ def strong_outcome(p_value: float = 0.001, null: str = "split", **settings: Any)
     )
 
 
+def of_products(outcome: Outcome, smaller: str = "bayes_factor", largest: str = "products") -> Outcome:
+    """The same outcome where products of three attributes were tested too."""
+    own = {"p_models": 0.4, "p_bayes_factor": 0.001, "weights": (0.6, 0.4), "smaller": smaller, "largest": largest}
+    counts = {"products": 3_000, "triples": 4_495, "strongest": ("age", "race", "the score")}
+    return replace(outcome, parts={**outcome.parts, **own, **counts})
+
+
 def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "underpredicts") -> Curve:
     """Return a control chart that peaks after this share of people."""
     share = [i / 50 for i in range(51)]

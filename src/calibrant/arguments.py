@@ -31,6 +31,7 @@ from typing import (
 )
 
 from calibrant.errors import BadInput
+from calibrant.sanitize import HALF, has_half_characters
 
 LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
 Missing = Literal["level", "drop", "keep", "refuse"]
@@ -204,6 +205,8 @@ def text(name: str, value: object, *, hint: str = "") -> str:
     """Return words as they were given."""
     if not isinstance(value, str):
         refuse(name, value, "text", hint)
+    if has_half_characters(value):
+        refuse(name, value, "whole characters", f"for {HALF}")
     return value
 
 
@@ -362,6 +365,16 @@ def checked_seed(seed: object, name: str = "seed") -> int:
 def checked_alpha(alpha: object, name: str = "alpha") -> float:
     """The error probability: at most a half, for a level below that is no confidence."""
     return number(name, alpha, above=0, most=0.5, what="an error probability", hint="such as 0.05 for level 0.95")
+
+
+def checked_beta(beta: object, name: str = "beta") -> tuple[float, float]:
+    """The two parameters of a beta distribution of scores."""
+    values = tuple(beta) if isinstance(beta, Sequence) and not isinstance(beta, str) else ()
+    if len(values) != 2 or not all(_finite(v) and 0.0 < v <= 1e6 for v in values):
+        refuse(
+            name, beta, "two numbers above 0, the parameters of a beta distribution", "such as 2,8 for a mean of 0.2"
+        )
+    return float(values[0]), float(values[1])
 
 
 def checked_steps(steps: object, name: str = "steps") -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message
 
 
 class BadInput(ValueError):
@@ -13,7 +13,7 @@ class BadInput(ValueError):
     """
 
     def __init__(self, message: str = "", argument: str = "") -> None:
-        super().__init__(sanitize(message))
+        super().__init__(as_message(message))
         self.argument = argument  # with which the message begins: a command line calls it by its option
 
 
@@ -29,7 +29,7 @@ class NotComputable(RuntimeError):
     """
 
     def __init__(self, reason: str) -> None:
-        self.reason = sanitize(reason)
+        self.reason = as_message(reason)
         super().__init__(self.reason)
 
 
@@ -41,4 +41,4 @@ class CalibrantWarning(UserWarning):
     """Something the reader of a result should know, though the result stands."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(sanitize(message))
+        super().__init__(as_message(message))

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 
+HALF = "half of a pair of surrogates, such as U+D800, is in no file"
 JOINERS = "\u200c\u200d"  # letters of several scripts need them, and emoji
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, directions, halves of pairs, ends of lines
+# What a message shows of a value in quotes, of a run of characters without a blank, and of everything.
+VALUE, RUN, MESSAGE = 80, 300, 1200
+QUOTED = re.compile(r"""(?<![\w'"\\])(?:'((?:[^'\\]|\\.){81,})'|"((?:[^"\\]|\\.){81,})")(?!\w)""", re.DOTALL)
+UNBROKEN = re.compile(rf"\S{{{RUN},}}")
 
 
 def sanitize(text: object, keep: str = "") -> str:
     """Return text with control, bidirectional and other unseen characters shown as codes, but for those to keep."""
     text = str(text)
     return text if text.isprintable() else "".join(_shown(c, keep) for c in text)
+
+
+def as_message(text: object) -> str:
+    """Return text as one line of a message: a value that it quotes, however long, shows its first characters."""
+    line = QUOTED.sub(lambda m: f"{_cut(m[0])}{m[0][0]}", sanitize(text))
+    line = UNBROKEN.sub(lambda m: _cut(m[0]), line)
+    return line if len(line) <= MESSAGE else f"{_cut(line, 2 * VALUE)} {line[-2 * VALUE :]}"
+
+
+def _cut(text: str, most: int = VALUE) -> str:
+    return f"{text[:most]}…"
 
 
 def quote_blank(text: str) -> str:

@@ -1,9 +1,9 @@
 // Presses every download of a page, sorts and filters its tables; prints what came as one JSON object.
-// node downloads.cjs NODE_MODULES BROWSER FOLDER PAGE
+// node downloads.cjs NODE_MODULES BROWSER FOLDER PAGE [WORD]: only the buttons of that word, if there is one
 const fs = require('fs');
 const path = require('path');
 
-const [modules, executablePath, folder, file] = process.argv.slice(2);
+const [modules, executablePath, folder, file, word] = process.argv.slice(2);
 const { chromium } = require(path.join(modules, 'playwright-core'));
 
 (async () => {
@@ -16,6 +16,7 @@ const { chromium } = require(path.join(modules, 'playwright-core'));
   await page.goto(`file://${file}`);
   await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
   for (const made of await page.$$('.tools button')) {
+    if (word && (await made.textContent()) !== word) continue;
     const [download] = await Promise.all([page.waitForEvent('download', { timeout: 20000 }), made.click()]);
     const name = `${files.length}-${download.suggestedFilename()}`;
     await download.saveAs(path.join(folder, name));
@@ -40,6 +41,7 @@ const { chromium } = require(path.join(modules, 'playwright-core'));
     }
     return out;
   });
+  const title = await page.title();
   await browser.close();
-  console.log(JSON.stringify({ said, asked, files, tables }));
+  console.log(JSON.stringify({ said, asked, files, tables, title }));
 })();

@@ -117,3 +117,80 @@ def test_names_in_json_that_is_printed_are_those_of_the_file(
     assert main(["look", "d.parquet", "--label", "y", "--score", "p", "--json"]) == 0
     seen = {c["name"] for c in json.loads(capsys.readouterr().out)["columns"]}
     assert set(names) <= seen
+
+
+# ---- a message shows the first characters of a long value ----
+
+LONG = {"run": "x" * 70_000, "words": "a b " * 17_500, "quotes": "' \"" * 23_333, "escapes": "\\'" * 35_000}
+
+
+@pytest.mark.parametrize("long", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("kind", [BadInput, NotComputable, CalibrantWarning])
+def test_a_message_shows_the_first_characters_of_a_long_value(kind: type[Exception], long: str) -> None:
+    stated = str(kind(f"the row's column {long!r} holds 3 values, the file's other {long[:60]!r} none: rename it"))
+    assert stated.startswith(f"the row's column {repr(long)[:60]}")
+    assert stated.endswith(
+        f"… holds 3 values, the file's other {long[:60]!r} none: rename it".replace("… h", f"…{repr(long)[0]} h")
+    )
+    assert len(stated) < 350
+    assert len(str(kind(f"{long}: no such file"))) < 350
+    assert str(kind(f"{long[:60]}: it's a file's name")) == f"{long[:60]}: it's a file's name"
+
+
+ECHOED = (
+    "{}",
+    "audit {}",
+    "audit d.csv --label {} --score p",
+    "audit d.csv --label y --score {}",
+    "audit d.csv --label y --score p --by {}",
+    "audit d.csv --label y --score p --bins {}",
+    "audit d.csv --label y --score p --positive {}",
+    "audit d.csv --label y --score p --cluster {}",
+    "audit d.csv --label y --score p --limit {}",
+    "audit d.csv --label y --score p --fail-on {}",
+    "audit d.csv --label y --score p --{}",
+    "audit d.csv --label y --score p --report {}",
+    "audit d.csv --label y --score p --decimal {}",
+    "audit d.csv --label y --score p --delimiter {}",
+    "audit d.csv --label y --score p --encoding {}",
+    "audit --sql {} --label y --score p",
+    "audit d.csv --label who --score p",
+    "audit d.csv --label y --score who",
+    "audit d.csv --label y --score p --by who --quick",
+    "audit ragged.csv --label y --score p",
+    "look {}",
+    "report {}",
+    "report record.json",
+    "apply calibrator.json d.csv --score p --out out.csv",
+    "apply calibrator.json --print-sql {} --score p",
+    "merge {} --out x.sketch",
+    "compare {} {}",
+    "measure {} d.csv",
+    "measure ece d.csv --label y --score p --bins {}",
+    "certify d.csv --label y --score p --method {}",
+    "accept d.csv --label y --score p --risk {}",
+    "plan {}",
+    "plan 0.02 --data {}",
+    "repair d.csv --label y --score p --method {} --key id",
+    "grades d.csv --label y --score p --grade {}",
+    "weigh d.csv --margins {} --out out.csv",
+)
+
+
+@pytest.mark.parametrize("command", ECHOED, ids=[c.replace("{}", "LONG") for c in ECHOED])
+def test_no_command_echoes_a_long_value(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    long = LONG["run"]
+    columns = {"id": np.arange(4), "y": [0, 1, 0, 1], "p": [0.5] * 4, "who": [long, "b"] * 2}
+    pc.write_csv(pa.table(columns), "d.csv")
+    Path("ragged.csv").write_text(f"y,p\n1,0.5,{long}\n")
+    Path("record.json").write_text(json.dumps({"schema": long, long: long}))
+    Path("calibrator.json").write_text(cal.repair.Rounding().fit().to_json().replace("calibrant", long))
+    status = main([word.format(long) for word in command.split()])
+    printed = capsys.readouterr()
+    assert status == 2
+    assert printed.err.count("\n") <= 2  # of columns left out, too
+    assert len(printed.out + printed.err) < 1500
+    assert long[:200] not in printed.out + printed.err

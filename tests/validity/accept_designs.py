@@ -108,6 +108,11 @@ def step(s: Floats) -> Floats:
     return np.where(s > 0.6, 0.004, 0.5)
 
 
+def wrong_first(limit: float) -> Callable[[Floats], Floats]:
+    """Half of the best tenth are wrong, and so many of the others that all together are at the limit."""
+    return lambda s: np.where(s > 0.9, 0.5, (limit - 0.05) / 0.9)
+
+
 JUST = 1.0000001  # the limit is broken wherever anything is accepted
 DESIGNS: Mapping[str, Design] = {
     "at the limit everywhere": Design(2000, 0.05, flat(0.05 * JUST)),
@@ -119,6 +124,8 @@ DESIGNS: Mapping[str, Design] = {
     "ten values": Design(2000, 0.05, falling(0.2), ties=10),
     "two values, at the limit": Design(1500, 0.05, flat(0.05 * JUST), ties=2),
     "few rows": Design(120, 0.1, falling(0.4)),
+    "few rows, at the limit": Design(300, 0.1, flat(0.1 * JUST)),
+    "wrong first, all at the limit": Design(600, 0.1, wrong_first(0.1 * 1.00001)),
     "many rows": Design(20_000, 0.05, flat(0.05 * JUST)),
     "thirty groups": Design(9000, 0.1, flat(0.1 * JUST), groups=30),
     "units that share a fate": Design(6000, 0.1, flat(0.1 * JUST), size=30, intraclass_correlation=0.99),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import binom, poisson
+from scipy.stats import binom
 
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
@@ -104,35 +104,70 @@ def bursts(growth: float, right: float, first: float, rows: float, steps: int) -
     return np.array(wrong), np.array(others)
 
 
-def best_stop(wrong: Floats, right: Floats, rate: Floats, most: int = 70) -> float:
-    """The largest mean of the evidence at any stopping time, of Poisson numbers of rows, by backward induction.
+def best_stop(n: int, wrong: Floats, right: Floats, rate: Floats) -> float:
+    """The largest mean of the evidence at any stopping time, of n rows, by backward induction.
 
-    `rate`: what the evidence is against at each threshold; NaN where one may not stop. More than 1 says that the
-    evidence lies under no martingale that starts at 1.
+    `wrong` and `right`: probabilities of a row along the score; the others come below. `rate`: what the evidence is
+    against at each threshold; NaN where one may not stop. More than 1 says that the evidence lies under no
+    supermartingale that starts at 1.
     """
-    each = np.arange(most)
+    each = np.arange(n + 1)
     s, k = np.meshgrid(each, each, indexing="ij")
-    value = np.zeros((most, most))
-    for w, g, x in zip(wrong[::-1], right[::-1], rate[::-1], strict=True):
+    value, below = np.zeros((n + 1, n + 1)), np.maximum(1.0 - np.cumsum(wrong + right), 0.0)
+    for w, g, x, rest in zip(wrong[::-1], right[::-1], rate[::-1], below[::-1], strict=True):
         if not np.isnan(x):
-            value = np.maximum(value, np.exp(log_evidence(s + k, s, x)))
-        come, others = (poisson.pmf(each[None, :] - each[:, None], mean) for mean in (w, g))
-        value = come @ value @ others.T
+            value = np.maximum(value, np.exp(log_evidence(np.maximum(s, k), s, x)))
+        # of m rows that come now, each is wrong with probability w / (w + g)
+        come = [binom.pmf(each[None, :] - each[:, None], m, w / (w + g)) for m in each]
+        many = binom.pmf(each[None, :], n - each[:, None], (w + g) / (rest + w + g))
+        value = np.stack(
+            [sum(many[seen, m] * (come[m] @ value[:, seen + m]) for m in range(n + 1 - seen)) for seen in each], axis=1
+        )
     return float(value[0, 0])
 
 
-@pytest.mark.parametrize("design", [(1.15, 5.0, 0.7, 15.0, 10), (3.0, 5.0, 0.5, 20.0, 20)])
-def test_evidence_of_a_population_holds_at_a_rate_that_is_fixed(design: tuple[float, float, float, float, int]) -> None:
+def burst_of(n: int, design: tuple[float, float, float, float, int], left: float) -> tuple[Floats, Floats]:
+    """Probabilities of bursts, of which n rows hold as many as lists of Poisson numbers do, or all but `left`."""
     wrong, right = bursts(*design)
+    total = max(float((wrong + right).sum()) / (1.0 - left), n)
+    return wrong / total, right / total
+
+
+DESIGNS = {
+    "bursts": burst_of(40, (1.15, 5.0, 0.7, 15.0, 10), 0.1),
+    "large bursts": burst_of(40, (3.0, 5.0, 0.5, 20.0, 20), 0.1),
+    "bursts of all rows": burst_of(12, (1.6, 3.0, 0.7, 20.0, 4), 0.0),
+    "flat": (np.full(20, 0.01), np.full(20, 0.04)),
+    "wrong first": (np.array([0.06] * 2 + [0.005] * 18), np.array([0.03] * 2 + [0.04] * 18)),
+    "right first": (np.array([0.002] * 10 + [0.03] * 10), np.array([0.05] * 10 + [0.018] * 10)),
+}
+
+
+@pytest.mark.parametrize("n", [1, 8, 40])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_evidence_of_a_population_holds_at_a_rate_that_is_fixed(name: str, n: int) -> None:
+    wrong, right = DESIGNS[name]
     rate = np.cumsum(wrong) / np.cumsum(wrong + right)
-    for x in (0.05, 0.1, 0.2, 0.3, 0.5):
-        assert best_stop(wrong, right, np.where(rate >= x, x, np.nan)) <= 1.0
+    for x in (0.1, 0.2, 0.5):
+        assert best_stop(n, wrong, right, np.where(rate >= x, x, np.nan)) <= 1.0 + 1e-12
+
+
+def test_evidence_of_a_population_at_its_rate_is_nearly_one() -> None:
+    """A constant that is off shows: of one rate everywhere the evidence is the likelihood ratio itself."""
+    wrong, right = DESIGNS["flat"]
+    assert best_stop(40, wrong, right, np.full(20, 0.2)) == pytest.approx(1.0)
 
 
 def test_evidence_at_a_rate_that_follows_the_threshold_is_found() -> None:
     """Saboteur: all rates at once, as of rows at hand, for a population whose wrong rows come in bursts."""
-    wrong, right = bursts(3.0, 5.0, 0.5, 20.0, 20)
-    assert best_stop(wrong, right, np.cumsum(wrong) / np.cumsum(wrong + right)) > 1.3
+    wrong, right = DESIGNS["large bursts"]
+    assert best_stop(40, wrong, right, np.cumsum(wrong) / np.cumsum(wrong + right)) > 1.2
+
+
+def test_another_rate_than_the_one_that_is_claimed_is_found() -> None:
+    """Saboteur: the evidence is against a rate of .22, and thresholds count from .2 on."""
+    wrong, right = DESIGNS["flat"]
+    assert best_stop(40, wrong, right, np.full(20, 0.22)) > 1.05
 
 
 @pytest.mark.nightly

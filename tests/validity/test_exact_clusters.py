@@ -80,10 +80,37 @@ def test_below_at_the_true_error():
 
 
 @pytest.mark.usefixtures("largest_known")
-def test_gap_at_the_true_gap():
+@pytest.mark.parametrize("delta", [ALPHA, 0.95])
+def test_gap_at_the_true_gap(delta):
+    """Where every bet is cut, and where none is: what a bet has read is another matter in each."""
     _, gap = truth()
-    found = means(lambda clusters: [side.at(gap) for side in gap_of(clusters, ALPHA)[:2]])
-    assert found == pytest.approx([0.75, 1], abs=1e-9)  # the largest bet, a quarter, could lose more than it has
+    found = means(lambda clusters: [side.at(gap) for side in gap_of(clusters, delta)[:2]])
+    assert found == pytest.approx([1, 1], abs=1e-9)
+
+
+def test_shares_of_the_evidence_add_up_to_one():
+    clusters = hash_split(*list(data_sets(4))[7][1:])
+    found = below_of(clusters.tallies(cells(clusters.p), 2, clusters.p), ALPHA, 0, few=True)
+    assert sum(w.share for w in found.wagers) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("delta", [0.0004, 0.3])
+def test_evidence_of_units_keeps_its_order(delta):
+    """One unit as large as all others, one fate each: a cut bet loses at most nineteen twentieths on any of them."""
+    size = np.append(np.ones(19, dtype=int), 19)
+    cluster = np.repeat(np.arange(20), size)
+    for fate in (0, 1):
+        y = np.where(cluster == 19, fate, cluster % 3 == 0).astype(np.int8)
+        clusters = Clusters(cluster, np.full(38, 0.3), y, np.ones(38), np.arange(20) % 9, most=19.0, designed=True)
+        x = np.linspace(-1.0, 1.0, 201)
+        gap = gap_of(clusters, delta)
+        below = below_of(clusters.tallies(np.zeros(38, dtype=np.int64), 1, clusters.p), delta, 0, few=True)
+        rising = np.array([gap.at_least.at(m) for m in x])
+        falling = np.array([[gap.at_most.at(m), below.at(max(m, 0.0))] for m in x])
+        assert np.isfinite(rising).all()
+        assert np.isfinite(falling).all()
+        assert (np.diff(rising) >= -1e-9).all()
+        assert (np.diff(falling, axis=0) <= 1e-9).all()
 
 
 def in_a_range(clusters, certified):

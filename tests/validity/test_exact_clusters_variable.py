@@ -108,3 +108,15 @@ def test_a_shift_is_taken_off_what_is_won() -> None:
     for at, tenth, three in zip(none, some, more, strict=True):
         assert np.abs(at - tenth).max() > 0.0
         assert 3.0 * (at - tenth) == pytest.approx(at - three)
+
+
+@pytest.mark.parametrize("x", [0.0, 0.2])
+def test_no_bet_follows_the_limits_of_the_shift(x: float) -> None:
+    """They come from outcomes: a bet is what it is without them, or counts nothing."""
+    data = Design(clusters=30, size=5).drawn(np.random.default_rng(2))
+    clusters = Clusters(np.asarray(data.cluster), data.p, data.y, np.ones(data.n), np.arange(30) % 9)
+    a = ByVariable.of(clusters, (data.p > 0.3).astype(np.int64), 2, data.y - data.p, ordered=False)
+    made = a.below_beyond(0.0004, 0, (0.0, 0.0))
+    assert max(w.bet.max() for w in made.wagers) * clusters.largest > 1.0  # so that they are cut
+    assert replace(made, reach=1.2).at(x) == made.at(x)
+    assert replace(made, reach=1.6).at(x) in (made.at(x), -np.inf)

@@ -1,10 +1,13 @@
 """Evidence about a population at a limit, exactly: every label vector, so that a mean of e-values is a number."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.stats import multinomial
 
 from calibrant.certify.closed import ErrorEvidence, Limit, SignedEvidence
-from calibrant.stats.betting import FORWARD, steady_bet_sizes
+from calibrant.stats.betting import leaning, sized, steady_bet_sizes
 from calibrant.stats.bounds import gap_evidence, lower_evidence, product_evidence
 from calibrant.stats.cells import SCALE, Cells
 from calibrant.stats.evidence import log_mean_exp
@@ -35,6 +38,54 @@ def test_gap_evidence_has_mean_at_most_one(off):
     assert (found <= 1 + 1e-9).all()
     if off[0] == off[1]:
         assert found[0] == pytest.approx(1.0)
+
+
+KINDS = np.array([0.25, 0.25, 0.35, 0.15])  # rows by score and outcome: 0.3 said and 0.5 happen, 0.6 and 0.3
+BLOCKS = (2, 2, 1)
+
+
+def random_scores():
+    """Yield every data set of rows whose scores are random too, by block, and its probability."""
+    each = []
+    for n in BLOCKS:
+        counts = [k for k in product(range(n + 1), repeat=4) if sum(k) == n]
+        each.append([(multinomial.pmf(k, n, KINDS), np.array(k).reshape(2, 2)) for k in counts])
+    for sets in product(*each):
+        yield np.prod([chance for chance, _ in sets]), level_cells(np.stack([k for _, k in sets]), VALUES)
+
+
+def test_stakes_have_read_the_scores_of_earlier_rows_only():
+    """Scores go with the gap: a stake that had read its own rows' scores would be large where the gap is."""
+    gap = 0.5 * 0.2 - 0.5 * 0.3
+    found = sum(chance * np.exp([e.at(gap) for e in gap_evidence(cells, 0.9)[:2]]) for chance, cells in random_scores())
+    assert found == pytest.approx([1.0, 1.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("score", [0.3, 0.98, 0.002])
+@pytest.mark.parametrize("n", [1, 5, 20, 300])
+def test_gap_evidence_keeps_its_order_and_stays_finite(score, n):
+    """At any hypothesis, whatever happened: a stake follows it, so that no row takes all of the wealth."""
+    for events in {0, 1, n // 2, n}:
+        counts = np.zeros((4, 1, 2), dtype=np.int64)
+        counts[:, 0, 1] = np.diff(np.arange(5) * events // 4)
+        counts[:, 0, 0] = np.diff(np.arange(5) * n // 4) - counts[:, 0, 1]
+        if (counts < 0).any():
+            continue
+        found, m = gap_evidence(level_cells(counts, np.array([score])), 0.0004), np.linspace(-1.0, 1.0, 201)
+        rising, falling = (np.array([e.at(x) for x in m]) for e in (found.at_least, found.at_most))
+        assert np.isfinite(rising).all()
+        assert np.isfinite(falling).all()
+        assert (np.diff(rising) >= -1e-9).all()
+        assert (np.diff(falling) <= 1e-9).all()
+
+
+@pytest.mark.parametrize(("score", "events", "most"), [(0.3, 6, 90.0), (0.02, 0, 78.0)])
+def test_twenty_rows_at_the_price_of_sixty_groups_say_something(score, events, most):
+    """Where a stake could not follow the hypothesis the range was 197 points wide."""
+    block, y = np.arange(20) % 8, np.arange(20) < events
+    counts = np.stack([np.bincount(block, v, 8) for v in (~y, y)], axis=1)[:, None]
+    low, high = SignedEvidence(gap_evidence(level_cells(counts, np.array([score])), 0.0004)).ends(0.0004, 0.0004)
+    assert 100.0 * (high - low) < most
 
 
 @pytest.mark.parametrize("off", [0.0, 0.15, -0.25])
@@ -92,7 +143,10 @@ def test_gap_evidence_of_a_grid_is_below_that_of_rows():
     np.add.at(sums, (block, q >> 20, y), q)
     cells = Cells.grid(counts, sums)
     found = gap_evidence(cells, 0.05)
-    bets = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), 0.05, FORWARD.largest / 2.0)
+    variance, third = (np.bincount(block, v, 8) for v in (p * (1 - p), p * (1 - p) * (1 - 2 * p)))
+    skewness = (np.cumsum(third) - third) / (np.cumsum(variance) - variance + 0.25)
+    best = steady_bet_sizes(cells.block_rows, variance, 0.05, np.inf)
     for m, side, one in ((0.02, 1.0, found.at_most), (-0.03, -1.0, found.at_least)):
-        rows = log_mean_exp([np.log1p(side * kappa[block] * (y - q / SCALE - m)).sum() for kappa in bets])
+        stakes = sized(leaning(best, side * skewness), m, side)
+        rows = log_mean_exp([np.log1p(side * kappa[block] * (y - q / SCALE - m)).sum() for kappa in stakes])
         assert rows - 0.01 <= one.at(m) <= rows + 1e-9

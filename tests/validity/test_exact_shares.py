@@ -21,7 +21,6 @@ from calibrant.repair.judge.rows import Judged, Judging
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Outcome
 from calibrant.stats import bounds
-from calibrant.stats.betting import MEAN
 from calibrant.stats.betting import Clusters as Bounded
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking, clopper_pearson, sequence
 from calibrant.stats.decisions.comparison import PairedClusters
@@ -142,9 +141,9 @@ def test_bounded_variation_by_hand() -> None:
 def test_limits_of_a_mean_residual_are_where_the_evidence_reaches_half_of_delta(events: int) -> None:
     """Fifty rows of one score, by hand, along a variable."""
     n, score = 50, 0.5
-    kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)
 
     def evidence_at(m: float, sign: float) -> float:
+        kappas = np.minimum(np.array([2.0, 4.0, 8.0, 16.0]) / np.sqrt(n), 0.95 / (1.0 + abs(m)))
         won = events * np.log1p(sign * kappas * (1 - score - m)) + (n - events) * np.log1p(sign * kappas * (-score - m))
         return float(np.log(np.mean(np.exp(won))))
 

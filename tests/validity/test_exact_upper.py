@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import xlogy
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
-from calibrant.stats.betting import gammas, solve_upper
+from calibrant.stats import bounds
+from calibrant.stats.betting import Above, gammas, solve_upper
 from calibrant.stats.bounds import (
     bernstein_upper,
     distance_upper,
@@ -14,6 +15,7 @@ from calibrant.stats.bounds import (
     penalty_normaliser,
     penalty_width,
     product_upper,
+    upper_bets,
 )
 from calibrant.stats.jitter import jitter, jittered_bernstein_upper, jittered_upper, mean_displacement
 from validity.enumeration import grid_cells, just_beyond, log_mean, miss_probability
@@ -139,13 +141,60 @@ def test_notch_slack_covers_rounding():
 
 @pytest.mark.parametrize("bound", [product_upper, bernstein_upper])
 @pytest.mark.parametrize("s", [0.0, 0.02, 0.3, 0.5, 0.93, 1.0])
-@pytest.mark.parametrize("rows", [(1, 4, 20, 100), pytest.param((400,), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", [(1, 4, 20, 100), pytest.param((400, 1000), marks=pytest.mark.slow)])
 def test_rounded_upper_miss_probability_of_one_level(bound, s, rows):
     for n in rows:
         for delta in (0.05, 0.3):
             bounds = [bound(np.array([s]), np.array([n]), np.array([k]), delta) for k in range(n + 1)]
             missed = miss_probability(bounds, just_beyond(bounds, s), lambda e: np.abs(e - s))
             assert missed <= delta
+
+
+def mean_of_evidence(n: int, share: float, bets=upper_bets) -> float:
+    """The exact mean of the evidence at the error itself, of rows of which only the scores are random.
+
+    Scores of 0 are right and those of 1/2 never happen, so that a level's cost is no more than it must be; the bets go
+    with the error, for few scores of 1/2 among the pilot rows say that outcomes hardly vary.
+    """
+    s, total, pilot = np.array([0.0, 0.5]), 0.0, bounds.pilot_rows(n)
+    for off in range(n + 1):
+        chance = float(binom.pmf(off, n, share))
+        for seen in range(pilot + 1):
+            both = chance * float(hypergeom.pmf(seen, n, off, pilot))
+            if both > 1e-12:
+                rows, paid = np.array([n - off, off], dtype=float), bets(n, (seen / 4.0 + 0.05) / (pilot + 0.2))
+                phi = linear_cost(s, rows, np.zeros(2), paid.gamma[:, None]).sum(axis=1)
+                weights = paid.weights.reshape(-1, 2).sum(axis=1)
+                total += both * np.exp(Above(phi, paid.gamma, weights, paid.rows).at(0.5 * share))
+    return total
+
+
+def all_paid_for(rows: int, variance: float) -> bounds.UpperBets:
+    """Saboteur: the rows that choose the bets are paid for too."""
+    return upper_bets(rows, variance)._replace(rows=rows)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+def test_bets_that_some_scores_choose(share):
+    assert mean_of_evidence(1000, share) <= 1.0 + 1e-9
+
+
+def test_rows_that_choose_the_bets_may_not_be_paid_for():
+    assert mean_of_evidence(1000, 0.1, all_paid_for) > 1.0
+
+
+def test_the_bets_are_those_of_the_pilot_rows_and_no_others():
+    """Drawn without a look at outcomes; of few rows there is none, and their number alone chooses."""
+    s, n = np.array([0.0, 0.5]), np.array([990.0, 10.0])
+    for rows in (1, 999, 1000, 20_000, 10**12):
+        pilot = bounds.pilot_rows(rows)
+        assert pilot == (0 if rows < 1000 else min(rows // 100, 200))
+        assert upper_bets(rows, 0.1).rows == rows - pilot
+        assert upper_bets(rows, 0.1).weights.sum() == pytest.approx(1.0)
+        of = bounds.pilot_variance(s, n * (rows / 1000.0) // 1)
+        assert 0.0 < of <= 0.25
+    assert bounds.pilot_variance(s, np.array([0.0, 5000.0])) == pytest.approx(0.25)
+    assert bounds.pilot_variance(s, np.array([10_000.0, 10_000.0])) == pytest.approx(0.125, abs=0.035)  # 4 sd
 
 
 @pytest.mark.slow

@@ -11,8 +11,7 @@ import pytest
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from scipy.stats import binom
 
-from calibrant.stats.betting import gammas
-from calibrant.stats.bounds import linear_cost, penalty_cost, product_upper
+from calibrant.stats.bounds import linear_cost, penalty_cost, pilot_variance, product_upper, upper_bets
 from validity.enumeration import log_choose, log_mean
 from validity.test_exact_upper import quadratic_penalty, refined
 
@@ -135,7 +134,7 @@ def test_what_is_off_by_so_much_is_not_met(grid: str, n: int) -> None:
     probability at most alpha, at every alpha; n rows have each value.
     """
     values = GRIDS[grid]
-    for gamma in gammas(n * len(values)).tolist():
+    for gamma in upper_bets(n * len(values), float((values * (1.0 - values)).mean())).gamma.tolist():
         each = np.array([log_factors(values, n, values + sign * OFF, gamma) for sign in (1.0, -1.0)])
         price = n * np.log1p(-gamma * OFF)
         assert (each <= price + 1e-9).all()
@@ -151,14 +150,16 @@ def test_the_bound_is_where_the_mean_of_these_products_reaches_the_price() -> No
     n = rng.integers(1, 60, len(values)).astype(float)
     k = rng.binomial(n.astype(int), values + 0.05 * np.where(np.arange(len(values)) % 2, 1.0, -1.0)).astype(float)
     products = []
-    for gamma in gammas(int(n.sum())):
+    gammas, weights, paid = upper_bets(int(n.sum()), pilot_variance(values, n))
+    assert paid == n.sum() - n.sum() // 100
+    for gamma in gammas:
         linear = linear_cost(values, n, k, gamma)
         quadratic_penalty, better = penalty_cost(values, n, k, gamma)
         products += [(gamma, linear.sum()), (gamma, np.where(better, quadratic_penalty, linear).sum())]
 
     def mean(x: float) -> float:
-        logs = [-phi - n.sum() * np.log1p(-gamma * x) for gamma, phi in products]
-        return float(np.logaddexp.reduce(logs) - np.log(8.0))
+        logs = [-phi - paid * np.log1p(-gamma * x) for gamma, phi in products]
+        return float(np.logaddexp.reduce(logs + np.log(weights)))
 
     for delta in (0.3, 0.05, 1e-4):
         assert mean(product_upper(values, n, k, delta)) == pytest.approx(-np.log(delta), abs=1e-6)

@@ -1,5 +1,6 @@
 """Certificates along a variable, exactly: every sample of a few rows, and the inequalities they rest on."""
 
+from dataclasses import replace
 from itertools import product
 from unittest.mock import patch
 
@@ -62,6 +63,18 @@ def test_limits_miss_exactly_as_seldom_as_claimed(name):
         missed[0] += mass * (variable.upper_bound(ledger, 0.3) < truth - 1e-9)
         missed[1] += mass * (variable.lower_bound(ledger, 0.3, 0, True) > truth + 1e-9)
     assert (missed <= 0.3).all()
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("delta", [0.01, 0.9])
+def test_evidence_of_the_shift_has_mean_one(name, delta):
+    """Where every stake is cut, and where none is: it has read the residuals of earlier blocks and no others."""
+    law, found = LAWS[name], np.zeros(2)
+    gap = sum(mass * (y - p) for _, p, y, mass in law)
+    for ledger, mass in ledgers(law, 4):
+        dealt = replace(ledger, block=np.array([0, 0, 1, 2], dtype=np.uint8), blocks=3)
+        found += [mass * np.exp(side.at(gap)) for side in variable.shift_evidence(dealt, delta)[:2]]
+    assert found == pytest.approx([1.0, 1.0], abs=1e-9)
 
 
 def test_ledgers_never_claim_more_than_the_rows():

@@ -28,7 +28,7 @@ def test_the_limits_of_the_mean_hold():
         g = rng(2, i)
         p = g.uniform(size=300)
         y = g.uniform(size=300) < p**2
-        ledger = RowLedger(y - p, np.zeros(300, np.int32), np.zeros(300, np.uint8), 1, 1)
+        ledger = RowLedger(y - p, np.zeros(300, np.int32), g.integers(0, 8, 300).astype(np.uint8), 1, 8)
         low, high = variable.gap_limits(ledger, 0.1)
         return not low <= -1 / 6 <= high
 

@@ -9,6 +9,7 @@ of the same name, whichever is imported first.
 
 from __future__ import annotations
 
+from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
 from calibrant.certify.missing_labels import missing_labels
@@ -22,6 +23,7 @@ from calibrant.decisions.accept import accept, rows_to_accept
 __all__ = [
     "accept",
     "bounded_variation",
+    "decidable",
     "distance",
     "groups",
     "jitter_bandwidth",

@@ -17,7 +17,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTERED, gammas, solve_upper
-from calibrant.stats.bounds import SLACK, expected_linear_cost, penalty_normaliser, penalty_width
+from calibrant.stats.bounds import SLACK, expected_linear_cost, penalty_normaliser, penalty_width, upper_bets
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.above import Above, Pairs, bets
 from calibrant.stats.clusters.below import residuals
@@ -57,15 +57,16 @@ def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     """
     keep = mass > 0
     s, rows = s[keep], np.maximum(n * mass[keep], 1.0)
-    bets = gammas(int(n))
+    gamma, weights, paid = upper_bets(int(n), float(mass[keep] @ (s * (1.0 - s)) / mass[keep].sum()))
+    bets = gamma[:, None]
     inner = (s > 0) & (s < 1)
-    linear = expected_linear_cost(s, rows, bets[:, None])
+    linear = expected_linear_cost(s, rows, bets)
     quadratic_penalty = np.full(linear.shape, np.inf)
     t, m = s[inner], np.rint(rows[inner])
-    a = penalty_width(bets[:, None] * np.sqrt(m * t * (1 - t)))
-    quadratic_penalty[:, inner] = 0.5 * a + penalty_normaliser(t, m, bets[:, None], a / (m * t * (1 - t))) - SLACK
+    a = penalty_width(bets * np.sqrt(m * t * (1 - t)))
+    quadratic_penalty[:, inner] = 0.5 * a + penalty_normaliser(t, m, bets, a / (m * t * (1 - t))) - SLACK
     phi = np.stack([linear.sum(axis=1), np.minimum(linear, quadratic_penalty).sum(axis=1)], axis=1).ravel()
-    return solve_upper(phi, np.repeat(bets, 2), np.full(8, 1 / 8), int(n), delta)
+    return solve_upper(phi, np.repeat(gamma, 2), weights, paid, delta)
 
 
 def jittered_gap(mass: Floats, bandwidth: float, n: float, delta: float) -> float:

@@ -142,14 +142,15 @@ def rounded(
     Notes
     -----
     **Assumes.** Independent rows from one distribution; levels fixed before the labels are seen. Rows drawn to a quota
-    of events are not independent: then only Theorem U's linear form is proved, and the notch is not.
+    of events are not independent: then only Theorem U's linear form with fixed bets is proved.
     **Guarantee.** Finite-sample, for every classifier and every distribution. The lower end is about the rounded
     score; the raw score may be better calibrated, so it is evidence against the display and not the model.
-    **Method.** Upper end: Theorem U with the notch (theory 1.4), four bets, linear form and notch averaged half and
-    half. Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and powers of two;
-    otherwise the middle of the score's cell (of ``2^14``) is rounded, which is the classifier certified. Data with
-    ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error and gap are
-    of these weights.
+    **Method.** Upper end: Theorem U with the notch (theory 1.4), a mean over four bets and both forms; from 1,000 rows
+    on the bets follow the variance of a few rows' scores, drawn at random, whose error is not paid for (documentation:
+    certificates, Theorem U'). Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and
+    powers of two; otherwise the middle of the score's cell (of ``2^14``) is rounded, which is the classifier certified.
+    Data with ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error
+    and gap are of these weights.
     **Cost.** Linear in the rows, then milliseconds; a tenth of a second of clusters.
     **Reads.** The sketch; rows, where they have clusters or weights.
 

@@ -1,4 +1,4 @@
-"""The commands that read data or sketches: look, audit, example, certify, plan, sketch and merge; and the guide."""
+"""The commands that read data or sketches: look, audit, example, certify, sketch and merge; and the guide."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def certify(a: Namespace) -> int:
         raise BadInput("--target goes with --method worst_group")
     columns = {"tests": True} if tests else {"variables": ()}
     files, options = source(inputs_of(a), a.allow_same), reading(a, **columns)
-    whole, groups, clusters = _certified_data(files, options)
+    whole, groups, clusters = certified_data(files, options)
     report_left_out(whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
@@ -193,7 +193,7 @@ def certify(a: Namespace) -> int:
     return 0
 
 
-def _certified_data(
+def certified_data(
     files: Sketch | Query | list[str] | str, options: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
     """The sketch of files, and the column of clusters.
@@ -220,20 +220,6 @@ def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str]
     ranges = [e for e in matches if isinstance(e, Estimate)]
     blocks = [terminal.certificates(ranges, missed, cluster)] if ranges else []
     return "\n\n".join([*blocks, *(results.lines(c) for c in matches if isinstance(c, Curve))])
-
-
-def plan(a: Namespace) -> int:
-    """Print how many rows a certificate takes."""
-    from calibrant.certify.rows_needed import rows_needed
-    from calibrant.report import terminal
-
-    a.files = [a.data] if a.data else []
-    if not (a.data or a.sql) and any((a.label, a.score, a.positive, a.cluster, a.weights)):
-        raise BadInput("--label, --score, --positive, --cluster and --weights go with --data or --sql")
-    data = summarised(source(inputs_of(a)), reading(a)) if a.data or a.sql else None
-    result = rows_needed(a.gap, data, method=a.method, steps=a.steps, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side)
-    print(terminal.plan(result))
-    return 0
 
 
 # ---- sketches ----

@@ -28,7 +28,7 @@ from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import TermOptions, Terms
 from calibrant.errors import BadInput
 from calibrant.report.outputs import decisions, results
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message
 from calibrant.views.sample import sought
 
 PLAN = ("share", "error", "power")
@@ -94,7 +94,7 @@ def _report_shared(a: Namespace, data: Predictions | Sketch) -> None:
         rows = f"rows of one {' and '.join(one.columns)}"
         are = "share one outcome" if one.one_outcome == 1.0 else "are correlated"
         way = f"name their cluster, --cluster {'+'.join(one.columns)}, or declare rows independent, --cluster none"
-        print(sanitize(f"{rows} {are}, and what is certified takes rows as independent: {way}"), file=sys.stderr)
+        print(as_message(f"{rows} {are}, and what is certified takes rows as independent: {way}"), file=sys.stderr)
 
 
 # ---- compare ----

@@ -35,7 +35,7 @@ from calibrant.measure import by_group
 from calibrant.repair.judge.compare import audited_variables
 from calibrant.report.outputs import results
 from calibrant.results import Curve, Estimate
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message
 
 DATA = "data"  # how the functions call what they are asked about
 COVARIATES = "variables"  # the columns that a function reads if none are named: every one
@@ -315,7 +315,7 @@ def _names(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _say(line: str) -> None:
-    print(sanitize(line), file=sys.stderr)
+    print(as_message(line), file=sys.stderr)
 
 
 measure = detect = diagnose = run_method

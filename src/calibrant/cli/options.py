@@ -18,7 +18,7 @@ from calibrant.data.specs.options import CommandOptions
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS, Output
 from calibrant.plugins import Command as CommandPlugin
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message
 
 Options = Callable[["Command"], None]
 UNUSABLE = "the data or a setting cannot be used; one line says why"
@@ -83,7 +83,7 @@ class Command(argparse.ArgumentParser):
         """Say in a line what is wrong with the arguments, which come from anywhere."""
         if message.endswith("expected one argument"):
             message += " (one that begins with - is written --option=-1)"
-        self.exit(2, f"{self.prog}: {sanitize(message)}; all options: {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {as_message(message)}; all options: {self.prog} --help\n")
 
     def format_help(self) -> str:
         """Describe every option."""

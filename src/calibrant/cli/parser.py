@@ -177,12 +177,17 @@ DIAGNOSE = """\
   calibrant diagnose rank_variables log.parquet --label y --score p
   calibrant diagnose reliability_curve log.parquet --label y --score p --out curve.html"""
 MERGE = "Sketches merge if they were made from one spec: see sketch --like."
-PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
+PLAN = """An average case for planning, not a certificate. Uniform scores unless --data or --beta gives others.
 
 examples:
   calibrant plan 0.02                        whole percent, within two points
   calibrant plan 0.01 --steps 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
+  calibrant plan --oe 0.2 --slope 0.2 --auroc 0.1 --beta 2,8    intervals so wide
+  calibrant plan --strong --rows 5000        errors of subgroups that 5,000 rows detect
+  calibrant plan --strong --error 0.1 --share 0.05
+  calibrant plan --data log.csv --label y --score p --by site --limit 0.05
+                                             what this log can decide
 """
 SKETCH = """\
 A sketch holds counts of people by score, label and group. Where a group is small they reveal as much as the rows:
@@ -372,7 +377,8 @@ def _compare(p: Command) -> None:
 def _plan(p: Command) -> None:
     from calibrant.certify import rows_needed
 
-    p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
+    words = "how close the bound should come to the truth: 0.02 is two points; without it, what a log can decide"
+    p.add_argument("gap", nargs="?", type=float, help=words)
     take.of_function(
         p,
         rows_needed,
@@ -382,9 +388,33 @@ def _plan(p: Command) -> None:
         alpha="",
         side="",
     )
+    for option, of in {"oe": "observed over expected", "slope": "the calibration slope", "auroc": "the AUROC"}.items():
+        p.add_argument(f"--{option}", type=float, metavar="W", help=f"plan for an interval of {of} that is W wide")
+    p.add_argument("--rate", type=float, metavar="R", help="of these: the share of events to expect")
+    p.add_argument("--expected-auroc", type=float, metavar="C", help="of these: the AUROC to expect")
+    p.add_argument("--strong", action="store_true", help="plan for the test of all subgroups: --rows or --error")
+    p.add_argument("--rows", type=int, metavar="N", help="of --strong: the smallest errors that N rows detect")
+    p.add_argument("--error", type=float, metavar="E", help="of --strong: the rows that detect an error of E in one")
+    p.add_argument(
+        "--share", type=take.numbers, metavar="S,…", help="of --strong: the share of rows that the subgroup has"
+    )
+    p.add_argument("--order", type=int, choices=(1, 2), help="of --strong: attributes of the subgroup (default 2)")
+    p.add_argument(
+        "--power",
+        type=float,
+        metavar="P",
+        help="of --strong, and of a log: with which probability (default 0.8)",
+    )
+    p.add_argument(
+        "--beta", type=take.numbers, metavar="A,B", help="scores of a beta distribution, where there are no --data"
+    )
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
     take.source(p)
     take.columns(p)
+    take.reading(p, "by", "bins", "intersections", by="groups of which to say what the log can decide")
+    p.add_argument("--limit", type=float, metavar="L", help="the limit planned for, of what the log can decide")
+    p.add_argument("--draws", type=int, metavar="N", help="of that: sets of outcomes drawn from scores (default 200)")
+    take.as_json(p)
 
 
 def _sketch(p: Command) -> None:
@@ -480,7 +510,7 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "diagnose": _face("diagnose", "print one curve or table of where, and for whom", DIAGNOSE),
     "accept": ("the share that may be accepted above a threshold", ACCEPT, _accept, ACCEPT_STATUS),
     "compare": ("whether a model is better or no worse than another", COMPARE, _compare, COMPARE_STATUS),
-    "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, PRINTED_STATUS),
+    "plan": ("rows that a certificate, an interval or the subgroup test takes", PLAN, _plan, PRINTED_STATUS),
     "sketch": ("summarise a file into a small mergeable sketch", SKETCH, _sketch, WRITTEN_STATUS),
     "merge": ("add sketches up into one", MERGE, _merge, WRITTEN_STATUS),
     "repair": ("fit repairs, judge them on other rows, and write the best", REPAIR, _repair, REPAIR_STATUS),

@@ -40,7 +40,7 @@ from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
 from calibrant.repair.streamed import Output, apply_calibrator, checked_calibrator, fitted_name, repaired_name
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message, sanitize
 
 
 def repair(a: Namespace) -> int:
@@ -100,8 +100,8 @@ def apply(a: Namespace) -> int:
             one, source, spec, Output(path), counted(progress, "writing", source.rows), reported.append
         )
     for line in reported:
-        print(sanitize(f"calibrant: {line}"), file=sys.stderr)
-    print(sanitize(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
+        print(as_message(f"calibrant: {line}"), file=sys.stderr)
+    print(as_message(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 
 
@@ -160,7 +160,7 @@ def _judged(
         _check_keys(mine.hashes, options.key)
     usable, left_out = audited_variables(mine.data, options.variables, options.seed, options.allow)
     for name, why in left_out:
-        print(sanitize(f"calibrant: left out {name}: {why}"), file=sys.stderr)
+        print(as_message(f"calibrant: left out {name}: {why}"), file=sys.stderr)
     progress(ProgressEvent(step="comparing repairs"))
     result = compare(
         mine.data if other is None else other.data,
@@ -242,7 +242,7 @@ def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
         print("\n".join(("", *changed(result))))
     for what, target in (("calibrator", a.calibrator), ("rows", a.out)):
         if target:
-            print(sanitize(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
+            print(as_message(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
 
 
 def _status(result: Comparison, chosen: str | None) -> int:

@@ -17,13 +17,14 @@ from calibrant.cli.standard_output import StandardOutput
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
 from calibrant.plugins import COMMANDS as PLUGGED
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {  # the modules of commands that are not in `commands`
     **dict.fromkeys(("accept", "compare"), "deciding"),
     **dict.fromkeys(("repair", "apply"), "repairing"),
     **dict.fromkeys(("measure", "detect", "diagnose"), "methods"),
+    "plan": "planning",
     "report": "reporting",
 }
 
@@ -101,7 +102,7 @@ def _as_option(e: BadInput, a: Namespace) -> str:
 
 def _refused(why: str, status: int) -> int:
     with suppress(OSError):  # a full disk behind standard error must not turn into another status
-        print(f"calibrant: {sanitize(why)}", file=sys.stderr)
+        print(f"calibrant: {as_message(why)}", file=sys.stderr)
     return status
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import shown
 from calibrant.data.columns import Floats, as_float
 from calibrant.errors import BadInput
+from calibrant.sanitize import HALF, has_half_characters
 
 # What Arrow refuses with.
 REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError, AttributeError, OSError, pa.ArrowException)
@@ -165,6 +166,8 @@ def _of_numbers(items: list[Any], name: str) -> pa.Array:
     strange = [v for v in kinds.values() if not isinstance(v, (Real, Decimal))]
     if strange and len(kinds) > 1:
         raise BadInput(f"{name} mixes types ({' and '.join(sorted(kinds)[:3])}): make it text or numbers")
+    if halves := [v for v in plain if isinstance(v, str) and has_half_characters(v)]:
+        raise BadInput(f"{name} holds {shown(halves[0])}: {HALF}; write whole characters")
     if strange:
         raise BadInput(f"{name} holds {next(iter(kinds))}, such as {shown(strange[0])}: {FIX}")
     if all(isinstance(v, int) and v >= 0 for v in plain if v is not None):

@@ -129,7 +129,7 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
             raise BadInput(f"label column {name!r} holds {reported}")
         kind = clipped(str(column.type))
         raise BadInput(f"{role} column {name!r} holds {kind} (such as {_example(column)!r}), not numbers; {fix}")
-    values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values: Floats = _doubles(column).to_numpy(zero_copy_only=False)
     return values
 
 
@@ -173,6 +173,12 @@ def _example(column: pa.Array) -> str:
         return ""
 
 
+def _doubles(column: pa.Array) -> pa.Array:
+    """Numbers as float64: decimals by what they print, as text files have them, for Arrow rounds decimals twice."""
+    decimal = pa.types.is_decimal(column.type)
+    return (column.cast(pa.string()) if decimal else column).cast(pa.float64(), safe=False)
+
+
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
     """Return numbers as float64, NaN where missing, tiny ones as zero; refuse those that stand for something else."""
     column = decoded(column, name)
@@ -213,7 +219,7 @@ def long_text(text: pa.Array) -> str:
 
 
 def number_texts(column: pa.Array) -> pa.Array:
-    """Return numbers as text that distinguish all of them, whole ones without a point; null where missing."""
+    """Return numbers as text: whole ones exact and without a point, others as doubles; null where missing."""
     t = column.type
     if pa.types.is_integer(t):
         return column.cast(pa.string())
@@ -223,14 +229,13 @@ def number_texts(column: pa.Array) -> pa.Array:
 
 
 def number_text(value: float | Decimal) -> str | None:
-    """Return one number as the name of a level; None for NaN."""
+    """Return one number as the name of a level; None for NaN. A decimal has the name that text files give it."""
     if value != value:
         return None
-    if isinstance(value, Decimal):
-        text = format(value, "f")
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return "0" if text == "-0" else text
-    return str(int(value)) if float(value).is_integer() and abs(value) < SPELT else repr(float(value))
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return str(int(value))
+    double = float(value)
+    return str(int(double)) if double.is_integer() and abs(double) < SPELT else repr(double)
 
 
 def is_large(text: str) -> bool:
@@ -364,7 +369,7 @@ def _hits(column: pa.Array, name: str, positive: str, event: str = "positive") -
         there = number_texts(pc.unique(column).drop_null().slice(0, FEW)).drop_null().to_pylist()
         raise BadInput(no_such_event(there, f"label column {name!r} of numbers", positive, event)) from None
     if not pa.types.is_integer(t):
-        numbers = column.cast(pa.float64(), safe=False)
+        numbers = _doubles(column)
         return pc.equal(pc.if_else(pc.is_nan(numbers), None, numbers), float(value))
     try:  # whole numbers as such: above 2^53 several of them are one real number
         exact = pa.scalar(int(value), t)

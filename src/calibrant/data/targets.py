@@ -58,7 +58,7 @@ def _writable(out: str) -> Path:
     """Return a path that can be written, or say why it cannot."""
     if not out:
         raise BadInput("cannot write '': name a file")
-    path = Path(out)
+    path = checked_path(out)
     folder = path.resolve().parent
     if not folder.is_dir():
         raise BadInput(f"cannot write {out!r}: there is no directory {str(path.parent)!r}")
@@ -69,6 +69,16 @@ def _writable(out: str) -> Path:
     if not _special(path) and not os.access(folder, os.W_OK | os.X_OK):
         raise BadInput(f"cannot write {out!r}: its directory may not be written")
     return path
+
+
+def checked_path(name: str) -> Path:
+    """Return the path of a name that a file can have."""
+    try:
+        if b"\0" not in os.fsencode(name):
+            return Path(name)
+    except UnicodeEncodeError:
+        pass
+    raise BadInput(f"{name!r} is the name of no file: leave characters out that no name may have")
 
 
 def _special(path: Path) -> bool:

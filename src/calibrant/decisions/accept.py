@@ -13,7 +13,6 @@ from calibrant.arguments import checked_alpha, checked_seed, choice, names, numb
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.pooled import Threshold, above_risk, not_looked_at
-from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
@@ -35,7 +34,6 @@ End = Literal["high", "low"]
 Target = Literal["population", "rows"]
 Accepted = Mapping[str, float | int | None]  # of everyone or a group, as `settings` tell it
 POWER = 0.8
-MOST_ROWS = 10**9  # that numpy draws from without replacement
 EVERYONE = "everyone"
 
 
@@ -72,7 +70,7 @@ def accept(
     alpha : float in (0, 0.5]
         Probability, at most, that the rate among what is accepted is above `risk`, in any group.
     seed : int
-        Draws the rows that certify the population, and pilot clusters.
+        Draws pilot clusters.
 
     Returns
     -------
@@ -88,11 +86,6 @@ def accept(
         ``left_out`` columns that reproduce the outcome, ``above_risk`` by group (``accepted``, ``wrong``, ``rate``),
         and the columns to pass as ``by``.
 
-    Raises
-    ------
-    NotComputable
-        The population is asked for, and there are 10^9 rows or more.
-
     Notes
     -----
     **Assumes.** Independent rows, or clusters, from one distribution (`target="rows"`: outcomes independent given the
@@ -105,8 +98,8 @@ def accept(
     whatever the risk asked for. A group of the pool is told as above the risk wrongly with probability at most `alpha`,
     of all groups and at all thresholds together; it is about the rows at hand. Silence promises nothing: `by` does.
     **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k) (1 -
-    theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number of
-    the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.
+    theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. All rows certify, of the population too
+    (documentation: accept). Groups share alpha equally.
     Data with ``cluster=`` or ``weights=``: thresholds chosen by pilot clusters and tested in a fixed sequence, a factor
     a cluster.
     **Cost.** Sorting the rows; of clusters, fifty sums over them.
@@ -189,8 +182,7 @@ def rows_to_accept(
     Notes
     -----
     **Assumes.** Independent rows with one rate of errors.
-    **Guarantee.** A plan, exact for the event at that depth; thresholds before it only help. Rows that the target
-    "population" leaves out are counted in.
+    **Guarantee.** A plan, exact for the event at that depth, of both targets; thresholds before it only help.
     **Method.** Exact binomial tails of `E_k`, by bisection.
     **Cost.** Milliseconds. **Reads.** Nothing.
 
@@ -202,15 +194,15 @@ def rows_to_accept(
     --------
     >>> import calibrant as cal
     >>> plan = cal.certify.rows_to_accept(risk=0.02, error=0.01, share=0.6)
-    >>> 3000 < plan.value < 4000
+    >>> 3000 < plan.value < 3500
     True
     """
     risk, alpha = number("risk", risk, above=0, below=1, hint="such as 0.01"), checked_alpha(alpha)
     power = number("power", power, above=0, below=1)
     error = number("error", error, least=0.0, below=risk, what="the rate expected among the accepted")
     part = number("share", share, above=0.0, most=1.0)
-    accepted = acceptance.rows_needed(risk, error, power, (1.0 - acceptance.LEFT_OVER) * alpha)
-    rows = acceptance.enough(int(np.ceil(accepted / part)), alpha)
+    accepted = acceptance.rows_needed(risk, error, power, alpha)
+    rows = int(np.ceil(accepted / part))
     fixed = int(np.ceil(acceptance.fixed_needed(risk, error, power, alpha) / part))
     return Estimate(
         method="certify.rows_to_accept",
@@ -225,7 +217,7 @@ def rows_to_accept(
             "share": part,
             "power": power,
             "alpha": alpha,
-            "accepted": int(np.ceil(rows * part)),
+            "accepted": accepted,
             "threshold_fixed_beforehand": fixed,
         },
     )
@@ -317,22 +309,14 @@ class Part:
         }
 
     def _by_rows(self, options: AcceptOptions, alpha: float) -> tuple[float | None, float | None]:
-        ranking, left = self.certifying(options, alpha)
-        at = acceptance.deepest(ranking, options.risk, left)
+        ranking = self.ranking
+        at = acceptance.deepest(ranking, options.risk, alpha)
         if at < 0:
             return None, None
         if options.target == "population":  # evidence holds for the one rate that was fixed beforehand
             return float(ranking.threshold[at]), options.risk
         one = Ranking(ranking.threshold[[at]], ranking.rows[[at]], ranking.wrong[[at]])
-        return float(ranking.threshold[at]), float(acceptance.highest_rate(one, left)[0])
-
-    def certifying(self, options: AcceptOptions, alpha: float) -> tuple[Ranking, float]:
-        """The rows that certify, and what is left of alpha."""
-        if options.target == "rows":
-            return self.ranking, alpha
-        if self.ranking.n >= MOST_ROWS:
-            raise NotComputable(f"{self.ranking.n:,} rows are too many to draw from: ask about these rows (target)")
-        return self.ranking.thinned(alpha, options.seed)
+        return float(ranking.threshold[at]), float(acceptance.highest_rate(one, alpha)[0])
 
     def down_to(self, threshold: float | None, highest: bool) -> Passed:
         """Return what passes a threshold, of all rows; None is passed by nobody."""

@@ -114,14 +114,13 @@ def _rows(part: Part, options: AcceptOptions, alpha: float, points: int) -> Iter
         yield from _cluster_rows(part, by_clusters, alpha)
         return
     ranking = part.ranking
-    certifying, left = part.certifying(options, alpha)
     # A share's threshold is the first one that passes as many rows; scores alone choose it.
     at = np.unique(np.searchsorted(ranking.rows, np.arange(1, points + 1) / points * ranking.n))
-    kept = Ranking(certifying.threshold[at], certifying.rows[at], certifying.wrong[at])
+    kept = Ranking(ranking.threshold[at], ranking.rows[at], ranking.wrong[at])
     if options.target == "population":
-        high = acceptance.highest_of_rates(kept, options.risk, left)
+        high = acceptance.highest_of_rates(kept, options.risk, alpha)
     else:
-        high = acceptance.highest_rate(kept, left)
+        high = acceptance.highest_rate(kept, alpha)
     alone = acceptance.clopper_pearson(ranking.rows[at], ranking.wrong[at], alpha)
     for i, k in enumerate(at):
         rows, wrong = int(ranking.rows[k]), int(ranking.wrong[k])

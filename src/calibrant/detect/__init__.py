@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
     from calibrant.detect.recalibration import cox_test as cox_test
     from calibrant.detect.recalibration import score_test as score_test
+    from calibrant.detect.rows_needed import rows_needed as rows_needed
+    from calibrant.detect.rows_needed import smallest_error as smallest_error
     from calibrant.detect.scan_test import scan_test as scan_test
     from calibrant.detect.strong_calibration_test import strong_calibration_test as strong_calibration_test
     from calibrant.detect.subgroup_test import subgroup_test as subgroup_test
@@ -29,8 +31,10 @@ _WHERE = {
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
     "kernel_tuning": "calibrant.detect.kernel_tuning",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
+    "rows_needed": "calibrant.detect.rows_needed",
     "scan_test": "calibrant.detect.scan_test",
     "score_test": "calibrant.detect.recalibration",
+    "smallest_error": "calibrant.detect.rows_needed",
     "spiegelhalter_test": "calibrant.detect.classical",
     "strong_calibration_test": "calibrant.detect.strong_calibration_test",
     "subgroup_test": "calibrant.detect.subgroup_test",

@@ -61,8 +61,8 @@ def strong_calibration_test(
         your own models, a published detector or one-sided with a tolerance up to 2,000), and ``"split"`` with more,
         and always with clusters.
     draws : int, optional
-        Simulated outcomes, 19 or more: by default 999. For ``"refit"`` at most as many: by default 999 up to 20,000
-        rows, then 499; 99 with your own models or a published detector.
+        Simulated outcomes, 19 or more: by default 999. For ``"refit"`` 999 up to 20,000 rows, then 499, and at most so
+        many where no product is tested; 99 with your own models or a published detector.
     seed : int
     detector : {"default", "paper", "authors"}
         The paper's ``h 1{h > gamma}`` as printed, or as in its authors' program, with the paper's models.
@@ -84,7 +84,11 @@ def strong_calibration_test(
         ``parts``: ``models``, their ``statistics`` and ``p_values`` (each by itself), ``chosen``; at the peak of that
         model's path ``peak_rows``, ``peak_share`` (of the rows tested, by weight), ``threshold`` (predicted residual
         beyond the tolerance), ``peak_events``, ``peak_expected`` (by the score); ``rows_beyond`` and ``rows_tested``;
-        ``impossible``; what the null adds, such as ``refits``. The peak was chosen by these outcomes: its rates are no
+        ``impossible``; what the null adds, such as ``refits``; where products are tested, ``p_models`` and
+        ``p_bayes_factor`` (each by itself), ``weights`` of the two, ``smaller`` (whose weighted p-value it is),
+        ``products``, ``triples`` of columns there are, ``largest`` (the features with the largest part of the Bayes
+        factor in the data: "steps", "corners", "products"), ``strongest`` (the variables of the product with the
+        largest score). The peak was chosen by these outcomes: its rates are no
         fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's sum and the logarithm of the
         largest wealth, it is that of all blocks' rows together.
 
@@ -104,26 +108,33 @@ def strong_calibration_test(
     statistic dominates). *eprocess:* the same, and the test may be stopped early; little power at a fixed number of
     rows. *refit:* level at any number of rows at tolerance 0, the whole procedure being repeated on simulated outcomes
     (sequential Monte Carlo of Besag and Clifford, 10 exceedances); one-sided with a tolerance, at the edge of the null.
-    *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and two-sided under ``0.5 / sqrt(n)``, it may reject too
-    often: in simulations of calibrated models up to 22% where 10% was asked (100 to 1,000 rows), and 13% of 600 where
-    every row is off by a tolerance of 0.025 (100 to 400 rows). *Clusters:* asymptotic in their number. Elsewhere ``p =
-    (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from ``[logit p, x]``: 50 boosted trees on ``Y - p``
-    (steps of 0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows, half the features at each split, 64 bins), a
-    ridge logistic regression on all terms of degree two (at most 300 products; C = 0.1 up to 2,000 rows, else 10), up
-    to 2,000 rows steps and corners (below), and the mean of these. For ``"refit"``, and ``"split"`` at tolerance 0 of
-    more than 50,000 rows: boosting over steps of one column (20 steps of
-    0.2, cuts at tenths of the rows), over steps and corners of two columns (10 steps, cut at 0.1, 0.3, 0.7 and 0.9),
-    and their mean; coarser with many columns, so that there are at most 3,000. Cuts see no labels; a fit needs sums in
-    steps and corners alone, so that hundreds of draws are refitted at once. For ``"refit"`` predictions are rounded to
-    512 levels. Departures from the paper: predictions beyond the tolerance are soft-thresholded, sums studentised (once
-    they cover a null variance of 2 events), the sequence is evaluated only where the prediction changes, and folds are
-    sorted together. Not offered: a test of prevalence (appendix A of the paper), whose level failed in simulation.
-    **Cost.** A few fits, then draws x rows x models additions: 0.4 s at a thousand rows, 2 s at 100,000 and 15 s at a
-    million for ``"fixed"`` with ten covariates; at tolerance 0, 0.4 s at 2,000 rows, 2.5 s at 50,000 with nine, and
-    split 1.5 s at 280,000 (your own models: up to a hundred times their fits). A fit sees all rows of its folds, or a
-    uniform sample: of 1.7e7 values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for
-    the regression, 20,000 rows for your own models and the paper's forests (5,000 a tree). Every row is tested.
-    **Reads.** Rows, or the sketch's sample of rows.
+    With products: exact at any number of rows, as ranks of the data among outcomes that are exchangeable with them,
+    features chosen without labels and every draw made. *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and
+    two-sided under ``0.5 / sqrt(n)``, it may reject too often: in simulations of calibrated models up to 22% where 10%
+    was asked (100 to 1,000 rows), and 13% of 600 where every row is off by a tolerance of 0.025 (100 to 400 rows).
+    *Clusters:* asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default
+    models, from ``[logit p, x]``: 50 boosted trees on ``Y - p`` (steps of 0.03, 8 leaves of at least 20 and
+    ``sqrt(rows) / 2`` rows, half the features at each split, 64 bins), a ridge logistic regression on all terms of
+    degree two (at most 300 products; C = 0.1 up to 2,000 rows, else 10), up to 2,000 rows steps and corners (below),
+    and the mean of these. For ``"refit"``, and ``"split"`` at tolerance 0 of more than 50,000 rows: boosting over steps
+    of one column (20 steps of 0.2, cuts at tenths of the rows), over steps and corners of two columns (10 steps, cut at
+    0.1, 0.3, 0.7 and 0.9), and their mean; coarser with many columns, so that there are at most 3,000. Cuts see no
+    labels; a fit needs sums in steps and corners alone, so that hundreds of draws are refitted at once. For ``"refit"``
+    predictions are rounded to 512 levels. *Products*, with ``"refit"`` by these models and no `min_size`, and where
+    ``"auto"`` splits more than 50,000 rows: of three columns of different variables, each above its median or not, or
+    by ranks where there is room; at most 3,000, of more the most balanced and of equals a random part. Each
+    standardised sum of residuals z counts with the Bayes factor of an effect of variance 20 against none; T' is the
+    mean of these factors over steps (0.4), corners (0.4) and products (0.2). The smaller of ``p(T) / 0.6`` and ``p(T')
+    / 0.4`` is ranked among those of the draws. Not with clusters, whose null is a sign each and no outcomes: there
+    boosted trees of 8 leaves look at three attributes. Departures from the paper: predictions beyond the tolerance are
+    soft-thresholded, sums studentised (once they cover a null variance of 2 events), the sequence is evaluated only
+    where the prediction changes, and folds are sorted together. Not offered: a test of prevalence (appendix A of the
+    paper), whose level failed in simulation. **Cost.** A few fits, then draws x rows x models additions: 0.4 s at a
+    thousand rows, 2 s at 100,000 and 15 s at a million for ``"fixed"`` with ten covariates; at tolerance 0, 0.5 s at
+    2,000 rows, 2.5 s at 50,000 with nine, and split 1.5 s at 280,000 (your own models: up to a hundred times their
+    fits). A fit sees all rows of its folds, or a uniform sample: of 1.7e7 values (rows times columns) for boosted
+    trees, 4e8 products (rows times squared terms) for the regression, 20,000 rows for your own models and the paper's
+    forests (5,000 a tree). Every row is tested. **Reads.** Rows, or the sketch's sample of rows.
 
     References
     ----------

@@ -14,6 +14,7 @@ from calibrant.data.specs.attributes import between
 from calibrant.search.corners import CORNERS
 from calibrant.search.detectors import DetectorInputs, halves_of
 from calibrant.search.models import Rows, hash_split
+from calibrant.search.products import Products
 from calibrant.stats.cusum import Boundary, beyond
 from calibrant.views.rules import Columns, Condition, Flags, Floats, Rule, extended
 
@@ -341,9 +342,13 @@ class Hunt:
         sums = self._folds.sum(axis=0) - (0.0 if without is None else self._folds[without])
         out: list[Rule] = []
         taken: list[Flags] = []
+        eighths = self._eighths(left)
         while len(self.conditions) > 1 and len(out) < self.most and left.any():
             rivals = [self._best_pair(sums, least), *((self._value(rule, left, least), rule) for rule in nodes)]
-            worth, rule = self._improved(max(rivals, key=lambda v: v[0])[1], left, least)
+            parts = [(max(self._excess(r, left, least), 0.0) ** 2 - 2.0 * log(2 * len(eighths)), r) for r in eighths]
+            worth, rule = max((*rivals, *parts), key=lambda v: v[0])
+            if rule not in eighths:  # whose sides by themselves are worth nothing
+                worth, rule = self._improved(rule, left, least)
             inside = self.ballot.columns.matching(rule)
             if self._excess(rule, left, least) <= 0 or (out and worth <= 0) or not (inside & left).any():
                 break
@@ -352,6 +357,34 @@ class Hunt:
                 taken.append(inside)
             sums = sums - self._pairs(inside & left)
             left = left & ~inside
+        return out
+
+    def _eighths(self, left: Flags) -> list[Rule]:
+        """The eight rules of the three conditions whose product stands out most in some rows, if more than by chance.
+
+        An error that changes its sign with a third attribute is worth nothing in any pair of conditions, so that no
+        pair leads to it. Of a number the condition next to its median takes part, of a category every level.
+        """
+        middle: dict[str, int] = {}
+        for k, c in enumerate(self.conditions):
+            if c.kind != "category" and c.up_to is not None and not c.missing:
+                old = middle.setdefault(c.variable, k)
+                middle[c.variable] = min(old, k, key=lambda j: abs(float(self.met[j].mean()) - 0.5))
+        some = [*middle.values(), *(k for k, c in enumerate(self.conditions) if c.levels)]
+        rows, names = np.flatnonzero(left), [self.conditions[k].variable for k in some]
+        if self.depth < 3 or len(set(names)) < 3:
+            return []
+        products = Products.of(self.met[np.ix_(some, rows)].T.astype(np.float32), names, 0)
+        b, w, p = self.ballot, self.ballot.weights[rows], self.ballot.edge.p[rows]
+        residual = (w * (b.y[rows] - p)).astype(np.float32)[:, None]
+        score = np.abs(products.scored(lambda part: residual[part], p * (1.0 - p), w)[:, 0])
+        if not len(score) or float(score.max()) ** 2 <= 2.0 * log(2 * len(score)):
+            return []
+        three = [self.conditions[some[k]] for k in products.kept[products.which[int(np.argmax(score)), 1:]]]
+        out: list[Rule] = [()]
+        for c in three:
+            other = replace(c, levels=(), others=c.levels) if c.levels else replace(c, above=c.up_to, up_to=None)
+            out = [extended(rule, side, b.columns) for rule in out for side in (c, other)]
         return out
 
     def _best_pair(self, sums: Floats, least: int) -> tuple[float, Rule]:

@@ -109,17 +109,17 @@ def searched_subgroups(
     **Guarantee.** Finite-sample: the judging half's outcomes play no part in finding the rules, and alpha is shared
     over the rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding
     1956); with weights or clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as
-    they are, and so of those rows' mean rate. **Method.** Two sources of rules in the growing half. Residual models are
-    fitted to it, those of `strong_calibration_test` with ``null="refit"``; what their mean predicts of the other half's
-    covariates beyond the tolerance is the target of four trees of the given depth: over all of these rows, and with
-    nothing but the 30, 10 and 3% of largest prediction. And all pairs of simple conditions (nine cuts a number, twenty
-    levels a category, at most 500 conditions) are tried at once. The rule with the largest squared standardised excess
-    in the growing half, less what the best of so many rules reaches by chance, is then improved one condition at a
-    time; the next is the best over the rows that are left, and is judged only if worth more than chance. Cuts are
-    numbers with few digits; missing numbers are a side of their own. Departure: a tree alone overlapped a planted group
-    of 8% half as often, as its first cut ignores the second.
-    **Cost.** One fit of the models to a half, none after a split by the same; and six searches on at most 25,000 rows
-    of either half. **Reads.** Rows.
+    they are, and so of those rows' mean rate. **Method.** Three sources of rules in the growing half. Residual models
+    are fitted to it, those of `strong_calibration_test` with ``null="refit"``; what their mean predicts of the other
+    half's covariates beyond the tolerance is the target of four trees of the given depth: over all of these rows, and
+    with nothing but the 30, 10 and 3% of largest prediction. And all pairs of simple conditions (nine cuts a number,
+    twenty levels a category, at most 500 conditions) are tried at once; and where a product of three conditions stands
+    out more than by chance, its eight parts, in which no pair needs to show an error. The rule with the largest squared
+    standardised excess in the growing half, less what the best of so many rules reaches by chance, is then improved one
+    condition at a time; the next is the best over the rows that are left, and is judged only if worth more than chance.
+    Cuts are numbers with few digits; missing numbers are a side of their own. Departure: a tree alone overlapped a
+    planted group of 8% half as often, as its first cut ignores the second. **Cost.** One fit of the models to a half,
+    none after a split by the same; and six searches on at most 25,000 rows of either half. **Reads.** Rows.
 
     References
     ----------

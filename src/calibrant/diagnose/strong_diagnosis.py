@@ -63,8 +63,10 @@ def control_chart(
     -------
     Curve
         At most 60 points: ``x`` (share of the rows tested, by weight), ``evidence``, ``line`` (the same everywhere: its
-        crossing means a p-value of at most `alpha`; None if so few draws were made that nothing could), and
-        ``null_1`` to ``null_8``, simulated paths. ``settings``: ``p_value``, ``statistic``, ``peak_share``,
+        crossing means a p-value of at most `alpha`; None if so few draws were made that nothing could. A p-value that
+        is joined with that of products can be at most `alpha` without it), and
+        ``null_1`` to ``null_8``, simulated paths. ``settings``: ``p_value``, ``p_models`` (by
+        the models alone, where products are tested too), ``statistic``, ``peak_share``,
         ``peak_rows``, ``peak_score``, ``threshold`` (predicted residual beyond the tolerance there), ``peak_predicted``
         and ``peak_observed`` (mean score and event rate of the rows up to the peak, which was chosen by these
         outcomes), ``side``, ``model``, ``null``, ``law``, ``rows_tested``.
@@ -125,8 +127,8 @@ def control_chart(
     at = np.unique([*seen[np.linspace(0, len(seen) - 1, POINTS - 2).round().astype(int)], top])
     at = at[at + 1 >= min(LEAST, len(share))]
     grid = share[at]
-    # (3) The line: the critical value of the whole test, the same everywhere; none if so few draws cannot reach alpha.
-    limit = float(critical(v.peaks, level))
+    # (3) The line: where the models take the whole test to alpha, the same everywhere; none if so few draws cannot.
+    limit = float(critical(v.peaks, level if v.joint is None else v.joint.models_alpha(level)))
     line = limit if np.isfinite(limit) else None
     columns: dict[str, Any] = {
         "x": (0.0, *grid.tolist()),
@@ -154,6 +156,7 @@ def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, sc
         "model": q.pool.names[v.chosen],
         "null": null,
         "p_value": 0.0 if impossible else v.p_value,
+        "p_models": v.facts.get("p_models"),
         "impossible": impossible,
         "peak_observed": float(w @ y / w.sum()),
         "peak_predicted": float(w @ p / w.sum()),

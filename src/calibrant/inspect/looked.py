@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, Literal
 
-from calibrant.results import Plain
+from calibrant.results import Curve, Plain
 
 REPORTED_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
 UNLABELLED = "label missing"  # why a row may be left out, or counted apart
@@ -103,6 +103,9 @@ class Look(Plain):
     command : str
         The audit to run, quoted for a shell, or as a call of Python where the data is no file; of several classes that
         of one of them. Empty where scores may be points: no audit takes these.
+    decides : Curve or None
+        What so many rows can decide, of everyone and of the groups proposed (of more than six the largest and the
+        smallest): as `calibrant.certify.decidable`, from 20 drawn sets. None where no audit would run.
     settings : Mapping
         What was asked for, and what a sketch was made with.
     """
@@ -125,6 +128,7 @@ class Look(Plain):
     warnings: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     command: str = ""
+    decides: Curve | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.arguments import one_source, takes
+from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
-from calibrant.data.reading import INDEPENDENT, Reading
+from calibrant.data.read import in_memory
+from calibrant.data.reading import INDEPENDENT, Form, Reading
 from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
@@ -28,7 +30,7 @@ from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.classes import ClassColumns, classes_of
-from calibrant.inspect.columns import LEAST, looked_at_sketch, sampled, seen
+from calibrant.inspect.columns import LEAST, Sampled, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import (
     OUTCOME,
     SCORE,
@@ -43,12 +45,14 @@ from calibrant.inspect.command import (
 from calibrant.inspect.input_errors import absent, dropped_rows, input_errors, weightless
 from calibrant.inspect.looked import WEIGHTLESS, Column, Look
 from calibrant.inspect.one_outcome import one_outcome
+from calibrant.results import Curve
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
 MARKS = "it marks the rows that a calibrator was fitted on"
 OUTSIDE = "outside 0 to 1; "  # what is said of scores above 1
 FIRST_FILES = 20
+SHOWN_GROUPS, DRAWS = 6, 20  # groups of which a look says what can be decided, from so many drawn sets
 
 
 @one_source
@@ -80,7 +84,8 @@ def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOpti
     -----
     **Guarantee.** A look spends none: labels are never held against scores; against other columns they are, to name
     those that reproduce the outcome.
-    **Cost.** At most 6 million values, all rows or as many from evenly spread places: about a second.
+    **Cost.** At most 6 million values, all rows or as many from evenly spread places: about a second; what they can
+    decide another half second, or two seconds with clusters.
     **Reads.** Rows, or what a sketch holds.
 
     Examples
@@ -102,7 +107,8 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
     files = files if isinstance(source, (str, Path, list, tuple)) else ()
     if isinstance(source, Sketch):
-        return looked_at_sketch(source, of_sketch(()))
+        look = looked_at_sketch(source, of_sketch(()))
+        return replace(look, decides=_decides(source, (), 1.0)) if look.command else look
     if isinstance(source, Predictions):
         source = _table(source)
         options = replace(options, label="y_true", score="y_prob")
@@ -118,7 +124,7 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
-    seen = looked_at(opened, options, files, source.text if isinstance(source, Query) else "")
+    seen = looked_at(opened, options, files, source.text if isinstance(source, Query) else "", plans=True)
     if guessed:
         seen = replace(
             seen, warnings=(*seen.warnings, "encoding-guessed"), settings={**seen.settings, "encoding": guessed}
@@ -152,8 +158,10 @@ def _first_rows(frame: Any) -> object:
     return first.toArrow() if hasattr(first, "toArrow") else first.toPandas()
 
 
-def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: str = "") -> Look:
-    """Return what a look at an opened source finds."""
+def looked_at(
+    opened: Source, options: Reading, files: Sequence[str] = (), sql: str = "", *, plans: bool = False
+) -> Look:
+    """Return what a look at an opened source finds; if it `plans`, what so many rows can decide too."""
     refused: tuple[str, ...] = ()
     try:
         rows = sampled(opened, options.score)
@@ -278,11 +286,27 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
         command=runs,
+        decides=_decided_by(rows, proposed) if plans and runs and not refusals else None,
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
         | ({"log": facts(opened.log, files, proposed)} if opened.log.tool else {}),
     )
+
+
+def _decided_by(rows: Sampled, proposed: Reading) -> Curve | None:
+    """What an audit of rows as proposed can decide; of some rows, what as many as there are could."""
+    wanted = replace(proposed, form=Form(), variables=(), key=())
+    try:
+        data = in_memory(rows.table, wanted)
+        return _decides(data, wanted.by, (rows.rows or rows.table.num_rows) / rows.table.num_rows)
+    except (BadInput, NotComputable):  # the audit says why
+        return None
+
+
+def _decides(data: Predictions | Sketch, by: Sequence[str], times: float) -> Curve:
+    """What so many times these rows can decide of everyone, and of the largest and the smallest groups."""
+    return decided(*of_everyone_and_groups(data, by, False, 0), Planned(draws=DRAWS, times=times), SHOWN_GROUPS)
 
 
 def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Column]) -> str:
@@ -328,7 +352,7 @@ def _mostly_above_1(table: pa.Table, score: str) -> bool:
 
 
 def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
-    """Return what was asked with the coarsest column of clusters among the rows seen; or why there is none."""
+    """Return what was plan with the coarsest column of clusters among the rows seen; or why there is none."""
     if not {*options.levels} <= {*table.column_names}:
         return options, refused
     try:

@@ -20,8 +20,9 @@ CODE, LONG, HEX, PERCENT = 6, 7, 8, 9  # digits with a leading zero; more than 1
 COMMA, EITHER, GROUPED = 10, 11, 12  # 0,5 has a decimal comma; 1,234 may have; 1,234,567 and 1 234 have thousands
 DATE, TIME, FINE, ZONED = 13, 14, 15, 16  # 2024-01-31; with a time; in less than microseconds; with a zone
 POINTED = 17  # 1.234 may have thousands, where decimals stand behind commas
-TEXT = 18
-CODES = 19
+SCIENTIFIC = 18  # 1e-07, whatever decimals stand behind
+TEXT = 19
+CODES = 20
 DONE = np.uint32(1 << TEXT)
 
 # What `scan` adds up.
@@ -50,6 +51,7 @@ PATTERNS = [  # the first that fits tells
         (CODE, rb"[+-]?0[0-9]+((\.[0-9]*)|(,[0-9]+))?" + EXPONENT),
         (WHOLE, rb"[+-]?[0-9]{1,%d}" % MOST_DIGITS),
         (LONG, rb"[+-]?[0-9]+"),
+        (SCIENTIFIC, rb"[+-]?[0-9]+[eE][+-]?[0-9]+"),
         (POINTED, rb"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}"),
         (REAL, rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)" + EXPONENT),
         (EITHER, rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}"),

@@ -36,6 +36,7 @@ from calibrant.kernels.field_patterns import (
     RAGGED,
     REAL,
     ROWS,
+    SCIENTIFIC,
     TAKEN,
     TEXT,
     TIME,
@@ -319,7 +320,7 @@ def _number(data: Bytes, a: int, b: int) -> int:
     if c in (POINT, COMMA_):
         return _fraction(data, i, end, b)
     if digits and _exponent(data, end, b):
-        return CODE if coded else REAL
+        return CODE if coded else SCIENTIFIC
     return _grouped(data, end, b, digits)
 
 

@@ -12,6 +12,7 @@ from calibrant.measure.by_group import by_group
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
 from calibrant.measure.klce import klce
+from calibrant.measure.rows_needed import rows_needed
 from calibrant.measure.scorers import scorer
 from calibrant.measure.scores import auroc, brier, calibration_intercept, calibration_slope, log_loss, observed_expected
 from calibrant.measure.vece import vece
@@ -31,6 +32,7 @@ __all__ = [
     "net_benefit",
     "observed_expected",
     "regret",
+    "rows_needed",
     "scorer",
     "smooth_ece",
     "vece",

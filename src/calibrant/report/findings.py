@@ -278,6 +278,13 @@ def stands(record: AuditRecord, check: CheckRecord) -> bool:
     return record.error_shown(check) and (not once or joined is None or record.error_shown(joined))
 
 
+def products(record: AuditRecord) -> Mapping[str, Any]:
+    """What the strong test says of products of three attributes; empty where they were not tested."""
+    check = ran(record, STRONG)
+    parts = {} if check is None or check.outcome is None else check.outcome.parts
+    return parts if "p_bayes_factor" in parts else {}
+
+
 def draws_of(outcome: Outcome) -> int | None:
     """Return how many simulations a p-value rests on; None where it rests on the law of many people."""
     simulated = any(word in outcome.law for word in SIMULATED)

@@ -14,13 +14,15 @@ from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
 from calibrant.report.wording.terms import joined
-from calibrant.sanitize import quote_blank, sanitize
+from calibrant.results import Curve
+from calibrant.sanitize import as_message, quote_blank, sanitize
 
 WIDTH = 80
 NAME, KIND, HOLDS = 24, 14, 29  # cells of the table's columns, at most
 MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
+LIST_ALL = "`calibrant plan --data` with these columns says it of any groups and limit."
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
 
@@ -60,8 +62,8 @@ def html(seen: Look) -> str:
         heads=("Column", "Interpreted as", "Missing", "Holds"),
         rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
         more=len(seen.columns) - 10 * MOST,
-        reported=[(lead, sanitize(text)) for lead, text in sentences(seen)],
-        refusals=[sanitize(r) for r in seen.refusals],
+        reported=[(lead, as_message(text)) for lead, text in sentences(seen)],
+        refusals=[as_message(r) for r in seen.refusals],
         run=_run(seen),
         command=sanitize(seen.command),
     )
@@ -209,6 +211,32 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         which = "every column" if all(c.stored for c in seen.columns) else "every column that was read"
         yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in {which}. {same}"
     yield from _of_columns(seen)
+    if seen.decides is not None:
+        yield "Decides", decides(seen.decides)
+
+
+def decides(plan: Curve) -> str:
+    """What so many rows can decide, in a few sentences: of everyone, and of the largest and smallest groups."""
+    names, *groups = zip(*(plan.columns[k] for k in ("group", "gap_within", "error_within", "rows")), strict=True)
+    level = f"{100 * plan.settings['power']:g}%"
+    text = (
+        f"If scores are right, so many {_units(plan)} show with probability {level} that everyone's error is "
+        f"{_at_most(names[2])} and the gap {_at_most(names[1])}."
+    )
+    if not groups:
+        return text
+    reported = [f"{sanitize(n)} ({num.count(r)} rows): gap {_at_most(g)}, error {_at_most(e)}" for n, g, e, r in groups]
+    count = plan.settings["groups"]
+    more = f" The other {num.count(count - len(groups))} lie between." if count > len(groups) else ""
+    return f"{text} Of {num.count(count)} groups judged together: {'; '.join(reported)}.{more} {LIST_ALL}"
+
+
+def _units(plan: Curve) -> str:
+    return "rows" if plan.columns["clusters"][0] is None else "clusters"
+
+
+def _at_most(limit: float) -> str:
+    return "not limited" if limit >= 1.0 else f"within {num.upper_bound(limit)} points"
 
 
 def _encoding(seen: Look) -> str:
@@ -368,7 +396,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _item(lead: str, text: str) -> list[str]:
-    first, *more = wrap(text, " " * 10, WIDTH)
+    first, *more = wrap(as_message(text), " " * 10, WIDTH)
     return [f"{lead:<10}{first.strip()}", *more]
 
 

@@ -18,6 +18,7 @@ from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS, FEW
 from calibrant.search.detectors import INFLATED, DetectorInputs, Detectors, Fits, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
+from calibrant.search.products import Joint, Products, Singles, log_factor
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, reaching
@@ -32,6 +33,7 @@ LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
+SAMPLED = 0x3C1  # of the rows in which products are tested, where there are too many
 EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws
 REFIT_TREES = 10  # of each of the paper's forests, for data and repeats alike: a tenth, as there are a hundred fits
 START = 2  # folds that the first models of `forward` are fitted to
@@ -83,6 +85,7 @@ class Verdict:
     facts: Mapping[str, Any] = field(default_factory=dict)  # how the p-value was found
     # Shape (draws,): the simulated statistics, where there is one law for the whole; else empty.
     peaks: Floats = field(default_factory=lambda: np.zeros(0))
+    joint: Joint | None = None  # where the models' largest sum is joined with a mean Bayes factor
     fits: Fits | None = None  # what predicted the rows tested; None where several nulls are joined
     # Where models are fitted again to each draw, the best model's path in the first eight of them; where they are held,
     # none: its path is then that of the verdict.
@@ -224,8 +227,22 @@ def fixed(d: Detectors, draws: int) -> Verdict:
 
 
 def split(d: Detectors, draws: int) -> Verdict:
-    """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4)."""
-    return replace(judged(d.question, d.paths, d.rows, draws, LAWS["split"]), fits=d.fits)
+    """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4).
+
+    Of the many rows for which `auto` splits instead of refitting, products are tested in the same half: outcomes of
+    that half alone are simulated for both, given the models.
+    """
+    q, rows = d.question, d.rows
+    v = replace(judged(q, d.paths, rows, draws, LAWS["split"]), fits=d.fits)
+    if len(rows) > MANY:  # a uniform sample, for time
+        rows = np.sort(np.random.default_rng([SAMPLED, q.settings.seed]).choice(rows, MANY, replace=False))
+    products = Products.chosen(q, rows) if q.pool is CORNERS else None
+    if products is None:
+        return v
+    scores = products.scores(q, rows, draws, SALT)
+    facts = products.facts(q, scores[:, 0], "products")
+    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), **facts)
+    return replace(v, p_value=joint.p_value, joint=joint, facts={**v.facts, **joint.facts})
 
 
 def forward(q: DetectorInputs, draws: int) -> Verdict:
@@ -276,27 +293,42 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
         q = replace(q, pool=q.pool.small(REFIT_TREES))
         first, paths, fits = procedure(q)
         null, kept = _again(q, float(first.max()), most)
+        joint = None
     else:
         search = Repeats(q, AGAIN)
-        first, paths, fits = search.result()
-        null, kept = _at_once(search, float(first.max()), most)
+        first, paths, fits, sums = search.result()
+        # A rank among the first few draws is no rank among all: with products every draw is made.
+        stop = float(first.max()) if search.products is None else np.inf
+        null, kept, more = _at_once(search, stop, most)
+        joint = _joined(search, (first, sums), (null, more))
     # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is
     # at most alpha exactly where the statistic is beyond the critical value of these draws.
     peaks, best = null.max(axis=1), int(np.argmax(first))
     return Verdict(
         statistic=_number(first[best]),
-        p_value=_level(first[best], peaks),
+        p_value=_level(first[best], peaks) if joint is None else joint.p_value,
         statistics=tuple(_number(v) for v in first),
         p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(first)),
         law=EXACT + (AT_EDGE if q.edge.tolerance > 0 else ""),
         path=paths[best],
         chosen=best,
         rows=np.arange(q.n),
-        facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES},
+        facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, **(joint.facts if joint else {})},
         peaks=peaks,
+        joint=joint,
         fits=fits,
         drawn=tuple(kept),
     )
+
+
+def _joined(search: Repeats, data: tuple[Floats, Singles], drawn: tuple[Floats, Singles]) -> Joint | None:
+    """Join the models' largest peak with the mean Bayes factor of the same data sets, where products are tested."""
+    products = search.products
+    if products is None:
+        return None
+    (first, sums), (null, more) = data, drawn
+    factors, facts = search.factors(products, np.concatenate([sums, more]))
+    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, **facts)
 
 
 def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:
@@ -314,15 +346,17 @@ def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list
     return np.array(null), kept
 
 
-def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:
+def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list[Drawn], Singles]:
     """Repeat the search on batches of draws, and keep those up to the tenth that reaches the statistic."""
     parts: list[Floats] = []
+    sums: list[Singles] = []
     kept: list[Drawn] = []
     reached = 0
-    for batch, refits in search.simulated(most):
+    for batch, refits, added in search.simulated(most):
         there = np.flatnonzero(reaching(statistic, batch.max(axis=1)))
         stop = len(batch) if reached + len(there) < EXCEEDANCES else int(there[EXCEEDANCES - reached - 1]) + 1
         parts.append(batch[:stop])
+        sums.append(added[:stop])
         if not kept:
             for b in range(min(SHOWN, stop)):
                 best = search.path(refits, b, int(np.argmax(batch[b])))
@@ -330,7 +364,7 @@ def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list
         reached += len(there)
         if reached >= EXCEEDANCES:
             break
-    return np.concatenate(parts), kept
+    return np.concatenate(parts), kept, np.concatenate(sums)
 
 
 def _drawn(q: DetectorInputs, path: Path) -> Drawn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from calibrant.kernels.runtime import one_thread
 from calibrant.search.corners import CORNERS, PART, STEPS, Codes, Cuts, Overlaps, Singles, Sum, boosted
 from calibrant.search.detectors import DetectorInputs, Fits
 from calibrant.search.models import Floats, Rows
+from calibrant.search.products import Products, log_factor, pooled, standardised
 from calibrant.stats.cusum import EVENTS, SHARE, Path, beyond, by_variable
 
 LEVELS = 512  # of predicted residuals, from none to the most they can be: rows of one level are taken together
@@ -28,11 +29,20 @@ MOST = 512  # data sets looked at together; 64 at first, as ten of them often de
 
 
 class SearchResult(NamedTuple):
-    """What the search finds in the data: each model's peak, its path, and the fits that predict the rows."""
+    """What the search finds in the data: each model's peak, its path, the fits that predict the rows, and sums."""
 
     peaks: Floats
     paths: tuple[Path, ...]
     fits: Fits
+    sums: Singles  # shape (1, m): weighted residuals in each step and corner
+
+
+class Batch(NamedTuple):
+    """What the search finds in several simulated data sets."""
+
+    peaks: Floats  # shape (sets, models)
+    refits: Refits
+    sums: Singles  # shape (sets, m): weighted residuals in each step and corner
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +113,20 @@ class Repeats:
     @property
     def _sizes(self) -> Floats:
         """Weight in each step and corner, of all rows."""
+        return self._added(self.bars.weight)
+
+    def _added(self, values: Floats) -> Floats:
+        """The sum of some values, a number a row, in each step and corner."""
         if self.few:
             own = zip(self.folds, self._member, strict=True)
-            parts = [kept @ self.bars.weight[rows].astype(np.float32) for rows, kept in own]
+            parts = [kept @ values[rows].astype(np.float32) for rows, kept in own]
             return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
-        return np.asarray(self._corners(self._in_cells(self.bars.weight, slice(None)))[0], dtype=np.float64)
+        return np.asarray(self._corners(self._in_cells(values, slice(None)))[0], dtype=np.float64)
+
+    @cached_property
+    def products(self) -> Products | None:
+        """Products of three columns that are tested; None where none is."""
+        return Products.chosen(self.q, self.order)
 
     @property
     def least(self) -> float:
@@ -121,11 +140,12 @@ class Repeats:
         y = self.q.sample.y
         bits = (y[self.order] > 0).astype(np.uint8)
         with one_thread():
-            refits = self._fitted(self._sums_few(bits[None]) if self.few else self._sums_one(bits))
+            sums = self._sums_few(bits[None]) if self.few else self._sums_one(bits)
+            refits = self._fitted(sums)
         fits, stated, tops = self.fits(refits), self._stated(refits, 0), refits.tops()[0]
         paths = tuple(self._path(v, top) for v, top in zip(stated, tops, strict=True))
         peaks = np.array([max(0.0, float(np.nanmax(v.curve(y), initial=0.0))) for v in paths])
-        return SearchResult(peaks, paths, fits)
+        return SearchResult(peaks, paths, fits, sums.sum(axis=0))
 
     def path(self, refits: Refits, b: int, model: int) -> Path:
         """The path that one model makes in one of several data sets."""
@@ -160,8 +180,8 @@ class Repeats:
 
     # ---- Simulated data sets ----
 
-    def simulated(self, most: int) -> Iterator[tuple[Floats, Refits]]:
-        """Yield the peaks of simulated data sets, shape (sets, models), and their fits, in batches."""
+    def simulated(self, most: int) -> Iterator[Batch]:
+        """Yield what the search finds in simulated data sets, in batches."""
         first, size = 0, min(LANES, most)
         while first < most:
             if self.few:
@@ -188,10 +208,11 @@ class Repeats:
         y[self.order] = self.outcomes(draw, 1)[0]
         return y
 
-    def of_few(self, y: NDArray[np.uint8]) -> tuple[Floats, Refits]:
+    def of_few(self, y: NDArray[np.uint8]) -> Batch:
         """The peaks of data sets of few rows, outcomes of shape (sets, n), and their fits."""
         with one_thread():
-            chosen, far = self._chosen(self._sums_few(y))
+            sums = self._sums_few(y)
+            chosen, far = self._chosen(sums)
         predicted = np.zeros((2, *y.shape), dtype=np.float32)
         for f, (rows, kept) in enumerate(zip(self.folds, self._member, strict=True)):
             for s in range(sum(STEPS)):
@@ -199,13 +220,32 @@ class Repeats:
         refits = Refits(self.cuts.rules[chosen], far, STEPS[0])
         every = (*predicted, np.float32(0.5) * predicted[0] + np.float32(0.5) * predicted[1])
         residual = (y - self.bars.rate) * self.bars.weight
-        return np.stack([self._peaks(*v, residual) for v in zip(every, refits.tops().T, strict=True)], axis=1), refits
+        peaks = np.stack([self._peaks(*v, residual) for v in zip(every, refits.tops().T, strict=True)], axis=1)
+        return Batch(peaks, refits, sums.sum(axis=0))
 
-    def of_many(self, bits: Ids, count: int) -> tuple[Floats, Refits]:
+    def of_many(self, bits: Ids, count: int) -> Batch:
         """The peaks of up to 64 data sets of many rows, outcomes as bits, and their fits."""
         with one_thread():
-            refits = self._fitted(self._sums_many(bits, count))
-        return refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least, FEWEST)), refits
+            sums = self._sums_many(bits, count)
+            refits = self._fitted(sums)
+        peaks = refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least, FEWEST))
+        return Batch(peaks, refits, sums.sum(axis=0))
+
+    # ---- The mean Bayes factor over steps, corners and products ----
+
+    def factors(self, products: Products, sums: Singles) -> tuple[Floats, dict[str, Any]]:
+        """The logarithm of the mean Bayes factor, shape (sets,), and what is told of it in the data.
+
+        `sums` (sets, m): weighted residuals in each step and corner, the data's first, then the first draws'.
+        """
+        spread, w = self.p * (1.0 - self.p), self.bars.weight
+        squares, fourths = (self._added(w**k * spread) for k in (2, 4))
+        # but the first, which holds every row
+        boxes = {"steps": slice(1, self.cuts.alone), "corners": slice(self.cuts.alone, None)}
+        z = {name: standardised(sums[:, at].T, squares[at], fourths[at]) for name, at in boxes.items()}
+        z["products"] = products.scores(self.q, self.order, len(sums) - 1, self.salt)
+        mean, largest = pooled({name: log_factor(one) for name, one in z.items()})
+        return mean, products.facts(self.q, z["products"][:, 0], largest)
 
     def _fitted(self, sums: Singles) -> Refits:
         chosen, far = self._chosen(sums)

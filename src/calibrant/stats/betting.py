@@ -47,11 +47,35 @@ class BetSizes:
 
 
 UPPER = BetSizes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
+SCALED = BetSizes((2.0, 2.8, 4.0, 8.0), largest=0.95)  # gamma sd sqrt(n), where some scores say the sd of outcomes
 JITTERED = BetSizes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
-MEAN = BetSizes((0.5, 1.0, 2.0, 4.0, 8.0))  # doubled each time: none is far from the best at any delta
 FORWARD = BetSizes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
 RATE = BetSizes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too
 DIFFERENCE = BetSizes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5
+
+
+MOST_LOST = 0.95  # share of its wealth that a bet on a gap may lose on one row or cluster
+
+
+def sized(best: ArrayLike, hypothesis: float, side: float = 1.0, most: float = 1.0) -> Floats:
+    """Return stakes against "the gap is at most `hypothesis`" (`side` 1), or at least (-1): `best`, or what is safe.
+
+    A row loses at most ``side r >= -most``, and so ``most + side m`` times its stake: of that the stake may take
+    `MOST_LOST`. What it wins falls in m all the same, as ``(r - m) / (most + m)`` does. No residual is read.
+    """
+    safe = MOST_LOST / max(most + side * hypothesis, 1e-9)
+    return np.minimum(np.asarray(best, dtype=np.float64), safe)
+
+
+def leaning(best: Floats, skewness: Floats) -> Floats:
+    """Return stakes that are the best to the second order, of winnings with third moment `skewness` times the second.
+
+    With ``-ln(1 - k) = k + k^2 / 2 + k^3 / 3`` of rare losses the best is ``b - 2 b^2 / 3``, of rare wins ``b + 2 b^2 /
+    3``, where b is the best without a third moment.
+    """
+    lean = 2.0 / 3.0 * best * skewness
+    stakes: Floats = best * np.where(lean > 0.0, 1.0 + lean, 1.0 / (1.0 + np.abs(lean)))
+    return stakes
 
 
 def gammas(n: int) -> Floats:

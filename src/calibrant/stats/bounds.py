@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from calibrant.kernels.quadratic_penalty import penalty_peaks
 from calibrant.stats.betting import (
     BLOCK_ORDERS,
     FORWARD,
+    SCALED,
     SOFT,
     SWITCH,
     Above,
@@ -23,7 +24,9 @@ from calibrant.stats.betting import (
     block_orders,
     gammas,
     joined,
+    leaning,
     sign_paths,
+    sized,
     solve,
     steady,
     steady_bet_sizes,
@@ -40,6 +43,11 @@ Flags = NDArray[np.bool_]
 # A level shows the value ``s`` to ``n`` rows of which ``k`` are events; ``CE = sum_s P(s) |s - e(s)|`` with ``e(s)``
 # the event rate at the level. Nothing is assumed but independent rows from one distribution.
 
+# Shares of the evidence: of each of the bets `SCALED` the linear form in every level, and the better form a level. The
+# second to fourth bet's linear forms win where a model is far off, so that notches cost more than they forgive.
+PRODUCTS = ((0.02, 0.3), (0.1, 0.35), (0.04, 0.1), (0.04, 0.05))
+MOST_PILOT, FEWEST_PILOT = 200, 10  # rows whose scores choose the bets
+PILOT = 0x9107  # stream of random numbers, apart from those of other methods
 SLACK = 1e-9  # added to every notch constant, and a millionth of it per row: above the rounding error of its search
 
 
@@ -67,17 +75,49 @@ def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
     """
     is_kept = np.asarray(n) > 0
     s, n, k = (np.asarray(v, dtype=float)[is_kept] for v in (s, n, k))
-    rows = int(n.sum())
-    bets = gammas(rows)
-    linear = linear_cost(s, n, k, bets[:, None])  # (1) -ln q of each bet and level, linear in the bets
+    bets = upper_bets(int(n.sum()), pilot_variance(s, n))
+    linear = linear_cost(s, n, k, bets.gamma[:, None])  # (1) -ln q of each bet and level, linear in the bets
     quadratic_penalty, better = penalty_cost(
-        s, n, k, bets[:, None]
+        s, n, k, bets.gamma[:, None]
     )  # (2) the same by the notch, where it should cost less
     both = (
         linear.sum(axis=1),
         np.where(better, quadratic_penalty, linear).sum(axis=1),
     )  # (3) Phi of both products of each bet
-    return Above(np.stack(both, axis=1).ravel(), np.repeat(bets, 2), np.full(8, 1 / 8), rows)
+    return Above(np.stack(both, axis=1).ravel(), np.repeat(bets.gamma, 2), bets.weights, bets.rows)
+
+
+class UpperBets(NamedTuple):
+    """Bets of Theorem U, weights of both products of each, and the rows whose error is paid for."""
+
+    gamma: Floats  # shape (4,)
+    weights: Floats  # shape (8,): add up to one
+    rows: int
+
+
+def upper_bets(rows: int, variance: float) -> UpperBets:
+    """Return bets for so many rows, and the mean variance ``s (1 - s)`` of some of them, which are not paid for.
+
+    Of few rows the bets depend on their number alone.
+    """
+    pilot = pilot_rows(rows)
+    if not pilot:
+        return UpperBets(gammas(rows), np.full(8, 1 / 8), rows)
+    return UpperBets(SCALED.bets(np.sqrt(rows * variance)), np.array(PRODUCTS).ravel(), rows - pilot)
+
+
+def pilot_rows(rows: int) -> int:
+    """How many rows choose the bets: one in a hundred, `MOST_PILOT` at most, none under `FEWEST_PILOT`."""
+    pilot = min(rows // 100, MOST_PILOT)
+    return pilot if pilot >= FEWEST_PILOT else 0
+
+
+def pilot_variance(s: Floats, n: Floats) -> float:
+    """The mean variance of the scores of a random few of the rows, n of which are shown s; no outcome is read."""
+    rows, pilot = int(n.sum()), pilot_rows(int(n.sum()))
+    row = np.random.default_rng(PILOT).choice(rows, pilot, replace=False)
+    shown = s[np.searchsorted(np.cumsum(n), row, side="right")]
+    return (float((shown * (1.0 - shown)).sum()) + SOFT / 5.0) / (pilot + 1.0 / 5.0)
 
 
 def shown_evidence(shown: Cells) -> Above:
@@ -193,11 +233,12 @@ def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
 def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Bet], Floats]:
     """Return what is bet, and the weights.
 
-    `SHIFT` of the evidence comes from bets that all scores are too low, or all too high; the rest in equal parts from
-    `DEALS` random orders of the blocks, in which signs are learnt on earlier blocks and bet on later ones, and from a
-    forward recursion over all rows that learns nothing. Signs are those of `BINS` bins along the score; of a score of
-    few values, in the first order, those of each cell, as its error may alternate. Whether it takes few, the scores of
-    all rows decide: one bit that looks ahead, of which the documentation says what it costs (certificates, Theorem L).
+    `GAP` of the evidence comes from bets that all scores are too low, or all too high; the rest in equal parts from
+    `BLOCK_ORDERS` random orders of the blocks, in which signs are learnt on earlier blocks and bet on later ones, and
+    from a forward recursion over all rows that learns nothing. Signs are those of `BINS` bins along the score; of a
+    score of few values, in the first order, those of each cell, as its error may alternate. Whether it takes few, the
+    scores of all rows decide: one bit that looks ahead, of which the documentation says what it costs (certificates,
+    Theorem L).
     """
     kept = cells.nonempty
 
@@ -271,13 +312,14 @@ def gap_evidence(cells: Cells, delta: float) -> Gap:
     is_kept = counts.sum(axis=(0, 2)) > 0
     residual = (np.array([0.0, 1.0])[None, :, None] - np.stack([low, high], axis=1)[:, None])[is_kept]
     weight = (counts[..., None] * np.stack([1.0 - share, share], axis=-1))[:, is_kept]
-    # (2) The stakes of each bet, by block
-    largest = FORWARD.largest / 2.0  # a residual less a mean is below 2
-    bet_sizes = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
+    # (2) The stakes of each bet, by block: the best for the scores of earlier blocks, as far as a hypothesis allows
+    variance, third = cells.variances.sum(axis=1), (cells.variances * (1.0 - 2.0 * cells.middle)).sum(axis=1)
+    skewness = (np.cumsum(third) - third) / (np.cumsum(variance) - variance + SOFT)
+    best = steady_bet_sizes(cells.block_rows, variance, delta, np.inf)
 
     def log_e(mean: float, side: float) -> float:
-        away = side * (residual - mean)
-        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in bet_sizes])
+        away, stakes = side * (residual - mean), sized(leaning(best, side * skewness), mean, side)
+        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in stakes])
 
     return Gap.of(log_e)
 

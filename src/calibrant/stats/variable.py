@@ -13,7 +13,6 @@ from calibrant.kernels.strata import power_sums
 from calibrant.stats.betting import (
     FORWARD,
     JITTERED,
-    MEAN,
     SOFT,
     SWITCH,
     Bet,
@@ -21,9 +20,11 @@ from calibrant.stats.betting import (
     block_orders,
     gammas,
     sign_paths,
+    sized,
     solve,
     solve_upper,
     steady,
+    steady_bet_sizes,
 )
 from calibrant.stats.cells import summed
 from calibrant.stats.evidence import Gap, log_mean_exp
@@ -53,9 +54,6 @@ class Ledger(Protocol):
         `tilt` (cells,): ``|tilt| (1 + |gap|) < 1``.
         """
 
-    def merged(self) -> Ledger:
-        """The ledger of all rows in one cell and one block."""
-
 
 @dataclass(frozen=True)
 class RowLedger:
@@ -77,10 +75,6 @@ class RowLedger:
         rows = slice(None) if block is None else self.block == block
         cell = self.cell[rows]
         return summed(cell, np.log1p(tilt[cell] * (self.residual[rows] - gap)), self.cells)
-
-    def merged(self) -> RowLedger:
-        """See `Ledger`."""
-        return RowLedger(self.residual, np.zeros_like(self.cell), np.zeros_like(self.block), 1, 1)
 
 
 def _powers(rows: RowLedger) -> Floats:
@@ -117,10 +111,6 @@ class PowerLedger:
         most = np.abs(tilt) * (1.0 + abs(gap))
         rest = 0.25 + most / (5.0 * (1.0 - most))
         return tilt * first - tilt**2 * second / 2 + tilt**3 * third / 3 - tilt**4 * fourth * rest
-
-    def merged(self) -> PowerLedger:
-        """See `Ledger`."""
-        return PowerLedger(self.powers.sum(axis=(0, 1), keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -178,12 +168,6 @@ class ChordLedger:
                 won = np.maximum(won, t * first - t**2 * second * (0.5 + most / (3.0 * (1.0 - most))))
             out += won.sum(axis=1)
         return out
-
-    def merged(self) -> ChordLedger:
-        """See `Ledger`; the chords add up to the same number."""
-        squares = None if self.squares is None else self.squares.sum(axis=(0, 1), keepdims=True)
-        counts, scores = (v.sum(axis=(0, 1), keepdims=True) for v in (self.counts, self.scores))
-        return ChordLedger(counts, scores, self.low, self.high, squares)
 
 
 def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:
@@ -324,13 +308,25 @@ def _forward(ledger: Ledger, bet_size: float, ordered: bool, gaps: tuple[float, 
 
 def gap_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
     """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
-    sketch = ledger.merged()
-    kappas = MEAN.bets(0.5 * np.sqrt(sketch.sums[0, 0, 0]), ROOM)  # no standard deviation is above one half
+    return shift_evidence(ledger, delta / 2.0).limits(delta)
+
+
+def shift_evidence(ledger: Ledger, delta: float) -> Gap:
+    """Bet on the overall mean residual, with stakes that are the best at `delta`.
+
+    That on a block is the best for the squares of earlier blocks' residuals, cut at each hypothesis m to what is safe
+    there and at ``-m``, as a ledger's series takes it.
+    """
+    rows, cells = ledger.sums[..., 0].sum(axis=1), ledger.sums.shape[1]
+    best = steady_bet_sizes(rows.astype(np.int64), ledger.sums[..., 2].sum(axis=1), delta, np.inf)
 
     def log_e(m: float, sign: float) -> float:
-        return log_mean_exp([sketch.growth(np.array([sign * k]), m)[0] for k in kappas], MEAN.shares)
+        stakes = sign * sized(best, abs(m))
+        return log_mean_exp(
+            [sum(ledger.growth(np.full(cells, k), m, b).sum() for b, k in enumerate(each)) for each in stakes]
+        )
 
-    return Gap.of(log_e).limits(delta)
+    return Gap.of(log_e)
 
 
 def debiased_error(ledger: Ledger, beyond_gap: bool = False, smear: Smear | None = None) -> float:

@@ -23,7 +23,7 @@ from calibrant.stats.bounds import (
     shown_evidence,
 )
 from calibrant.stats.cells import SCALE, Cells
-from calibrant.stats.clusters.above import Above
+from calibrant.stats.clusters.above import Above, Pairs, bets
 from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
@@ -64,6 +64,11 @@ class Shown:
         """Evidence that this score's error is smaller: Theorem U; made once."""
         return shown_evidence(self.cells)
 
+    @property
+    def above_plain(self) -> Evidence:
+        """The same without what takes longest; never more evidence."""
+        return self.above
+
     def below(self, delta: float, seed: int) -> Evidence:
         """Evidence that this score's error is larger, with the stakes that are the best at `delta`."""
         return lower_evidence(self.cells, delta, seed)
@@ -80,6 +85,14 @@ class ShownByClusters(Shown):
     @cached_property
     def above(self) -> Evidence:
         return mean([Above.of(t) for t in self.tallies])
+
+    @property
+    def above_plain(self) -> Evidence:
+        def plain(t: Tallies) -> Above:
+            q = Pairs.of(t)
+            return Above.plain(q, bets(len(q.size), t.clusters.largest))
+
+        return mean([plain(t) for t in self.tallies])
 
     def below(self, delta: float, seed: int) -> Evidence:
         return mean([below_of(t, delta, seed, few=False) for t in self.tallies])
@@ -201,6 +214,30 @@ class Population:
         """The mean residual as estimated."""
         return (self.events - self.expected) / self.n
 
+    def redrawn(self, rng: np.random.Generator, more: float = 0.0) -> Population:
+        """The same rows with outcomes drawn anew, that happen as often as scores say, or by `more` more often.
+
+        No outcome is read. Tables of the score are drawn each by itself: every certificate reads one of them.
+        """
+        rows, counts = self.raw[..., :2].sum(axis=2), self.raw.copy()
+        rest = self.raw[..., 2:4].sum(axis=2)
+        width = (1 << 30) / self.grid
+        mean = (np.arange(self.grid) * width + rest / np.maximum(rows, 1)) / SCALE
+        counts[..., 1] = _events(rng, rows, mean + more)
+        counts[..., 0] = rows - counts[..., 1]
+        counts[..., 3] = np.rint(rest * (counts[..., 1] / np.maximum(rows, 1)))
+        counts[..., 2] = rest - counts[..., 3]
+        fine = self._redrawn(rng, self.fine, (np.arange(FINE) + 0.5) / FINE + more)
+        by_score = self._redrawn(rng, self.by_score, self.scores / SCALE + more)
+        return replace(self, raw=counts, fine=fine, by_score=by_score, shown={})
+
+    @staticmethod
+    def _redrawn(rng: np.random.Generator, counts: NDArray[np.int64], rates: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Rows by label, drawn anew at these rates."""
+        rows = counts.sum(axis=-1)
+        events = _events(rng, rows, rates)
+        return np.stack([rows - events, events], axis=-1)
+
     def levels(self, steps: int) -> Cells:
         """The score rounded to multiples of ``1 / steps``, one cell a level.
 
@@ -296,10 +333,23 @@ class OfClusters(Population):
         total = [u.total for u in self.diagonals]
         return float(np.dot([u.mean for u in self.diagonals], np.array(total) / (sum(total) or 1.0)))
 
+    def redrawn(self, rng: np.random.Generator, more: float = 0.0) -> Population:
+        diagonals = []
+        for u in self.diagonals:  # of every shift by itself: how they depend on one another moves no mean
+            y = (rng.uniform(size=len(u.p)) < u.p + more).astype(np.int8)
+            diagonals.append(replace(u, y=y))
+        return replace(self, diagonals=tuple(diagonals), shown={})
+
     def _shown(self, cells: Cells, about: str, display: dict[str, object], cell: CellOf, slack: float) -> Shown:
         at = [cell(u.p) for u in self.diagonals]
         tallies = [u.tallies(c, cells.size, cells.low[c]) for u, c in zip(self.diagonals, at, strict=True)]
         return ShownByClusters(cells, about, display, slack, tuple(tallies))
+
+
+def _events(rng: np.random.Generator, rows: NDArray[np.int64], rates: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Draw events of so many rows each."""
+    result: NDArray[np.int64] = rng.binomial(rows, np.broadcast_to(np.clip(rates, 0.0, 1.0), rows.shape))
+    return result
 
 
 def are_few(values: int, rows: int) -> bool:

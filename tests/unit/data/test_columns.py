@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data.columns import number_texts, row_ids
+from calibrant.data.columns import finite_numbers, number_texts, row_ids
 from calibrant.data.layouts import unit_of
 from calibrant.data.profile import LevelCounts
 
@@ -101,6 +102,33 @@ def test_profiles_of_large_numbers_merge_in_any_order() -> None:
 def test_numbers_as_names_of_levels() -> None:
     assert number_texts(pa.array([1.0, -0.0, 2.5, np.nan, 1e20])).to_pylist() == ["1", "0", "2.5", None, "1e+20"]
     assert number_texts(pa.array([2**63 + 1], pa.uint64())).to_pylist() == ["9223372036854775809"]
+
+
+def test_decimals_are_read_from_parquet_as_from_text(tmp_path: Path) -> None:
+    """To the last digit, whatever their precision: as scores, as covariates, and as names of levels."""
+    rng = np.random.default_rng([3, 0x128])
+    digits = ["".join(map(str, rng.integers(0, 10, k))) for k in rng.integers(15, 37, 2000)]
+    p = [Decimal(f"0.{d}") for d in digits]
+    few = [Decimal("0.0000001"), Decimal("1.50"), Decimal("0.123456789012345678"), Decimal("-0"), Decimal(2**40)]
+    columns = {
+        "y": pa.array(rng.integers(0, 2, len(p))),
+        "p": pa.array(p, pa.decimal128(38, 36)),
+        "x": pa.array([1000 * v for v in p], pa.decimal256(60, 36)),
+        "g": pa.array([few[k] for k in rng.integers(0, len(few), len(p))], pa.decimal128(38, 18)),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    texts = [c.cast(pa.string()).to_pylist() for c in columns.values()]
+    rows = "\n".join(map(",".join, zip(*texts, strict=True)))
+    (tmp_path / "a.csv").write_text(f"{','.join(columns)}\n{rows}\n")
+    packed, text = (cal.read(str(tmp_path / f"a.{e}"), label="y", score="p", by=["x", "g"]) for e in ("parquet", "csv"))
+    assert packed.p.tolist() == text.p.tolist() == [float(v) for v in p]
+    assert packed.covariates is not None
+    assert text.covariates is not None
+    for name in ("x", "g"):
+        numbers = finite_numbers(packed.covariates[name], name, "covariate")
+        assert numbers.tolist() == finite_numbers(text.covariates[name], name, "covariate").tolist()
+    sketches = [cal.sketch(str(tmp_path / f"a.{e}"), by="g", **NAMED) for e in ("parquet", "csv")]
+    assert groups(sketches[0]) == groups(sketches[1])
 
 
 def test_a_level_named_by_a_real_number_is_found_in_whole_ones() -> None:

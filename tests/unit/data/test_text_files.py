@@ -187,6 +187,8 @@ def test_one_value_in_the_last_file_makes_a_column_text(last: str, tmp_path: Pat
         (["10:30"], "text", ["10:30"]),
         (["1-2-2024"], "text", ["1-2-2024"]),
         (["-", "5"], "whole", [None, 5]),
+        (["1e-07", "2E+3", "0.5", "1.5e-07"], "number", [1e-07, 2000.0, 0.5, 1.5e-07]),
+        (["1e-07", "02e3"], "text", ["1e-07", "02e3"]),
         (["-"], "text", ["-"]),
     ],
 )
@@ -195,6 +197,22 @@ def test_what_a_column_is_taken_for(values: list[str], kind: str, read: list[obj
     opened = open_source(str(tmp_path / "a.csv"))
     assert opened.kinds["a"].kind == kind
     assert rows_of(opened)["a"] == read
+
+
+@pytest.mark.parametrize("rows", [1, 300])
+def test_what_python_prints_of_small_numbers_is_a_number_among_decimal_commas(rows: int, tmp_path: Path) -> None:
+    values = {"0,25": 0.25, "1e-07": 1e-07, "1E-07": 1e-07, "-2e+3": -2000.0, "1,5e-07": 1.5e-07, "7": 7.0}
+    path = tmp_path / "a.csv"
+    path.write_text("y;p;x\n" + "".join(f"1;{v.strip('-')};{v}\n" for v in values) * rows)
+    opened = open_source(str(path))
+    assert (opened.kinds["x"].kind, opened.kinds["x"].comma) == ("number", True)
+    assert rows_of(opened)["x"] == [*values.values()] * rows
+    path.write_text("y;p;x\n" + "1;0,5;1e-07\n" * rows + "1;0,5;2\n")  # without a mark of its own
+    assert rows_of(open_source(str(path)))["x"] == [1e-07] * rows + [2.0]
+    path.write_text("y;p;x\n" + "1;0,5;1.0e-07\n" * rows + "1;0,5;0,5\n")
+    assert "decimals behind points and behind commas" in open_source(str(path)).kinds["x"].why
+    with pytest.raises(BadInput, match=r"score column 'x' holds decimals behind points and behind commas, such as"):
+        cal.read(str(path), label="y", score="x")
 
 
 def test_types_may_change_behind_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,6 +338,18 @@ def test_headers(tmp_path: Path) -> None:
     assert left == (("x", "several columns have this name: rename all but one"),)
     (both,) = open_source(str(tmp_path / "a.csv")).parts[0].read(["x", "x"], ())
     assert both.columns[1].to_pylist() == [2, 4]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_a_header_of_too_many_columns_is_refused_for_their_number(end: str, tmp_path: Path) -> None:
+    names = ["y", "p", *(f"column_{i}" for i in range(200_000))]
+    (tmp_path / "a.csv").write_text(f"{','.join(names)}{end}" + ",".join(["1"] * len(names)), newline="")
+    size = len(",".join(names))
+    with pytest.raises(BadInput, match=rf"^a\.csv names 200,002 columns in {size:,} bytes, and a line of column names"):
+        cal.look(str(tmp_path / "a.csv"))
+    (tmp_path / "a.csv").write_text(f"{','.join(f'{i:x}' for i in range(180_000))}{end}", newline="")
+    with pytest.raises(BadInput, match="has 180,000 columns in 1 rows: that takes"):
+        cal.look(str(tmp_path / "a.csv"))
 
 
 @pytest.mark.parametrize(

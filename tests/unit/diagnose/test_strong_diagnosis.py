@@ -197,6 +197,25 @@ def test_rules_name_the_group_and_keep_their_promises() -> None:
     assert searched_subgroups(data, tolerance=0.05, models=QUICK) == table
 
 
+def test_rules_of_three_attributes_that_no_pair_shows() -> None:
+    """The score is off by 14 points, up where an odd number of three attributes is "yes" and down elsewhere."""
+    rng = np.random.default_rng(17)
+    b, p = rng.choice([-1, 1], (2400, 4)), rng.uniform(0.3, 0.7, 2400)
+    covariates = {f"b{j}": np.where(v > 0, "yes", "no") for j, v in enumerate(b.T)} | {"x": rng.normal(size=2400)}
+    y = rng.random(2400) < p + 0.14 * b[:, :3].prod(axis=1)
+    data = cal.predictions(y, p, covariates)
+    table = searched_subgroups(data)
+    c = table.columns
+    three = [i for i, rule in enumerate(c["rule"]) if [w for w in rule.split() if w[0] == "b"] == ["b0", "b1", "b2"]]
+    assert len(three) >= 3
+    for i in three:
+        side = 1 if c["rule"][i].count("yes") % 2 else -1
+        assert side * c["gap"][i] > 0
+        assert c["low"][i] < side * 0.14 < c["high"][i]
+    assert sum(c["finding"][i] for i in three) >= 2
+    assert "b2" not in " ".join(searched_subgroups(data, depth=2).columns["rule"])  # two conditions cannot say it
+
+
 def test_the_judging_half_cannot_change_the_rules() -> None:
     data = planted(600)
     first = searched_subgroups(data, models=QUICK)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import math
 import os
 import re
 import shutil
 import sqlite3
-import subprocess
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -25,10 +22,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
+import engines
 from calibrant.cli.run import main
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.formulas.dialects import DIALECTS, dialect_named
+from engines import in_node, in_postgres, in_sqlite
 
 CLOSE = 1e-12
 AGE, TOWN = "we\"ird [age] `x` '; DROP TABLE scores; --", "to\\wn]"  # columns that break out where quoting is naive
@@ -145,19 +144,6 @@ def test_duckdb_repairs_as_python_does(name: str) -> None:
     assert [c[0] for c in every.description] == [*loaded(one).column_names, "p_repaired"]
     alone = con.execute(one.to_sql("duckdb", score="p", table="scores", keep=[]))
     assert [c[0] for c in alone.description] == ["p_repaired"]
-
-
-def in_sqlite(table: pa.Table, query: str) -> list[tuple[Any, ...]]:
-    with contextlib.closing(sqlite3.connect(":memory:")) as con:
-        fill(con, table)
-        return con.execute(query).fetchall()
-
-
-def fill(con: sqlite3.Connection, table: pa.Table) -> None:
-    names = ", ".join(DIALECTS["sqlite"].name(c) for c in table.column_names)
-    con.execute(f"CREATE TABLE scores ({names})")
-    held = [[str(v) if hasattr(v, "isoformat") else v for v in row.values()] for row in table.to_pylist()]
-    con.executemany(f"INSERT INTO scores VALUES ({', '.join('?' * table.num_columns)})", held)  # noqa: S608
 
 
 @pytest.mark.slow
@@ -280,16 +266,6 @@ def test_javascript_repairs_several_classes_as_python_does() -> None:
 
 
 # ---- JavaScript ----
-
-
-def in_node(script: str, calls: str) -> list[float | None]:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
-    text = f"{script}\nconsole.log(JSON.stringify({calls}))"
-    done = subprocess.run([node, "-"], input=text, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-500:]
-    return list(json.loads(done.stdout))
 
 
 def test_javascript_repairs_as_python_does() -> None:
@@ -508,55 +484,16 @@ def test_a_terminal_is_sent_no_sql_that_would_steer_it(
 
 # ---- a server, and a cluster's engine ----
 
-NO_POSTGRES = "PostgreSQL is not installed: apt-get install postgresql"
 NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"
-
-
-def postgres_program(name: str) -> str:
-    found = shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))[::-1]), None)
-    if found is None:
-        pytest.skip(NO_POSTGRES)
-    return str(found)
 
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Callable[[str], str]]:
-    """A cluster of its own in a folder, behind a socket and without a port, run by nobody."""
-    start, control, client = map(postgres_program, ("initdb", "pg_ctl", "psql"))
-    root = os.getuid() == 0
-    held = tempfile.mkdtemp(prefix="pg")  # not in pytest's folder, which is closed to nobody; its path is short
-    if root:
-        shutil.chown(held, "nobody")
-    who: dict[str, Any] = {"user": "nobody", "cwd": held} if root else {"cwd": held}
-    quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    where = ["-D", f"{held}/data"]
-    subprocess.run([start, *where, "-A", "trust", "-U", "tests", "-E", "UTF8", "--no-sync"], **who, **quiet)
-    listens = f"-k {held} -c listen_addresses='' -c fsync=off"
-    subprocess.run([control, *where, "-w", "-l", f"{held}/log", "-o", listens, "start"], **who, **quiet)
-
-    def requested_for(statements: str) -> str:
-        call = [client, "-h", held, "-U", "tests", "-d", "postgres", "-qAtX", "-v", "ON_ERROR_STOP=1"]
-        done = subprocess.run(call, input=statements, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-500:]
-        return done.stdout
-
-    yield requested_for
-    subprocess.run([control, *where, "-m", "immediate", "stop"], **who, **quiet)
-    shutil.rmtree(held)
-
-
-def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[tuple[Any, ...]]:
-    d = dialect_named("postgres")
-    kinds = {"double": "double precision", "string": "text", "bool": "boolean", "int64": "bigint"}
-    columns = ", ".join(f"{d.name(f.name)} {kinds.get(str(f.type), 'timestamp')}" for f in table.schema)
-
-    def cell(v: object) -> str:
-        return "NULL" if v is None else d.literal(str(v))
-
-    values = ", ".join(f"({', '.join(map(cell, row.values()))})" for row in table.to_pylist())
-    load = f"DROP TABLE IF EXISTS scores; CREATE TABLE scores ({columns}); INSERT INTO scores VALUES {values};"  # noqa: S608
-    lines = ask(f"{load}\n{query};").splitlines()
-    return [(int(k), *(float(v) if v else None for v in values)) for k, *values in (line.split("|") for line in lines)]
+    """A server of its own."""
+    if why := engines.no_postgres():
+        pytest.skip(why)
+    with engines.postgres() as run:
+        yield run
 
 
 @pytest.mark.slow

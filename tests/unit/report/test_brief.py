@@ -335,6 +335,21 @@ def sparks_along(curve):
 # ---- what it rests on ----
 
 
+def test_what_was_tested_of_three_attributes_is_counted():
+    def line(strong):
+        record = factories.searched(factories.scanned(factories.record()), None, strong)
+        return next(plain(t) for t in rests(record) if plain(t).startswith("Subgroups of three or more"))
+
+    found = factories.strong_outcome()
+    assert "three or more attributes are tested by models, not certified." in line(found)
+    some = line(factories.of_products(found))
+    assert "are certified only where the search makes a rule of them; error over three is tested" in some
+    assert "by models and by products of 3,000 of 4,495 triples of columns." in some
+    every = factories.of_products(found)
+    every = replace(every, parts={**every.parts, "products": 320, "triples": 165})
+    assert "by products of all 165 triples of columns." in line(every)
+
+
 def test_what_it_rests_on_is_true_of_the_data():
     record = factories.whole()
     few_values = replace(record, data={**record.data, "display": {"values": 51}})

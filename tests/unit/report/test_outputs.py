@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.csv
 import pytest
 
 import calibrant as cal
@@ -233,10 +234,79 @@ def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
     assert float(groups[0]["error_low"]) == record.everyone.lower.interval.low
 
 
-def test_no_cell_is_a_formula() -> None:
-    curve = Curve(method="m", columns={"=a": ("=1+1", "@x", "-2"), "n": (-1.5, None, "+")})
+RUN = (
+    "=1+1",
+    "@x",
+    "-2",
+    "+",
+    " =1",
+    "\xa0=1",
+    "\u3000@x",
+    "\r=1",
+    "\n=1",
+    "\t=1",
+    "\tx",
+    "\r",
+    "'=1",
+    '"=1',
+    "\xad=1",
+)
+RUN += (
+    "\u200b+1",
+    "\u202e=1",
+    "\x1b=1",
+    "\x00=1",
+    "\ufeff=1",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠x",
+    "﹦1",
+    "⁼1",
+    " \u2028＝1",
+    "\x85=1",
+)
+EXACT = (
+    "a=1",
+    "a\r=1",
+    "a\n+1",
+    'a"b',
+    "a,b",
+    "a\u2028b",
+    "a\xadb",
+    "\u202ea",
+    "é=",
+    "=".join("ab"),
+    "",
+    "–",
+    "(=1)",
+    "👩\u200d⚕️",
+)
+
+
+def test_no_cell_is_a_formula_and_every_other_text_is_exact() -> None:
+    texts = (*RUN, *EXACT, "a\x1b[31m\x00\x9b")
+    curve = Curve(method="m", columns={"=a": texts, "n": (-1.5, None, *["+"] * (len(texts) - 2))})
     made = dict(results.tables(factories.drawn(factories.tiny(), x=curve)))["x.csv"]
-    assert list(csv.reader(io.StringIO(made))) == [["'=a", "n"], ["'=1+1", "-1.5"], ["'@x", ""], ["'-2", "'+"]]
+    heads, *rows = csv.reader(io.StringIO(made, newline=""))
+    assert heads == ["'=a", "n"]
+    assert [row[0].lstrip("'")[-1:] for row in rows[: len(RUN)]] == [text[-1:] for text in RUN]
+    assert all(row[0].startswith("'") for row in rows[: len(RUN)])
+    assert [row[0] for row in rows[len(RUN) :]] == [*EXACT, "a⟨U+001B⟩[31m⟨U+0000⟩⟨U+009B⟩"]
+    assert [row[1] for row in rows[:3]] == ["-1.5", "", "'+"]
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", made)
+
+
+def test_text_of_lines_is_read_back_in_one_cell() -> None:
+    hard = ("a\rb", "a\r\nb", "a\nb", '"', ",", '",\r"')
+    made = results.written(("t",), [(text,) for text in hard] + [("",)])
+    assert list(csv.reader(io.StringIO(made, newline=""))) == [["t"], *([text] for text in hard), [""]]
+    read = pyarrow.csv.read_csv(
+        io.BytesIO(made.encode()),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=False),
+    )
+    assert read["t"].to_pylist() == [*hard, ""]
 
 
 def test_a_folder_that_cannot_be_is_refused_before_work(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from calibrant.apps.population.population import AUTO, Covariates, columns_of, t
 from calibrant.apps.population.printed import weighting
 from calibrant.apps.population.weighting import Weighting
 from calibrant.errors import BadInput
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message
 from calibrant.toolkit.command import Progress, inputs_of, names, print_result, reading
 from calibrant.toolkit.data import (
     Source,
@@ -61,7 +61,7 @@ def weights(a: Namespace) -> int:
             rewrite(source, path, (), _Column(result, a.column).added, lambda: None, rows_done)
     print_result(a.json, result.to_dict, lambda: weighting(result))
     if path and not a.json:
-        print(sanitize(f"rows: {a.out}, with column {a.column}"))
+        print(as_message(f"rows: {a.out}, with column {a.column}"))
     return 0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.data.layouts import readings
-from calibrant.data.sources.budget import Bytes
+from calibrant.data.sources.budget import Bytes, afford_columns
 from calibrant.data.sources.encoded import as_utf8, checked, encoding_of, seekable
 from calibrant.data.sources.inferred_types import (
     ABSENT,
@@ -45,6 +45,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SEPARATOR = re.compile(r'\ufeff?"?sep=([ -~\t])"?', re.IGNORECASE)  # Excel's first line
 NUMBER = re.compile(r"\s*[-+]?[0-9.,]*[0-9][0-9.,]*([eE][-+]?[0-9]+)?\s*")
 SCANNERS = 8
+LINE_END = re.compile(rb"[\r\n]")
 EVERY = "*"  # stands for every column
 WAY = "fix that line, or save the file as Parquet"
 
@@ -97,10 +98,26 @@ def head_of(path: Path, form: Form) -> Head:
     rows = _rows(rest, delimiter)
     header, used = next(rows)
     body = next((row for row, _ in rows if row), None)
+    if len(raw) == SAMPLE and skipped + used == len(lines):
+        with as_utf8(path, encoding) as file:
+            raise BadInput(_too_wide(path.name, _after(file, len(raw)), raw, delimiter.encode()))
     begins = mark + len("".join(lines[: skipped + used]).encode("utf-8"))
     columns = _columns(header, body, path.name)
     row = -(-len(raw) // len(lines))
+    afford_columns(path, len(columns), path.stat().st_size // row, "columns")
     return Head(path, encoding, delimiter, columns, begins, skipped + used, seekable(path, encoding), row)
+
+
+def _too_wide(name: str, file: Bytes, begin: bytes, delimiter: bytes) -> str:
+    """Say how many columns a header names that ends beyond the sample which it begins."""
+    columns, size = begin.count(delimiter) + 1, len(begin)
+    while block := file.read(SAMPLE):
+        rest = LINE_END.split(block, maxsplit=1)
+        columns, size = columns + rest[0].count(delimiter), size + len(rest[0])
+        if len(rest) > 1:
+            break
+    many = f"{columns:,} columns in {size:,} bytes"
+    return f"{name} names {many}, and a line of column names may have {SAMPLE:,} bytes: write those that matter alone"
 
 
 def _comments(lines: list[str]) -> int:

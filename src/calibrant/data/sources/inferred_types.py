@@ -30,8 +30,8 @@ TYPES: Mapping[Kind, pa.DataType] = {
     "text": pa.string(),
     "empty": pa.null(),
 }
-NUMBERS = frozenset({fields.WHOLE, fields.REAL, fields.POINTED, fields.INFINITE})
-COMMAS = frozenset({fields.WHOLE, fields.INFINITE, fields.COMMA, fields.EITHER})
+NUMBERS = frozenset({fields.WHOLE, fields.REAL, fields.POINTED, fields.SCIENTIFIC, fields.INFINITE})
+COMMAS = frozenset({fields.WHOLE, fields.SCIENTIFIC, fields.INFINITE, fields.COMMA, fields.EITHER})
 POINTS = frozenset({fields.REAL, fields.POINTED})
 TIMES = frozenset({fields.DATE, fields.TIME, fields.FINE})
 # Of text in the shape of dates: day and month can be either; or no calendar has all of them in one reading.

@@ -139,9 +139,18 @@ def _subgroups(record: AuditRecord) -> Iterator[Text]:
         facts.by_gap(record) or not record.groups or "gap" in record.curve(facts.FIXED).columns.get("measure", ())
     )
     judged = "" if reported else " Groups are judged by calibration error, subgroups by gap."
-    tested = facts.check_of(record, facts.SUBGROUPS)
-    how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
-    yield say(f"Subgroups of {BEYOND.get(order, 'more attributes')} are {how}.{judged}")
+    yield say(f"Subgroups of {BEYOND.get(order, 'more attributes')} are {_tested(record)}.{judged}")
+
+
+def _tested(record: AuditRecord) -> str:
+    """How error over more attributes than are certified was tested, as the end of a sentence."""
+    parts = facts.products(record)
+    if not parts:
+        return "not certified" if facts.ran(record, facts.STRONG) is None else "tested by models, not certified"
+    of, columns = int(parts["triples"]), min(int(parts["products"]), int(parts["triples"]))
+    every = f"all {num.count(of)} triples" if columns == of else f"{num.count(columns)} of {num.count(of)} triples"
+    only = "certified only where the search makes a rule of them"
+    return f"{only}; error over three is tested, by models and by products of {every} of columns"
 
 
 def not_checked(record: AuditRecord) -> Text:

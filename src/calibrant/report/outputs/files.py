@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.audit.record import AuditRecord
 from calibrant.data.targets import KEPT as TO_REMOVE
-from calibrant.data.targets import checked_targets, remove, written
+from calibrant.data.targets import checked_path, checked_targets, remove, written
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.report.document import Document
@@ -173,7 +173,7 @@ FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
 
 def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, Output] | None = None) -> Path:
     """A folder to write into, which need not be there yet; no file that is read may be one that is written."""
-    folder = Path(out)
+    folder = checked_path(out)
     above = next(p for p in (folder, *folder.resolve().parents) if p.exists())
     if not out or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise BadInput(
@@ -210,7 +210,7 @@ def _kept(outputs: Mapping[str, Output] | None) -> Mapping[str, Output]:
 def loaded(path: Path, kind: type[Record]) -> Record:
     """The record that a file holds: its JSON, or a page with the record inside."""
     try:
-        if path.stat().st_size > LARGEST:
+        if checked_path(str(path)).stat().st_size > LARGEST:
             raise BadInput(f"{str(path)!r} is too large for a record: pass the JSON or the page of an audit")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:

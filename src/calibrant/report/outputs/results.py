@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -39,7 +39,11 @@ GROUPS = (
 )
 CHECKS = "code", "status", "reason", "p_value", "statistic"
 ESTIMATES = "name", "method", "value", "low", "high", "level", "guarantee", "unit", "rows"
-FORMULA = "=+-@\t\r"  # first letters by which a spreadsheet takes text for a formula
+FORMULA = "=+-@"  # first characters by which a spreadsheet takes text for a formula, in every width
+UNREAD = "'\""  # characters that a spreadsheet passes over before it, as it does blanks and what cannot be seen
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # a terminal obeys them
+QUOTED = re.compile(r'[",\r\n]')
+QUOTE, EMPTY = '"', '""'
 
 
 def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
@@ -81,19 +85,22 @@ def _group(f: Finding) -> tuple[object, ...]:
 
 
 def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_cell(h) for h in heads])
-    writer.writerows([_cell(v) for v in row] for row in rows)
-    return out.getvalue()
+    """Lines of CSV. Text is exact, but a spreadsheet runs none of it and a terminal that shows it obeys none."""
+    return "".join(f"{','.join(map(_cell, row)) or EMPTY}\n" for row in (heads, *rows))
 
 
-def _cell(value: object) -> object:
+def _cell(value: object) -> str:
     """A value as a cell; text that a spreadsheet would take for a formula has an apostrophe before it."""
     made = plain(value, str)
-    if isinstance(made, str) and made[:1] in FORMULA and made and isinstance(value, str):
-        return f"'{made}"
-    return "" if made is None else made
+    text = "" if made is None else str(made)
+    if isinstance(value, str):
+        text = CONTROLS.sub(lambda m: sanitize(m[0]), f"'{text}" if _is_formula(text) else text)
+    return f'"{text.replace(QUOTE, 2 * QUOTE)}"' if QUOTED.search(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    read = (c for c in text if not (c.isspace() or c in UNREAD or unicodedata.category(c).startswith("C")))
+    return text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", next(read, " ")) in FORMULA
 
 
 Result: TypeAlias = Estimate | Outcome | Curve | Mapping[str, Estimate]  # a measure of each group by its name

@@ -9,10 +9,10 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.findings import STRONG, Line, lines_of, noun, ran, stands
+from calibrant.report.findings import STRONG, Line, lines_of, noun, products, ran, stands
 from calibrant.report.outline import OutlineCheck
-from calibrant.report.spans import BREAK, Span, code, lines, literal, say, shown
-from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
+from calibrant.report.spans import BREAK, Span, Text, code, lines, literal, say, shown
+from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, joined, p_reported, variable_names
 
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"
@@ -27,6 +27,8 @@ def search(record: AuditRecord) -> Iterator[doc.Node]:
         return
     if spread(record):
         yield doc.Paragraph(say(spread(record)), where=doc.MARKDOWN)
+    if strongest(record):
+        yield doc.Paragraph(strongest(record))
     result = rules(record)
     if result:
         yield doc.Heading(WHO if first_shown(record) else LOOKED_AT, 3)
@@ -56,10 +58,32 @@ def sought(record: AuditRecord) -> str:
 
 
 def predicts(record: AuditRecord) -> str:
-    check = ran(record, STRONG)
-    verb = "predicts" if check is not None and record.error_shown(check) else "does not predict"
+    check, also = ran(record, STRONG), products(record)
+    shown = check is not None and record.error_shown(check)
+    if shown and also.get("smaller") == "bayes_factor":
+        return f"{FEATURES[str(also['largest'])]} show the error"
+    verb = "predicts" if shown else "does not predict"
     them = "them" if tolerance(record) else "it"
-    return f"a model trained to find {sought(record)} {verb} {them} on {noun(record)} it has not seen"
+    text = f"a model trained to find {sought(record)} {verb} {them} on {noun(record)} it has not seen"
+    return f"{text}, and no product of three attributes shows it" if also and not shown else text
+
+
+FEATURES = {
+    "steps": "thresholds of single attributes",
+    "corners": "ranges of two attributes",
+    "products": "products of three attributes",
+}
+
+
+def strongest(record: AuditRecord) -> Text:
+    """Which product of three stands out most, where products are what shows the error."""
+    check, also = ran(record, STRONG), products(record)
+    shown = check is not None and stands(record, check)
+    if not shown or also.get("smaller") != "bayes_factor" or also.get("largest") != "products":
+        return ()
+    names = [str(v) for v in also["strongest"]]
+    why = " An error that changes its sign from one side of each of the three to the other shows in no two of them."
+    return say("The product that stands out most is of ", *variable_names(names), f".{why}")
 
 
 def reported(record: AuditRecord) -> str:
@@ -71,6 +95,8 @@ def spread(record: AuditRecord) -> str:
     """Return what the place of the peak says; nothing where nothing was found."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
     if check is None or not stands(record, check) or not s.get("peak_rows"):
+        return ""
+    if products(record).get("smaller") == "bayes_factor":  # the peak is the models'
         return ""
     share = float(s["peak_share"])
     what = f"neither in few {noun(record)} nor spread over most"
@@ -102,7 +128,8 @@ def control(record: AuditRecord) -> doc.Figure | None:
     peak = ""
     if s.get("peak_rows"):
         peak = f"peak {_evidence(float(s['peak_score']))} at {whole(float(s['peak_share']))}% of {noun(record)}"
-    drawn = svg.control(record.curve("control_chart"), f"line crossed in {times} of {of} repeats", peak)
+    most_often = "at most " * bool(products(record))
+    drawn = svg.control(record.curve("control_chart"), f"line crossed in {most_often}{times} of {of} repeats", peak)
     if drawn is None:
         return None
     line = None if s.get("line") is None else float(s["line"])
@@ -116,7 +143,8 @@ def control(record: AuditRecord) -> doc.Figure | None:
     times, of = num.confidence(1 - float(s["alpha"]))
     under = ""
     if line is not None:
-        under = f"; a calibrated model stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
+        least = "at least " * bool(products(record))
+        under = f"; a calibrated model stays under {_evidence(line, ROUND_CEILING)} in {least}{times} of {of} repeats"
     form = f"After the {{0}}% most suspicious {noun(record)}: evidence {{1}}{under}."
     return doc.Figure(
         panels=(doc.Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
@@ -154,6 +182,8 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
         text += " There are too few simulations for a line."
     elif check is not None and not record.error_shown(check):
         text += " It stays under the dashed line, as for a calibrated model."
+    elif products(record).get("smaller") == "bayes_factor":
+        text += f" It is of the models alone: {FEATURES[str(products(record)['largest'])]} show the error."
     if end <= 1.0 - 0.005 and s.get("rows_beyond", s["rows_tested"]) != s["rows_tested"]:
         t = float(s.get("tolerance", 0.0))
         off = f"to be off by no more than the tolerance of {num.limit_points(t)} points" if t else "not to be off"
@@ -286,10 +316,17 @@ NULLS = {
     "clusters": "the same from {draws} sets of random signs of whole clusters; approximate{inflated}",
 }
 INFLATED = ", and more ready to find error in a calibrated model than asked for"
+PRODUCTS = (
+    "In the same repeats the departures are also added up by thresholds of one attribute, ranges of two, and "
+    "{products} products of three, each attribute above its median or below ({triples} triples of columns), and "
+    "averaged into one Bayes factor. The smaller of the two p-values, with weights of {weights}, is compared with that "
+    "of every repeat. Function "
+)
 RULES = (
     "One half of the people finds the rules: all pairs of simple conditions are tried, in addition to a tree of "
     "conditions fitted to models of the error and to sums of thresholds and products of two, and the best is improved "
-    "one condition at a time. The other half judges each rule, against the share that the model says{edge}. Ranges of "
+    "one condition at a time. Where a product of three conditions stands out more than by chance, its eight parts are "
+    "tried too. The other half judges each rule, against the share that the model says{edge}. Ranges of "
     "the gaps hold simultaneously at this number of rows. Whether a rule is shown to be off is tested on the side it "
     "was found on, which can find what its range leaves open. Function "
 )
@@ -312,8 +349,15 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
         kind = "clusters" if "clusters" in law else str(s.get("null"))
         inflated = INFLATED if "too often" in law else ""
         done = f"{num.count(n)} of at most " if (n := record.curve("control_chart").settings.get("draws")) else "up to "
+        also = products(record)  # then every repeat is made
+        done = "" if also else done
         null = NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
-        yield doc.Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
+        words = SEARCH.format(null=null)
+        if also:
+            counts = {k: num.count(int(also[k])) for k in ("products", "triples")}
+            weights = joined([f"{w:g}" for w in also["weights"]])
+            words = words.removesuffix("Function ") + PRODUCTS.format(**counts, weights=weights)
+        yield doc.Entry("Search", say(words, code(check.outcome.method), "."))
     if check is not None and rules(record):
         curve = record.curve("searched_subgroups")
         t = float(curve.settings.get("tolerance", 0.0))

@@ -274,17 +274,18 @@ def searches(record: AuditRecord) -> Text:
     scan, adaptive = (num.p_value(float(parts[k])) for k in ("p_scan", "p_adaptive"))
     if facts.impossible(check.outcome):
         return say(f"Two searches for any error: {p_reported(check.outcome)}.")
+    three = " and by products of three attributes" if facts.products(record) else ""
     return say(
         f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find "
-        f"it ({adaptive}). {text} together, allowing for both: {p_reported(check.outcome)}."
+        f"it{three} ({adaptive}). {text} together, allowing for both: {p_reported(check.outcome)}."
     )
 
 
 DETECTED_BY = {
     "both": "Both find error;",
     "scan": "Only the search of subgroups finds error: it sits where one or two attributes show it;",
-    "adaptive": "Only the models find error: it is spread over more attributes than two, or varies sharply with none "
-    "of them;",
+    "adaptive": "Only the second search finds error: it is spread over more attributes than two, or varies sharply "
+    "with none of them;",
     "neither": "Neither finds error, which is not proof of none;",
 }
 

@@ -68,7 +68,8 @@ const RANGE = new RegExp(`^(?:(${N}) \\()?(${N})(?: to |\u2013)(${N})\\)?$`);
 const field = text => {
   const plain = text === '\u2013' ? '' : bare(text);
   if (new RegExp(`^${N}$`).test(plain)) return plain.replace('+', '');
-  const safe = /^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(plain) || /^[\t\r\n]/.test(text) ? `'${text}` : text === '\u2013' ? '' : text;
+  const first = plain.replace(/^[\s\p{C}'"]+/u, '').slice(0, 1).normalize('NFKC') || ' ';
+  const safe = '=+-@'.includes(first) || /^[\t\r\n]/.test(text) ? `'${text}` : text === '\u2013' ? '' : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 };
 const csv = table => {

@@ -2,7 +2,7 @@ r"""Theorem CL: the calibration error from below, and the gap from both sides, o
 
 For a witness ``|f| <= 1`` and a bet kappa, both learnt on earlier clusters, a cluster has ``E[1 + kappa (sum w f (y -
 p) - x W) | past] <= 1`` wherever the error is at most x; the factor is positive as long as ``kappa M (1 + x) < 1``,
-whatever its rows have to do with each other.
+whatever its rows have to do with each other. So a bet is cut to ``.95 / (M (1 + x))``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BLOCK_ORDERS, SOFT
+from calibrant.stats.betting import BLOCK_ORDERS, MOST_LOST, SOFT, sized
 from calibrant.stats.clusters.clusters import BLOCKS, Clusters, Tallies
 from calibrant.stats.evidence import Evidence, Gap, log_mean_exp
 
@@ -21,13 +21,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BINS = 10  # along the score, edges from pilot clusters
-LARGEST = 0.75  # times 1 / M, on learnt signs: it counts up to an error of a third
 ORDERS = 0x0BE1  # stream of random numbers, apart from those of other methods at the same seed
 GAP = 0.5  # of the evidence is bet on a plain shift, as of independent rows
-# Bets on a constant witness: multiples of the best for what earlier clusters showed, the largest possible times
-# 1 / M (below a half it counts against every error), and shares of the evidence.
-BET_SIZES = ((0.5, 0.45), (1.0, 0.75), (2.0, 0.95))
-SHARES = (0.25, 0.5, 0.25)
+# Bets on a constant witness: multiples of the best for what earlier clusters showed, and shares of the evidence.
+MULTIPLES = (0.5, 1.0, 2.0)
+SHARES = (0.1, 0.8, 0.1)
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Bet:
     # Shape (u,), or (k, u): `sum w f (y - p)` of each certified cluster; or of `y - p - m`, for each of k shifts m, of
     # which the worst counts.
     gain: Floats
-    bet: Floats  # shape (u,): kappa
+    bet: Floats  # shape (u,): kappa, or more than a hypothesis allows, which cuts it
     share: float
 
 
@@ -48,17 +46,22 @@ class Below(Evidence):
     wagers: Sequence[Bet]
     size: Floats  # shape (u,): `W_g`
     largest: float  # M
-    room: float = 1.0  # what no residual exceeds: 1, or more where a shift is taken off
+    # `room` cuts the bets: no number that outcomes change. `reach` is what no residual exceeds: 1, or more where a
+    # shift is taken off that outcomes chose. A bet that could lose too much at a reach above `room` counts nothing.
+    room: float = 1.0
+    reach: float = 1.0
 
     def at(self, x: float) -> float:
-        """The log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
-        logs = [
-            float(np.log1p(w.bet * (w.gain - x * self.size)).sum(axis=-1).min())
-            if float(w.bet.max(initial=0.0)) * self.largest * (self.room + x) < 1.0
-            else -np.inf
-            for w in self.wagers
-        ]
+        """The log e-value, which falls with x; no bet is larger than is safe at x."""
+        logs = [self._log(w, x) for w in self.wagers]
         return log_mean_exp(logs, np.array([w.share for w in self.wagers]))
+
+    def _log(self, wager: Bet, x: float) -> float:
+        bet = sized(wager.bet * self.largest, x, most=self.room) / self.largest
+        lost = float(bet.max(initial=0.0)) * self.largest * (self.reach + x)
+        if self.reach > self.room and lost > MOST_LOST:
+            return -np.inf
+        return float(np.log1p(bet * (wager.gain - x * self.size)).sum(axis=-1).min())
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,14 @@ class GapBets:
     # `gain` and `size`, shape (u,): `t_g = sum w (y - p)` and `W_g` of each certified cluster.
     gain: Floats
     size: Floats
-    # Shape (j, u): of each stake: a factor stays positive while `kappa M (1 + m) < 1`, or `1 - m` from the other side.
-    bets: Floats
+    bets: Floats  # shape (j, u): kappa of each of several bets, or more than a hypothesis allows, which cuts it
     largest: float  # M
 
     def at(self, mean: float, side: float) -> float:
         """The log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
         away = side * (self.gain - mean * self.size)
-        sound = self.bets.max(axis=1, initial=0.0) * self.largest * (1.0 + side * mean) < 1.0
-        logs = np.full(len(self.bets), -np.inf)
-        logs[sound] = np.log1p(self.bets[sound] * away).sum(axis=1)
-        return log_mean_exp(logs, np.array(SHARES))
+        bets = sized(self.bets * self.largest, mean, side) / self.largest
+        return log_mean_exp(np.log1p(bets * away).sum(axis=1), np.array(SHARES))
 
 
 def gap_of(clusters: Clusters, delta: float, gain: Floats | None = None) -> Gap:
@@ -89,15 +89,15 @@ def gap_of(clusters: Clusters, delta: float, gain: Floats | None = None) -> Gap:
     own = clusters.certified
     gain = residuals(clusters) if gain is None else gain
     order = np.arange(1, BLOCKS + 1)
-    bets = np.array([_bets(clusters, gain, order, delta, bet_size)[own] for bet_size in BET_SIZES])
+    bets = np.outer(MULTIPLES, _bets(clusters, gain, order, delta)[own])
     return Gap.of(GapBets(gain[own], clusters.size[own], bets, clusters.largest).at)
 
 
 def below_of(tallies: Tallies, delta: float, seed: int, few: bool, bins: Ints | None = None) -> Below:
     """Bet that the error is larger, with bets that are the best at `delta`.
 
-    `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
-    signs learnt on earlier blocks of clusters, in `DEALS` random orders of the blocks after the pilot clusters.
+    `GAP` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
+    signs learnt on earlier blocks of clusters, in `BLOCK_ORDERS` random orders of the blocks after the pilot clusters.
 
     `seed`: orders the blocks. `few`: the cells are the values that the score takes: each has its own sign in the first
     order. `bins`: of cells that share a sign; runs of them by default.
@@ -115,12 +115,13 @@ def below_of(tallies: Tallies, delta: float, seed: int, few: bool, bins: Ints | 
 
 
 def steady(clusters: Clusters, plain: Floats, order: Ints, delta: float) -> list[Bet]:
-    """Bet on a plain shift, either way, with `SHIFT` of the evidence; `plain` has the clusters' sums, shape (m,)."""
+    """Bet on a plain shift, either way, with `GAP` of the evidence; `plain` has the clusters' sums, shape (m,)."""
     own = clusters.certified
+    best = _bets(clusters, plain, order, delta)[own]
     return [
-        Bet(sign * plain[own], _bets(clusters, plain, order, delta, bet_size)[own], 0.5 * GAP * share)
+        Bet(sign * plain[own], multiple * best, 0.5 * GAP * share)
         for sign in (1.0, -1.0)
-        for bet_size, share in zip(BET_SIZES, SHARES, strict=True)
+        for multiple, share in zip(MULTIPLES, SHARES, strict=True)
     ]
 
 
@@ -135,29 +136,28 @@ def orders_of(seed: int) -> list[Ints]:
     return [1 + rng.permutation(BLOCKS) for _ in range(BLOCK_ORDERS)]
 
 
-def best_bet(square: float, clusters: int, ahead: int, delta: float) -> float:
-    """The bet that is the best on so many clusters ahead, of the sum of squares that earlier clusters won.
+def best_bet(square: float, clusters: int, certified: int, delta: float) -> float:
+    """The bet that is the best on all certified clusters, of the sum of squares that earlier clusters won.
 
-    With winnings of mean mu and mean square v a cluster, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
-    from the least mu at this kappa.
+    With winnings of mean mu and mean square v a cluster, ``n (kappa mu - kappa^2 v / 2)`` of n clusters reaches ``ln(1
+    / delta)`` from the least mu at this kappa. What is won of every block adds up, so that n counts those bet on too.
     """
-    return float(np.sqrt(2.0 * -np.log(delta) * max(clusters, 1) / (max(ahead, 1) * max(square, 1e-300))))
+    return float(np.sqrt(2.0 * -np.log(delta) * max(clusters, 1) / (max(certified, 1) * max(square, 1e-300))))
 
 
-def _bets(clusters: Clusters, gain: Floats, order: Ints, delta: float, bet_size: tuple[float, float]) -> Floats:
-    """A bet for each cluster on a constant witness, from squares of ``t - r W`` of earlier clusters, shape (m,).
+def _bets(clusters: Clusters, gain: Floats, order: Ints, delta: float) -> Floats:
+    """The best bet for each cluster on a constant witness, from squares of ``t - r W`` of earlier clusters, shape (m,).
 
     r is the mean residual of these clusters; a cluster of independent rows at one half comes on top, as heavy as
     earlier ones are on average: of no cluster is anything known before it is bet on, its rows' weights neither.
     """
-    multiple, largest = bet_size
-    bets = np.zeros(clusters.count)
-    for here, past, ahead in clusters.ahead(order):
+    bets, certified = np.zeros(clusters.count), int(np.count_nonzero(clusters.certified))
+    for here, past in clusters.ahead(order):
         g, size = gain[past], clusters.size[past]
         mean = g.sum() / max(size.sum(), 1e-300)
         soft = float(clusters.squares[past].mean()) if len(g) else clusters.largest**2
         square = float(((g - mean * size) ** 2).sum()) + SOFT * soft
-        bets[here] = min(multiple * best_bet(square, len(g) + 1, ahead, delta), largest / clusters.largest)
+        bets[here] = best_bet(square, len(g) + 1, certified, delta)
     return bets
 
 
@@ -194,8 +194,9 @@ def learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[
     """Return what each cluster wins by the signs of its block, and the bet on it, shape (m,) each."""
     clusters = tallies.clusters
     gain, bet = np.zeros((2, clusters.count))
-    for (here, past, ahead), f in zip(clusters.ahead(order), signs, strict=True):
+    certified = int(np.count_nonzero(clusters.certified))
+    for (here, past), f in zip(clusters.ahead(order), signs, strict=True):
         won = tallies.witnessed(f)
-        best = best_bet(float((won[past] ** 2).sum()), int(past.sum()), ahead, delta)
-        gain[here], bet[here] = won[here], min(best, LARGEST / clusters.largest)
+        gain[here] = won[here]
+        bet[here] = best_bet(float((won[past] ** 2).sum()), int(past.sum()), certified, delta)
     return gain, bet

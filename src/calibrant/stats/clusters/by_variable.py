@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant.stats.betting import BLOCK_ORDERS, SOFT
 from calibrant.stats.clusters.above import Above, bets
-from calibrant.stats.clusters.below import LARGEST, Below, Bet, below_of, best_bet, gap_of, orders_of, runs_of
+from calibrant.stats.clusters.below import Below, Bet, below_of, best_bet, gap_of, orders_of, runs_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies
 from calibrant.stats.evidence import SEARCHED, Evidence, log_mean_exp
 
@@ -78,18 +78,19 @@ class ByVariable:
             gain, mass, bet = self._learnt(order, delta)
             each = gain[own] - np.array(gaps)[:, None] * mass[own]
             wagers.append(Bet(each, bet[own], 1.0 / BLOCK_ORDERS))
-        return Below(wagers, clusters.size[own], clusters.largest, 1.0 + max(map(abs, gaps)))
+        return Below(wagers, clusters.size[own], clusters.largest, ROOM, 1.0 + max(map(abs, gaps)))
 
     def _learnt(self, order: Ints, delta: float) -> tuple[Floats, Floats, Floats]:
         """Return what each cluster wins by the signs of its block, of residuals and of ones, and the bet on it."""
         clusters = self.tallies.clusters
         gain, mass, bet = np.zeros((3, clusters.count))
-        for here, past, ahead in clusters.ahead(order):
+        certified = int(np.count_nonzero(clusters.certified))
+        for here, past in clusters.ahead(order):
             f, gap = self._signs(past)
             won, kept = self.tallies.witnessed(f), self.mass.witnessed(f)
             square = float(((won - gap * kept)[past] ** 2).sum())
-            best = best_bet(square, int(past.sum()), ahead, delta)
-            gain[here], mass[here], bet[here] = won[here], kept[here], min(best, LARGEST / (ROOM * clusters.largest))
+            gain[here], mass[here] = won[here], kept[here]
+            bet[here] = best_bet(square, int(past.sum()), certified, delta)
         return gain, mass, bet
 
     def _signs(self, past: NDArray[np.bool_]) -> tuple[Floats, float]:

@@ -90,12 +90,12 @@ class Clusters:
         here[rows] = True
         return self if len(rows) == len(here) else self.within(here)
 
-    def ahead(self, order: Ints) -> Iterator[tuple[Flags, Flags, int]]:
-        """Yield which clusters are in each block of an order, which come before it, and how many do not."""
+    def ahead(self, order: Ints) -> Iterator[tuple[Flags, Flags]]:
+        """Yield which clusters are in each block of an order, and which come before it."""
         past = self.block == 0
         for block in order:
             here = self.block == block
-            yield here, past, int(np.count_nonzero(self.certified & ~past))
+            yield here, past
             past = past | here
 
     @cached_property

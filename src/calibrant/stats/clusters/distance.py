@@ -86,7 +86,7 @@ def _shown(clusters: Clusters, cell: Ints, values: Floats) -> Pairs:
 def distance_below(clusters: Clusters, delta: float, seed: int) -> Below:
     r"""Bet that the distance is larger: ``d >= E[w(p)(Y - p)]`` whenever ``sup|w| + Lip(w) <= 1``.
 
-    `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest on witnesses that
+    `GAP` of the evidence is bet on a plain shift either way, whose witness is constant; the rest on witnesses that
     are linear between knots and solve a linear programme on earlier blocks of clusters, in random orders of the blocks.
     What a witness wins of a cluster is a sum over knots, exactly.
     """

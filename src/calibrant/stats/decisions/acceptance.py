@@ -9,7 +9,8 @@ martingale, and ``prod (1 - theta e_i) <= (1 - theta mu_k)^k`` (the mean of a co
 lies under a martingale that starts at 1 wherever ``x <= mu_k``, and reaches ``1 / alpha`` at any depth k with
 ``mu_k >= x`` with probability at most alpha (Ville). It rises with x: what it refutes, it refutes from above. Of these
 rows that holds for all x together. Of a population it holds for one x fixed beforehand, or for a grid that shares
-alpha: were x to follow the rate, bursts of wrong rows would break it (documentation: accept).
+alpha, at any fixed number of rows: ``E`` lies under a likelihood ratio (documentation: accept). Were x to follow the
+rate, bursts of wrong rows would break it.
 
 Of clusters there is one factor a cluster, at thresholds fixed beforehand. At a threshold that no certified row chose, a
 cluster has ``B_g = sum w 1{wrong}`` and ``W_g = sum w`` over its rows that pass. If the rate ``E B / E W`` is at least
@@ -42,8 +43,6 @@ RAISED = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])  # of bets that more are
 HALVINGS = 60  # of an interval of rates, to the last bits of a double
 BELOW = 6  # so many of a population's rates are below the risk
 GRID = 50  # depths at which a sequence of tests stops
-LEFT_OVER = 0.02  # of alpha, for fewer rows than a Poisson number of them
-POISSON_STREAM = 0xACCE  # of random numbers, apart from those of other methods at the same seed
 
 
 @dataclass(frozen=True)
@@ -73,19 +72,6 @@ class Ranking:
     def n(self) -> int:
         """Rows."""
         return int(self.rows[-1]) if len(self.rows) else 0
-
-    def thinned(self, alpha: float, seed: int) -> tuple[Ranking, float]:
-        """A Poisson number of the rows, drawn at random, and what is left of alpha: see `accept`.
-
-        The mean is so far under their number that it is exceeded with probability at most ``LEFT_OVER * alpha``.
-        """
-        rng = np.random.default_rng([seed, POISSON_STREAM])
-        kept = min(int(rng.poisson(_poisson_mean(self.n, alpha))), self.n)
-        right, wrong = (np.diff(v, prepend=0) for v in (self.rows - self.wrong, self.wrong))
-        drawn = rng.multivariate_hypergeometric(np.concatenate([right, wrong]), kept, method="marginals")
-        bad = drawn[len(right) :]
-        some = Ranking(self.threshold, np.cumsum(drawn[: len(right)] + bad), np.cumsum(bad))
-        return some, (1.0 - LEFT_OVER) * alpha
 
 
 def log_evidence(rows: Ints | Floats, wrong: Ints | Floats, risk: float | Floats) -> Floats:
@@ -199,17 +185,6 @@ def fixed_needed(risk: float, error: float, power: float, alpha: float) -> int:
 def fewest(risk: float, alpha: float) -> int:
     """Return how many accepted rows refute a rate of `risk` without a single error."""
     return _least(lambda k: float(log_evidence(np.array(k), np.array(0), risk)) >= -np.log(alpha))
-
-
-def enough(certifying: int, alpha: float) -> int:
-    """The least number of rows of which, after thinning for the population, so many are left in the mean."""
-    return _least(lambda n: _poisson_mean(n, alpha) >= certifying)
-
-
-def _poisson_mean(n: int, alpha: float) -> float:
-    from scipy.special import pdtri
-
-    return float(pdtri(n, 1.0 - LEFT_OVER * alpha))
 
 
 def _power(k: int, error: float, refuted: Callable[[int, int], bool]) -> float:

@@ -125,6 +125,35 @@ def test_both_tests_are_told_together():
     assert "trained to find errors of over 2.0 points predicts them" in reported(None, wide)
 
 
+@pytest.mark.parametrize(
+    ("largest", "words"),
+    [
+        ("products", "products of three attributes show the error"),
+        ("corners", "ranges of two attributes show the error"),
+        ("steps", "thresholds of single attributes show the error"),
+    ],
+)
+def test_products_are_told_where_they_show_the_error(largest, words):
+    found = factories.of_products(factories.strong_outcome(null="refit"), largest=largest)
+    assert reported(None, found) == f"Yes: {words} ({SIMULATED})."
+    record = factories.searched(factories.record(), None, found, control_chart=factories.control_chart(line=9.0))
+    text = markdown(record)
+    assert ("The product that stands out most is of `age`, `race` and `the score`." in text) == (largest == "products")
+    assert "The peak comes after" not in text  # it is the models', which do not show the error
+    assert "3,000 products of three" in text
+    assert "4,495 triples of columns" in text
+    assert "with weights of 0.6 and 0.4" in text
+
+
+def test_products_that_show_nothing_are_told_too():
+    none = factories.of_products(factories.strong_outcome(0.3), "models")
+    assert reported(None, none).endswith(
+        "on rows it has not seen, and no product of three attributes shows it (p = 0.30)."
+    )
+    found = factories.of_products(factories.strong_outcome(), "models")
+    assert "a model trained to find the error predicts it on rows it has not seen" in reported(None, found)
+
+
 def test_the_worst_place_is_told_with_numbers():
     gaps = [0.0] * 20 + [0.031, 0.048, 0.02] + [0.0] * 8
     record = factories.searched(

@@ -1,0 +1,266 @@
+"""What a log can decide, before its labels are compared with its scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import check_int, checked_alpha, checked_seed, checked_steps, names, one_source, share
+from calibrant.certify.closed import SignedEvidence, bet_sizes_for
+from calibrant.certify.groups import checked_limit
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.results import Curve
+from calibrant.views.population import Population
+from calibrant.views.sample import everyone, grouped_sketch, groups_of, keyed, named_groups
+
+Floats = NDArray[np.float64]
+
+EVERYONE = "everyone"
+SHARES_LOOKED_AT = 6  # of alpha, from alone to shared by all groups: between them it is that of more groups
+LIMITS = 80  # at which groups are judged together
+STEPS_UP = 3  # in which the smallest gap that shows is approached
+
+
+@one_source
+def decidable(
+    data: Predictions | Sketch,
+    *,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    limit: float | None = None,
+    steps: int = 100,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    draws: int = 200,
+    seed: int = 0,
+) -> Curve:
+    r"""Say what this number of rows can decide: of everyone and each group the smallest limit that could be met.
+
+    Estimand, for everyone and each group: the smallest limit within which its gap, and its calibration error, is
+    certified with probability `power` if every score is right; and the smallest gap that is certified over `limit` (or,
+    without one, as different from 0) with that probability, if the group's events are more frequent by that much and
+    all other scores are right. In probability units. No label is compared with a score: outcomes are drawn from the
+    scores.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+    by : str or sequence of str, optional
+        Covariates whose levels are the groups, as of `groups`; a sketch brings its own.
+    intersections : bool
+        Also every pair of the covariates.
+    limit : float in (0, 1), optional
+        The limit planned for.
+    steps : int from 2 to 1024
+    alpha : float in (0, 0.5]
+    power : float in (0, 1)
+    draws : int from 20 to 10,000
+        Sets of outcomes that are drawn; errors are certified in half of them, of clusters in a fifth.
+    seed : int
+
+    Returns
+    -------
+    Curve
+        A row for everyone, then for each group: ``group``, ``rows``, ``clusters`` (None of independent rows),
+        ``gap_within``, ``gap_over``, ``error_within``, and ``gap_within_alone``, the limit for the gap if no other
+        group were judged. With `limit` also ``power_within``, the probability of "within" if every score is right. A
+        limit of 1 is none.
+
+    Notes
+    -----
+    **Assumes.** Scores that are right, but where a gap is planned for; rows of one cluster no more alike than their
+    scores say: where they are, more clusters are needed. Groups are drawn each by itself.
+    **Guarantee.** None: a plan. The power is that of the drawn sets, up to two standard errors of
+    ``sqrt(power (1 - power) / draws)``.
+    **Method.** The certificates of `groups` and their shares of alpha, run on outcomes drawn from the scores: Holm's
+    procedure for gaps, Bonferroni's for errors. A group's smallest gap is approached in three steps.
+    **Cost.** About half a second a group.
+    **Reads.** The sketch; rows, where they have clusters or weights. Of labels, how many rows have one.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, site = rng.uniform(size=4000), np.array(["a", "b", "c"])[rng.choice(3, 4000, p=[0.7, 0.25, 0.05])]
+    >>> plan = cal.certify.decidable(cal.predictions(np.zeros(4000), p, {"site": site}), by="site", draws=50)
+    >>> plan.columns["group"]
+    ('everyone', 'site = a', 'site = b', 'site = c')
+    >>> bool(plan.columns["gap_within"][1] < plan.columns["gap_within"][3])
+    True
+    """
+    seed, power = checked_seed(seed), share("power", power, hint="such as 0.8")
+    draws = check_int("draws", draws, low=20, high=10_000, hint="such as 200")
+    plan = Planned(checked_limit(limit), checked_steps(steps), checked_alpha(alpha), power, draws, seed)
+    return decided(*of_everyone_and_groups(data, names("by", by), intersections, seed), plan)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is planned for."""
+
+    limit: float | None = None
+    steps: int = 100
+    alpha: float = 0.05
+    power: float = 0.8
+    draws: int = 200
+    seed: int = 0
+    times: float = 1.0  # as many rows as these, or clusters
+
+    @property
+    def shrunk(self) -> float:
+        """How many times shorter ranges of so many more rows are."""
+        return math.sqrt(self.times)
+
+
+def of_everyone_and_groups(
+    data: Predictions | Sketch, by: Sequence[str], intersections: bool, seed: int
+) -> tuple[Population, list[tuple[str, Population]]]:
+    """Return everyone, and each group that has rows with its name."""
+    if not by and not (isinstance(data, Sketch) and data.spec.groupings):
+        return everyone(data, seed), []
+    sketch = grouped_sketch(data, tuple(by), intersections, seed)
+    named = named_groups(sketch)
+    parts = groups_of(data, sketch, [[i] for _, i in named], seed)
+    return everyone(data, seed), [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]
+
+
+def decided(
+    whole: Population, groups: Sequence[tuple[str, Population]], plan: Planned, most: int | None = None
+) -> Curve:
+    """Return what could be decided of everyone and of groups; of more than `most`, of the largest and the smallest.
+
+    Then groups are judged as Holm's procedure would if each were decided before all that have fewer rows.
+    """
+    alone, count = _Together.of([whole], plan), len(groups)
+    parts, shown = [alone], list(groups)
+    if most is not None and count > most:
+        order = sorted(range(count), key=lambda i: (-groups[i][1].n, i))
+        ranks = [*range(most - most // 2), *range(count - most // 2, count)]
+        shown = [groups[order[r]] for r in ranks]
+        parts.append(_Together.of([q for _, q in shown], plan, [count - r for r in ranks], count))
+    elif groups:
+        parts.append(_Together.of([q for _, q in groups], plan))
+    of = [whole, *(q for _, q in shown)]
+    columns: dict[str, tuple[object, ...]] = {
+        "group": (EVERYONE, *(name for name, _ in shown)),
+        "rows": tuple(round(q.n * plan.times) for q in of),
+        "clusters": tuple(None if q.clusters is None else round(q.clusters.count * plan.times) for q in of),
+        "gap_within": tuple(v for part in parts for v in part.within()),
+        "gap_over": tuple(v for part in parts for v in part.over()),
+        "error_within": tuple(v for part in parts for v in part.error()),
+        "gap_within_alone": tuple(v for part in parts for v in part.within_alone()),
+    }
+    if plan.limit is not None:
+        columns["power_within"] = tuple(v for part in parts for v in part.power_within(plan.limit))
+    settings = {
+        "limit": plan.limit,
+        "steps": plan.steps,
+        "alpha": plan.alpha,
+        "power": plan.power,
+        "draws": plan.draws,
+        "seed": plan.seed,
+        "groups": count,
+        "error": whole.judged(plan.steps).about,
+    }
+    return Curve(method="certify.decidable", columns=columns, settings=settings)
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Populations that share alpha, and how large their gaps are at most in sets of outcomes drawn from the scores."""
+
+    populations: Sequence[Population]
+    plan: Planned
+    count: int  # populations that share alpha, of which these may be some
+    sharing: NDArray[np.int64]  # shape (k,): how many share alpha, increasing; none where each has its own turn
+    tops: Floats  # shape (populations, draws, k), or k = 2: alone, and where it is its turn
+
+    @classmethod
+    def of(
+        cls, populations: Sequence[Population], plan: Planned, turns: Sequence[int] = (), count: int | None = None
+    ) -> _Together:
+        """Draw the sets; `turns`: how many share alpha when each is decided."""
+        count = len(populations) if count is None else count
+        sharing = np.unique(np.rint(np.geomspace(1, count, SHARES_LOOKED_AT)).astype(np.int64))
+        own = [np.array([1, t]) for t in turns] or [sharing] * len(populations)
+        rng, size, shrunk = np.random.default_rng(plan.seed), bet_sizes_for(plan.alpha / 2.0, count), plan.shrunk
+        tops = np.empty((len(populations), plan.draws, len(own[0])))
+        for g, q in enumerate(populations):
+            for d in range(plan.draws):
+                evidence = SignedEvidence.of(q.redrawn(rng), size, q.target)
+                ends = [evidence.ends(delta, delta) for delta in plan.alpha / 2.0 / own[g]]
+                tops[g, d] = [min(max(most, -least) / shrunk, 1.0) for least, most in ends]
+        return cls(populations, plan, count, np.zeros(0, np.int64) if turns else sharing, tops)
+
+    def within(self) -> list[float]:
+        """The smallest limits within which each is certified so often."""
+        if not len(self.sharing):
+            return [float(v) for v in np.quantile(self.tops[:, :, 1], self.plan.power, axis=1)]
+        limits = np.append(np.geomspace(max(float(self.tops.min()), 1e-9), float(self.tops.max()), LIMITS), 1.0)
+        share = np.stack([self._met(limit).mean(axis=1) for limit in limits])  # (limits, populations)
+        share[-1] = 1.0
+        result = []
+        for often in share.T:
+            at = int(np.argmax(often >= self.plan.power))
+            before, after = (often[at - 1], often[at]) if at else (0.0, 1.0)
+            part = (self.plan.power - before) / (after - before) if at else 1.0
+            result.append(float(limits[at - 1] + part * (limits[at] - limits[at - 1])) if at else float(limits[0]))
+        return result
+
+    def power_within(self, limit: float) -> list[float]:
+        """How often each is certified within a limit."""
+        return [float(v) for v in self._met(limit).mean(axis=1)]
+
+    def within_alone(self) -> list[float]:
+        """The same if no other were judged."""
+        return [float(v) for v in np.quantile(self.tops[:, :, 0], self.plan.power, axis=1)]
+
+    def _met(self, limit: float) -> NDArray[np.bool_]:
+        """Which are within, in each drawn set, by Holm's procedure: shape (populations, draws)."""
+        met = np.zeros(self.tops.shape[:2], dtype=bool)
+        while True:
+            left = np.maximum(len(met) - met.sum(axis=0), 1)
+            at = np.searchsorted(self.sharing, left)  # among as many, or among more
+            now = met | (np.take_along_axis(self.tops, at[None, :, None], axis=2)[..., 0] <= limit)
+            if np.array_equal(now, met):
+                return met
+            met = now
+
+    def over(self) -> list[float]:
+        """The smallest gaps that are certified over the limit so often, all others being within."""
+        plan, limit = self.plan, self.plan.limit or 0.0
+        delta, size = plan.alpha / 2.0 / self.count, bet_sizes_for(plan.alpha / 2.0, self.count)
+        rng, shrunk = np.random.default_rng(plan.seed + 1), plan.shrunk
+        result = []
+        for q, tops in zip(self.populations, self.tops, strict=True):
+            gap = limit + float(np.median(tops[:, -1]))
+            for step in range(1, STEPS_UP + 1):  # the first ones from fewer sets
+                sets = range(max(plan.draws * step // STEPS_UP, 20))
+                floors = [SignedEvidence.of(q.redrawn(rng, gap), size, q.target).ends(delta, 0.0)[0] for _ in sets]
+                floor = gap - (gap - float(np.quantile(floors, 1.0 - plan.power))) / shrunk
+                gap = min(max(gap + limit - floor, limit), 1.0)
+            result.append(gap)
+        return result
+
+    def error(self) -> list[float]:
+        """The smallest limits within which the calibration error of each is certified so often."""
+        from scipy.special import ndtri
+
+        plan, rng, shrunk = self.plan, np.random.default_rng(self.plan.seed + 2), self.plan.shrunk
+        delta = plan.alpha / 2.0 / self.count
+        result = []
+        for q in self.populations:
+            first, sets = q.redrawn(rng).judged(plan.steps), max(plan.draws // (2 if q.clusters is None else 5), 5)
+            end, plain = (e.limit(delta) for e in (first.above, first.above_plain))
+            ratio = end / plain if plain else 1.0  # the whole evidence takes long of clusters, and shortens all alike
+            others = (q.redrawn(rng).judged(plan.steps).above_plain.limit(delta) for _ in range(sets - 1))
+            tops = np.array([end, *(ratio * top for top in others)])
+            usual = float(tops.mean() + ndtri(plan.power) * tops.std(ddof=1))  # bounds scatter about normally
+            result.append(min(usual / shrunk + first.slack, 1.0))
+        return result

@@ -166,6 +166,11 @@ def by_gap(record: AuditRecord) -> bool:
     return record.settings.get("judge") == "gap"
 
 
+def gaps_of(record: AuditRecord) -> str:
+    """Whose gaps were certified: "rows" in the data, or the "population", as of all before there was a choice."""
+    return str(record.everyone.gap.settings.get("target", "population"))
+
+
 def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
     """Return both certified ends of what is judged, as the verdict leaves them.
 

@@ -97,7 +97,9 @@ def curve(
 
 
 FIXED_ABOUT = part(
-    "FixedAbout", {"now": str, "after": str | None}, "Which score the ranges of errors are about from above, in words."
+    "FixedAbout",
+    {"now": str, "after": str | None},
+    "Which score ranges are about (of errors from above), in words.",
 )
 FIXED_CANDIDATE = part(
     "FixedCandidate",
@@ -197,6 +199,7 @@ CURVES = {
             "alpha": float,
             "limit": float | None,
             "judge": Judge,
+            "target?": noted(Target, "Of gaps: of the rows judged, or of all rows like these."),
             "about": FIXED_ABOUT,
             "groups": noted(int, "Groups that share alpha."),
             "candidates": many(FIXED_CANDIDATE),

@@ -11,7 +11,7 @@ from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.terms import capital, joined, p_reported
+from calibrant.report.wording.terms import capital, joined, p_reported, whose_gaps
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -118,7 +118,8 @@ def _names(text: Text) -> Text:
 def _score(record: AuditRecord) -> Iterator[Text]:
     display = record.data.get("display") or {}
     if facts.by_gap(record):
-        yield say("Gaps apply to the raw score, observed minus predicted; errors of opposite signs cancel in them.")
+        whose = f"Gaps apply to the raw score of {whose_gaps(record)}, observed minus predicted"
+        yield say(f"{whose}; errors of opposite signs cancel in them.")
     elif "values" in display:
         n = int(display["values"])
         values = "one value" if n == 1 else f"{num.count(n)} values"

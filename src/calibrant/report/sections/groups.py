@@ -25,6 +25,7 @@ from calibrant.report.wording.terms import (
     error_at_most,
     together,
     two_way,
+    whose_gaps,
 )
 from calibrant.results import Curve
 
@@ -115,10 +116,10 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit = facts.limit_of(record)
+    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}."
     if limit is None:
-        return GAP
-    return f"{GAP} The limit is about the {'gap' if facts.by_gap(record) else 'calibration error'}."
+        return gaps
+    return f"{gaps} The limit is about the {'gap' if facts.by_gap(record) else 'calibration error'}."
 
 
 def table(record: AuditRecord) -> doc.Table:

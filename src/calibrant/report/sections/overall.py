@@ -31,6 +31,7 @@ from calibrant.report.wording.terms import (
     people_share,
     together,
     two_way,
+    whose_gaps,
 )
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
@@ -240,7 +241,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
-        "gap": ("Overall gap", "the raw score"),
+        "gap": ("Overall gap", f"the raw score, of {whose_gaps(record)}"),
     }
     if (worst := record.estimates.get("worst_group")) is not None:
         what = "Gap" if worst.settings.get("judge") == "gap" else "Calibration error"

@@ -666,6 +666,24 @@ PAPERS = (
 )  # fmt: skip
 
 
+# ---- what of small groups a record may not tell ----
+
+POOLING = "audit.pooling"
+PRIVACY = (
+    one("bridges_left_out", "exact counts of towns and of their counties are reported", POOLING,
+        "sharing", "if any(_is_bridge(i, there, table.shape[1]) for i in there if table.reshape(-1)[i] < mask):",
+        "if False:"),
+    one("runs_of_few_people", "levels in order are pooled until a run has half of the mask", POOLING,
+        "_neighbours", "if people(runs[at]) >= smallest:", "if 2 * people(runs[at]) >= smallest:"),
+    one("levels_without_a_place_left_out", "levels without a place in the order are left out, so that totals tell them",
+        POOLING, "_neighbours", "if placeless and runs:", "if False:"),
+    one("pairs_of_a_pool_decided", "a table of pairs that has a pool is reported at a threshold", "audit.decisions",
+        "reported", "(few or not all({(pair,) for pair in people[i].name} <= alone for i in own))", "few"),
+    one("few_next_to_a_threshold", "ranges of the score leave few people next to a threshold",
+        "audit.checks.reliability", "_splits", "if low and high and min(low, high) < mask:", "if False:"),
+)  # fmt: skip
+
+
 def every() -> Iterator[Mutant]:
     """Yield all mutants."""
     for part in (
@@ -679,6 +697,7 @@ def every() -> Iterator[Mutant]:
         REPAIRS,
         MEASURES,
         PAPERS,
+        PRIVACY,
     ):
         yield from part
 

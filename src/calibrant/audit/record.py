@@ -43,9 +43,9 @@ class Finding(Plain):
     variables : tuple of (str, str)
         ``(variable, value)`` pairs that define the group; empty for everyone.
     rows, events : int
-        People, and people with the outcome; of a group as reported, in multiples of five.
+        People, and people with the outcome; of a group in multiples of five where it was audited to publish.
     expected : float
-        Sum of the predicted probabilities: the events the model expects; of a group as reported, in multiples of five.
+        Sum of the predicted probabilities: the events the model expects; of a group rounded as the events are.
     lower : Estimate
         `certify.raw_lower`: the raw score is off by at least ``lower.interval.low``.
     upper : Estimate

@@ -22,7 +22,7 @@ One = Annotated[float, Meta(ge=1, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 Some = Annotated[int, Meta(ge=1)]
 Several = Annotated[int, Meta(ge=2)]
-Reported = Annotated[int, Meta(ge=5)]  # of some of the people, in multiples of five
+Fewest = Annotated[int, Meta(ge=5)]  # people under whom a count is not shown
 Steps = Annotated[int, Meta(ge=2, le=1024)]
 Distinct = Annotated[int, Meta(ge=1, le=1024)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
@@ -214,12 +214,12 @@ CURVES = {
         "outside). Empty columns: none has people enough to be shown. Absent where not run.",
         {
             "rule": str,
-            "rows": Reported,
+            "rows": Some,
             "share predicted observed floor stability": Share,
             "gap low high": Gap,
             "evidence": Size,
             "gap_left": Gap | None,
-            "rows_left": Reported | None,
+            "rows_left": Some | None,
             "side": Literal["underpredicts", "overpredicts"],
             "over": bool,
         },
@@ -239,7 +239,7 @@ CURVES = {
         "The gap in the cells of the two attributes of a subgroup: numbers of cells along settings.axes, from 0. Cells "
         "of few people are left out, and others, so that none follows from totals. Absent where no subgroup of two "
         "attributes is reported.",
-        {"first second": Count, "rows": Reported, "predicted observed": Share, "gap": Gap},
+        {"first second": Count, "rows": Some, "predicted observed": Share, "gap": Gap},
         {
             "axes": noted(many(AXIS), "Of the map.", min_length=2, max_length=2),
             "n": Some,
@@ -286,7 +286,7 @@ CURVES = {
         "certify.missing_labels",
         "Everyone, then each group, with the people whose label is missing: a line for each assumption about them; "
         "stands_to is the ratio of odds up to which the verdict at random stands. Of groups, counts are multiples of "
-        "five and ends are moved outward. Only with missing=keep, and mask people or more without a label.",
+        "five, ends moved outward, with settings.publish. Only with missing=keep and mask people without a label.",
         {
             "people": str,
             "assumption": Literal["labelled", "at random", "odds", "any"],
@@ -310,7 +310,7 @@ CURVES = {
     "without_label": curve(
         "diagnose.missing_labels",
         "Who is without a label: the share in each range of the score and each group shown, its standardised "
-        "difference from those with one, and a test by variable. Counts are multiples of five. Only where "
+        "difference from those with one, and a test by variable. Counts are exact unless settings.publish. Only where "
         "missing_labels is.",
         {
             "about": Literal["score", "group"],
@@ -324,8 +324,8 @@ CURVES = {
     ),
     "decisions": curve(
         "audit.decisions",
-        "What it means to act from a threshold on: everyone and each group by threshold. Counts are multiples of five, "
-        "ends are moved outward; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
+        "What it means to act from a threshold on: everyone and each group by threshold. Counts and ends are exact "
+        "unless settings.publish; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
         "acted on; missed: an event, of those not), of net benefit, of what it is over acting on everyone and of "
         "regret are certified; all hold together, with an alpha of their own. Only where a threshold or costs were "
         "given.",

@@ -18,6 +18,7 @@ from calibrant.audit.schema.curves import (
     Condition,
     Count,
     Distinct,
+    Fewest,
     Fields,
     Gap,
     Judge,
@@ -28,7 +29,6 @@ from calibrant.audit.schema.curves import (
     Order,
     Pair,
     Positive,
-    Reported,
     Several,
     Share,
     Size,
@@ -116,7 +116,7 @@ WORST = certified(
         "seed": Count,
         "subgroup_low subgroup_high": str | None,
         "conditions_low conditions_high": many(Condition),
-        "rows_low rows_high": Reported | None,
+        "rows_low rows_high": Some | None,
         "share_low share_high": Share | None,
         "rows_needed?": noted(Some | None, "Rows that would decide, about, or with rows_at_least at least."),
         "clusters_needed?": noted(Some | None, "The same in clusters, where rows share clusters."),
@@ -183,7 +183,7 @@ GROUP = part(
     {
         **FINDING,
         "variables": noted(list[tuple[str, str]], "Of a pool one, with its members.", min_length=1, max_length=2),
-        "rows": noted(Reported, "At least settings.mask."),
+        "rows": noted(Some, "At least settings.mask."),
     },
     rules={**DECIDED, "properties": {"id": {"not": {"const": "everyone"}}, "pooled": {"not": {"const": 1}}}},
 )
@@ -332,6 +332,7 @@ DATA = part(
         "left_out": noted(list[Pair], "Columns that are no attributes or could not be used, each with the reason."),
         "in_question?": noted(list[Pair], "Covariates that may reproduce the outcome: kept, and asked about."),
         "display?": DISPLAY,
+        "rounded_for?": noted(Pair, "Group columns of which exact numbers would tell those of small groups."),
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,
         "screen?": SCREEN | None,
@@ -353,7 +354,8 @@ SETTINGS = part(
         "blocks": Some,
         "quick": bool,
         "outcome date": str | None,
-        "mask": noted(Reported, "Groups with fewer people are never shown, nor are their names."),
+        "mask": noted(Fewest | None, "Groups with fewer people are never shown, nor are their names; null: all are."),
+        "publish?": noted(bool, "Numbers of groups are multiples of five; so too in records that do not say."),
         "fail_on": noted(list[TESTS], "Tests that count for the exit status."),
         "tolerance": noted(Annotated[float, Meta(ge=0, lt=1)], "Of the strong calibration test."),
         "missing_odds": noted(Odds, "How many times the odds may differ of people without a label."),
@@ -377,6 +379,7 @@ def of_verdict(verdict: Mapping[str, object]) -> dict[str, object]:
     return {"properties": {"verdict": verdict, "everyone": one, "groups": {"items": one}}}
 
 
+FEWEST = 5  # the smallest mask
 RECORD = part(
     "AuditRecord",
     {
@@ -410,6 +413,10 @@ RECORD = part(
         "if": {"properties": {"settings": {"properties": {"limit": NULL}}}},
         "then": of_verdict({"const": "not_checked"}),
         "else": of_verdict({"enum": ["within", "undecided", "over"]}),
+        "anyOf": [
+            {"properties": {"settings": {"properties": {"mask": NULL}}}},
+            {"properties": {"groups": {"items": {"properties": {"rows": {"minimum": 5}}}}}},
+        ],
     },
 )
 
@@ -423,6 +430,9 @@ def refuse_others(record: Mapping[str, object]) -> None:
             family, _, about = name.partition("/")
             read["curves"].setdefault(family, {})[about] = curves[name]
     converted(read, RECORD)
+    fewest = record["settings"]["mask"] and FEWEST
+    if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
+        raise BadInput(f"no AuditRecord as `to_dict` writes one: group {few[0]!r} has fewer rows than a mask leaves")
     curves = record["curves"]
     for name, one in curves.items() if isinstance(curves, Mapping) else ():
         mixed = [column for column, values in one["columns"].items() if _mixed(values)]

@@ -64,6 +64,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from in_clusters(record)
     if result := facts.shared_by(record):
         yield correlated(record, result)
+    yield from _small(record)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
@@ -92,6 +93,18 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     for lead, text in notices(record):
         if lead == NOTICES[AGAIN][0]:
             yield say(f"{lead}: ", *text)
+
+
+def _small(record: AuditRecord) -> Iterator[Text]:
+    """Who may read the numbers of groups, where that was set, and why they are rounded where it was not."""
+    if facts.mask_of(record) == 1:
+        yield say("Every group is shown, however small: this is for readers who may see them.")
+    elif record.settings.get("publish"):
+        yield say("For readers outside: counts of groups are multiples of five, and ranges are wider by that.")
+    elif columns := record.data.get("rounded_for"):
+        one, other = columns
+        share = " share people, so exact ones would tell those of small groups."
+        yield say("Counts of groups are multiples of five: ", code(one), " and ", code(other), share)
 
 
 def _counted(record: AuditRecord) -> Iterator[Text]:

@@ -165,8 +165,6 @@ def in_archive(raw: bytes, seed: int) -> bytes:
                 inside = name.endswith(".json") and rng.random() < 0.8
                 harm = values_or_bytes if inside else corrupt_files.damaged
                 content = harm(content, seed)
-                    as_json(altered(json.loads(content), seed)) if is_json else corrupt_files.damaged(content, seed)
-                )
             new.writestr(name, content)
     return out.getvalue()
 
@@ -295,9 +293,7 @@ def archives() -> list[tuple[str, bytes]]:
 
 
 def words() -> list[tuple[str, bytes]]:
-    text = (
-        'noun = "loans"\nmodel = "M 1.2"\nintended_use = "to lend"\nset_by = "the board, 2024-01-02"\n'
-    )
+    text = 'noun = "loans"\nmodel = "M 1.2"\nintended_use = "to lend"\nset_by = "the board, 2024-01-02"\n'
     return [("about.toml", text.encode())]
 
 
@@ -351,9 +347,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "record": Kind(records, REPORT, values_or_bytes),
         "page": Kind(lambda: pages(folder), REPORT, in_page),
         "sketch": Kind(lambda: sketches(folder), (("audit", "FILE", "--quick", "--limit", "0.1"),), sealed_again),
-        "calibrator": Kind(
-            calibrators, (APPLY, PRINT), values_or_bytes
-        ),
+        "calibrator": Kind(calibrators, (APPLY, PRINT), values_or_bytes),
         "words": Kind(words, (("audit", "OUT/../rows.csv", *LS, "--quick", "--about", "FILE"),)),
     }
     return rows_of | logs_of | own

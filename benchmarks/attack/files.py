@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 SECONDS, MEMORY = 30.0, 2_000  # of CPU, and megabytes, that a file under 10 MB may take
 PATIENCE = 4 * SECONDS  # after which a command counts as hanging, however busy the machine is
 LONGEST = 1_000  # characters of a refusal
+LARGE = 10_000_000  # bytes of a bomb, at most
 
 
 # ---- a process that runs one command after another, and one that watches it ----
@@ -78,19 +79,33 @@ class Runner:
         self.process.stdin.write(json.dumps(words).encode() + b"\n")
         answer, end = b"", time.monotonic() + PATIENCE
         while not answer.endswith(b"\n"):
-            ready, _, _ = select.select([self.process.stdout], [], [], max(end - time.monotonic(), 0))
+            ready, _, _ = select.select([self.process.stdout], [], [], 0.2)
             part = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
-            if not part:
-                return self._end(bool(ready))
+            if ready and not part:
+                return self._end("")
+            if time.monotonic() > end or self._resident() > 2 * MEMORY:
+                return self._end("stopped: it took too long, or too much memory")
             answer += part
         done: dict[str, object] = json.loads(answer)
         return done
 
-    def _end(self, died: bool) -> dict[str, object]:
+    def _resident(self) -> int:
+        """The megabytes that the process takes now."""
         assert self.process is not None
+        text = Path(f"/proc/{self.process.pid}/statm").read_text()
+        return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+    def _end(self, why: str) -> dict[str, object]:
+        assert self.process is not None
+        size = self._resident() if why else 0
         self.process.kill()
         status, self.process = self.process.wait(), None
-        return {"status": status if died else "time", "said": "", "seconds": SECONDS, "megabytes": 0}
+        return {"status": why or status, "said": "", "seconds": PATIENCE, "megabytes": size}
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self._end("closed")
 
 
 def fault(done: dict[str, object]) -> str:
@@ -126,24 +141,65 @@ def damaged(count: int, only: set[str], seed: int) -> Iterator[tuple[str, str, s
                     left.unlink()
 
 
+# ---- bombs ----
+
+
+def bombs(only: set[str], show: bool) -> Iterator[tuple[str, str, str]]:
+    """Try each bomb in a process of its own; yield its kind, its name, and the fault."""
+    from e2e.bombs import BOMBS
+
+    for name in BOMBS:
+        if only and not any(name.startswith(part) for part in only):
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            words = made(name, place)
+            size = max(f.stat().st_size for f in Path(place).iterdir())
+            if size > LARGE:
+                raise SystemExit(f"{name} has {size:,} bytes: a bomb has under 10 MB")
+            runner = Runner()
+            done = runner.run(words)
+            runner.close()
+        if show:
+            took = f"{float(str(done['seconds'])):.1f} s, {done['megabytes']} MB"
+            print(f"{name} ({size:,}): {done['status']}, {took} {str(done['said']).strip()[:250]}", flush=True)
+        yield name.split(":")[0], name, fault(done)
+
+
+def made(name: str, place: str) -> list[str]:
+    """Write a bomb in a process that ends then, for what it is made of takes memory; the command that reads it."""
+    done = subprocess.run([sys.executable, __file__, "make", "--only", name, "--folder", place], stdout=subprocess.PIPE)
+    words: list[str] = json.loads(done.stdout)
+    return words
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", nargs="?", default="all", choices=["all", "serve", "damaged", "bombs", "kills"])
+    parser.add_argument("part", nargs="?", default="all", choices=["all", "serve", "make", "damaged", "bombs", "kills"])
     parser.add_argument("--count", type=int, default=5_000, help="damaged files")
     parser.add_argument("--only", default="", help="kinds, with commas between")
+    parser.add_argument("--folder", default=".", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="each that fell")
     a = parser.parse_args()
     if a.part == "serve":
         return serve()
+    if a.part == "make":
+        from e2e.bombs import BOMBS
+
+        return print(json.dumps(BOMBS[a.only](Path(a.folder))))
     tried, fallen = Counter[str](), Counter[str]()
     began = time.monotonic()
-    if a.part in ("all", "damaged"):
-        for name, what, wrong in damaged(a.count, set(filter(None, a.only.split(","))), a.seed):
-            tried[name] += 1
-            fallen[name] += bool(wrong)
+    only = set(filter(None, a.only.split(",")))
+    parts: dict[str, Callable[[], Iterator[tuple[str, str, str]]]] = {
+        "damaged": lambda: damaged(a.count, only, a.seed),
+        "bombs": lambda: bombs(only, a.show),
+    }
+    for part, attack in parts.items():
+        for name, what, wrong in attack() if a.part in ("all", part) else ():
+            tried[f"{part}: {name}"] += 1
+            fallen[f"{part}: {name}"] += bool(wrong)
             if wrong and a.show:
-                print(f"{name} {what}: {wrong}", file=sys.stderr, flush=True)
+                print(f"FELL {name} {what}: {wrong}", flush=True)
     print(f"{time.monotonic() - began:.0f} s\n\n| kind | tried | held |\n|---|---:|---:|")
     for name, n in tried.items():
         print(f"| {name} | {n:,} | {n - fallen[name]:,} |")

@@ -168,6 +168,8 @@ def bombs(only: set[str], show: bool) -> Iterator[tuple[str, str, str]]:
 def made(name: str, place: str) -> list[str]:
     """Write a bomb in a process that ends then, for what it is made of takes memory; the command that reads it."""
     done = subprocess.run([sys.executable, __file__, "make", "--only", name, "--folder", place], stdout=subprocess.PIPE)
+    if done.returncode:
+        raise SystemExit(f"{name} cannot be made")
     words: list[str] = json.loads(done.stdout)
     return words
 

@@ -28,6 +28,7 @@ from calibrant.data.specs import sketch_file
 from e2e.hostile_files import LS, calibrators, records, sketches, texts
 
 MB = 1 << 20
+MOST = 2**31 - 1  # rows of a batch of Arrow
 Bomb = Callable[[Path], list[str]]
 BOMBS: dict[str, Bomb] = {}
 
@@ -390,9 +391,7 @@ def constant(rows: int, text: str = "") -> pa.Table:
 def ipc(batch: Callable[[], pa.RecordBatch], times: int = 1, compression: str | None = None) -> Callable[[], bytes]:
     def made() -> bytes:
         one, held = batch(), pa.BufferOutputStream()
-        with pa.ipc.new_file(
-            held, one.schema, options=pa.ipc.IpcWriteOptions(compression=compression, allow_64bit=True)
-        ) as writer:
+        with pa.ipc.new_file(held, one.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
             for _ in range(times):
                 writer.write_batch(one)
         return bytes(held.getvalue())
@@ -478,11 +477,11 @@ raw_bomb(
         compression="zstd",
     ),
 )
-raw_bomb("Arrow: nulls without bytes", "d.arrow", ipc(lambda: batch(y=pa.nulls(10**12), p=pa.nulls(10**12))))
+raw_bomb("Arrow: nulls without bytes", "d.arrow", ipc(lambda: batch(y=pa.nulls(MOST), p=pa.nulls(MOST))))
 raw_bomb(
     "Arrow: run ends",
     "d.arrow",
-    ipc(lambda: batch(y=run_ends(pa.array([1], pa.int8()), 10**10), p=run_ends(pa.array([0.5]), 10**10))),
+    ipc(lambda: batch(y=run_ends(pa.array([1], pa.int8()), MOST), p=run_ends(pa.array([0.5]), MOST))),
 )
 raw_bomb(
     "Arrow: zeros, packed", "d.arrow", ipc(lambda: batch(y=np.zeros(10**8, np.int8), p=np.zeros(10**8)), 10, "zstd")
@@ -504,12 +503,12 @@ raw_bomb(
 raw_bomb(
     "Arrow: bytes of no size",
     "d.arrow",
-    ipc(lambda: batch(y=pa.nulls(10**10), p=pa.Array.from_buffers(pa.binary(0), 10**10, [None, pa.py_buffer(b"")]))),
+    ipc(lambda: batch(y=pa.nulls(MOST), p=pa.Array.from_buffers(pa.binary(0), MOST, [None, pa.py_buffer(b"")]))),
 )
 raw_bomb(
     "Arrow: structs without fields",
     "d.arrow",
-    ipc(lambda: batch(y=pa.nulls(10**10), p=pa.StructArray.from_buffers(pa.struct([]), 10**10, [None]))),
+    ipc(lambda: batch(y=pa.nulls(MOST), p=pa.StructArray.from_buffers(pa.struct([]), MOST, [None]))),
 )
 raw_bomb("Arrow: many batches", "d.arrow", ipc(lambda: batch(y=[1], p=[0.5]), 30_000))
 raw_bomb("Arrow: many columns", "d.arrow", ipc(lambda: batch(**{f"c{i}": [0, 1] for i in range(25_000)})))

@@ -60,8 +60,7 @@ def _run(argv: Sequence[str] | None) -> int:
     """Do what the arguments say; say in one line why it cannot be done."""
     a = Namespace()
     try:
-        if argv is None:
-            _spare_memory()  # before libraries are loaded, which they are to parse what may be written
+        _spare_memory(own=argv is None)  # before libraries are loaded, which they are to parse what may be written
         build_parser().parse_args(argv, a)
         if argv is None and a.command != "report":  # the process is the command's own, and reads rows
             _spare_pandas()
@@ -114,7 +113,7 @@ def _refused(why: str, status: int) -> int:
 # ---- what a process of our own may leave out ----
 
 
-def _spare_memory() -> None:
+def _spare_memory(own: bool) -> None:
     """Keep libraries from reserving what a limit of address space (`ulimit -v`) does not give.
 
     Arrow's own pool reserves a gigabyte at once. Linear algebra reserves a part for each thread, and where it gets none
@@ -125,7 +124,7 @@ def _spare_memory() -> None:
     except ImportError:  # Windows has no such limit
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY or limit > PLENTY:
+    if not own or limit == resource.RLIM_INFINITY or limit > PLENTY:
         return
     if limit < LEAST:
         raise BadInput(

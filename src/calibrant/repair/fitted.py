@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cas
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.arguments import shown
 from calibrant.data.columns import require
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
@@ -386,10 +387,11 @@ class Calibrator:
         if written == "calibrant-map/1":
             raise BadInput(f"this calibrator was written by an older calibrant, as {written!r}: fit it again")
         if not isinstance(d, Mapping) or written != FORMAT:
-            raise BadInput(f"not a calibrator of this version of calibrant: format is {written!r}, not {FORMAT!r}")
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {shown(written)}, not {FORMAT!r}")
         kind, known = d.get("kind"), calibrator_classes()
         if not isinstance(kind, str) or kind not in known:
-            raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
+            every = ", ".join(sorted(known))
+            raise BadInput(f"calibrator of an unknown kind {shown(kind)}: this calibrant knows {every}")
         try:
             return _decoded(known[kind], {k: v for k, v in d.items() if k not in ("format", "kind")})
         except ValueError as e:

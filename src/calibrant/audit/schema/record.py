@@ -429,25 +429,37 @@ def refuse_others(record: Mapping[str, object]) -> None:
         for name in curves.keys() - read["curves"].keys():
             family, _, about = name.partition("/")
             read["curves"].setdefault(family, {})[about] = curves[name]
-    converted(read, RECORD)
-    fewest = record["settings"]["mask"] and FEWEST
-    if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
-        raise BadInput(f"no AuditRecord as `to_dict` writes one: group {few[0]!r} has fewer rows than a mask leaves")
-    curves = record["curves"]
-    for name, one in curves.items() if isinstance(curves, Mapping) else ():
-        mixed = [column for column, values in one["columns"].items() if _mixed(values)]
-        if mixed:
-            raise BadInput(
-                f"no AuditRecord as `to_dict` writes one: column {mixed[0]!r} holds values of several kinds - at "
-                f"`$.curves[{name!r}].columns`"
-            )
-        lengths = {column: len(values) for column, values in one["columns"].items()}
-        if len(set(lengths.values())) > 1:
-            short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-            raise BadInput(
-                f"no AuditRecord as `to_dict` writes one: columns {short!r} ({lengths[short]:,}) and {long!r} "
-                f"({lengths[long]:,}) differ in length - at `$.curves[{name!r}].columns`"
-            )
+    try:
+        converted(read, RECORD)
+        _refuse_huge(read, "$")
+        for name, one in record["curves"].items():
+            _refuse_columns(one["columns"], f"$.curves[{name!r}].columns")
+        fewest = record["settings"]["mask"] and FEWEST
+        if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
+            raise BadInput(f"{NONE}: group {few[0]!r} has fewer rows than a mask leaves")
+    except RecursionError:
+        raise BadInput(f"{NONE}: it is nested without end") from None
+
+
+def _refuse_huge(value: object, where: str) -> None:
+    """Refuse a number that no audit writes, such as NaN or 1e300: what is computed with it is none."""
+    if isinstance(value, (int, float)) and not abs(value) <= MOST:
+        raise BadInput(f"{NONE}: {str(value)[:40]} is no number of an audit - at `{where}`")
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        if not isinstance(one, str):
+            _refuse_huge(one, f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]")
+
+
+def _refuse_columns(columns: Mapping[str, Sequence[object]], where: str) -> None:
+    """Refuse columns of different lengths, and those that hold values of several kinds."""
+    if mixed := next((column for column, values in columns.items() if _mixed(values)), ""):
+        raise BadInput(f"{NONE}: column {mixed!r} holds values of several kinds - at `{where}`")
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        ends = f"columns {short!r} ({lengths[short]:,}) and {long!r} ({lengths[long]:,})"
+        raise BadInput(f"{NONE}: {ends} differ in length - at `{where}`")
 
 
 def _mixed(values: Sequence[object]) -> bool:
@@ -457,3 +469,5 @@ def _mixed(values: Sequence[object]) -> bool:
 
 
 GAPS = None, "inf", "-inf"
+MOST = 1e100  # a size that no number of an audit has: covariates end at 1e30
+NONE = "no AuditRecord as `to_dict` writes one"

@@ -49,7 +49,7 @@ def as_json(record: AuditRecord) -> str:
 
 
 def _people(where: str, f: Finding) -> Iterator[tuple[str, float]]:
-    yield f"{where}/error", f.error
+    yield f"{where}/error", f.error.value
     yield f"{where}/error_low", f.lower.interval.low
     yield f"{where}/error_high", f.upper.interval.high
     yield from _estimate(f"{where}/gap", f.gap)

@@ -27,7 +27,8 @@ Steps = Annotated[int, Meta(ge=2, le=1024)]
 Distinct = Annotated[int, Meta(ge=1, le=1024)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
 Condition: Kind = Annotated[dict, Meta(description="One condition of a rule, as data.")]
-Judge = Literal["error", "gap"]
+By = Literal["error", "gap"]
+Judge = Literal["auto", "error", "gap"]
 Target = Literal["rows", "population"]
 Order = Literal[1, 2, 3]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
@@ -184,7 +185,7 @@ CURVES = {
             "id who variable value": str,
             "kind": Literal["everyone", "group", "subgroup"],
             "rows": Some,
-            "measure": Judge,
+            "measure": By,
             "now_low now_high": float,
             "now": Verdict,
             "after_low after_high": float | None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.arguments import (
     MASK,
+    Judge,
     acting,
     check_int,
     checked_alpha,
@@ -44,7 +45,6 @@ from calibrant.repair.judge.rows import (
     Fits,
     Judging,
     LeftOut,
-    Measure,
     People,
     Repair,
     checked_folds,
@@ -87,7 +87,7 @@ def compare(
     variables: Iterable[str] | str | None = None,
     bins: Mapping[str, Sequence[float]] | None = None,
     limit: float | None = None,
-    judge: Measure = "error",
+    judge: Judge = "auto",
     threshold: float | Sequence[float] | None = None,
     costs: Sequence[float] | None = None,
     steps: int = 100,
@@ -128,7 +128,7 @@ def compare(
     limit : float in (0, 1), optional
         Largest acceptable error, 0.02 for two points: ``fixed`` then says who is over it before and after, and the
         recommendation takes it into account.
-    judge : {"error", "gap"}
+    judge : {"auto", "error", "gap"}
         What the limit is about: the calibration error, or the gap between what happened and what was said.
     threshold : float in (0, 1), or several, optional
         Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
@@ -234,7 +234,7 @@ def compare(
         draws=check_int("draws", draws, 99),
         seed=reading.seed,
         limit=None if limit is None else share("limit", limit, hint="such as 0.02 for two points"),
-        judge=choice("judge", judge, get_args(Measure)),
+        judge=choice("judge", judge, get_args(Judge)),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
     return compared(rows, judging)

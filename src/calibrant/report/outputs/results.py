@@ -17,6 +17,7 @@ from calibrant.report.by_variable import anchor_of
 from calibrant.report.findings import ordered
 from calibrant.report.outputs import notebook
 from calibrant.report.terminal import WIDTH, aligned, cells, clip, pad, wrap
+from calibrant.report.wording.terms import gap_ends
 from calibrant.results import Curve, Estimate, Outcome, plain
 from calibrant.sanitize import sanitize
 
@@ -64,7 +65,7 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
 
 def _group(f: Finding) -> tuple[object, ...]:
     name = ", ".join(f"{variable} = {value}" for variable, value in f.variables) or "everyone"
-    ends = f.lower.low, f.upper.high, f.gap.value, f.gap.low, f.gap.high
+    ends = f.lower.low, f.upper.high, f.gap.value, *gap_ends(f)
     return (
         f.id,
         name,

@@ -23,6 +23,7 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    gap_ends,
     together,
     two_way,
 )
@@ -118,13 +119,13 @@ def about(record: AuditRecord) -> str:
     limit = facts.limit_of(record)
     if limit is None:
         return GAP
-    return f"{GAP} The limit is about the {'gap' if facts.by_gap(record) else 'calibration error'}."
+    return f"{GAP} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
 
 
 def table(record: AuditRecord) -> doc.Table:
     """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
-    judged, gap = limit is not None, facts.by_gap(record)
+    judged, gap = limit is not None, facts.by_gap(record, "groups")
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
@@ -154,7 +155,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
     reported_in = f.rows if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
-    first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
+    first, last = num.signed_range(*gap_ends(f))
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
@@ -171,7 +172,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
 
 def error_range(record: AuditRecord, f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if facts.by_gap(record) or two_way(f):
+    if facts.by_gap(record, f) or two_way(f):
         return certified_range(record, f, dashed=True)
     return _range(*facts.ends(record, f), facts.limit_of(record))
 
@@ -272,7 +273,7 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     if facts.limit_of(record) is None:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
-    return OutlineCheck(f"Every group: {error_at_most(record)}", ", ".join(results), meaning)
+    return OutlineCheck(f"Every group: {error_at_most(record, 'groups')}", ", ".join(results), meaning)
 
 
 def _verdict(record: AuditRecord) -> str:

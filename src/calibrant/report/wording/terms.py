@@ -138,7 +138,7 @@ def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]
 
 def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     """Return both certified ends of the calibration error, in points, whatever the limit is about."""
-    return bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
+    return bounds(finding, limit_of(record), "gap" if by_gap(record, finding) else "error")
 
 
 def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
@@ -151,13 +151,19 @@ def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = Fal
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:
     """The certified range of what the limit is about: the calibration error, or the size of the gap."""
-    if not by_gap(record):
+    if not by_gap(record, finding):
         return certified_range(record, finding)
     (low, high), limit = ends(record, finding), limit_of(record)
     return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
 
 
-def error_at_most(record: AuditRecord) -> str:
+def gap_ends(finding: Finding) -> tuple[float, float]:
+    """The certified ends of a gap, with its sign."""
+    of = finding.gap.guaranteed
+    return (-1.0, 1.0) if of is None else (of.low, of.high)
+
+
+def error_at_most(record: AuditRecord, part: str) -> str:
     """Return what the limit is a limit of."""
-    limit, what = limit_of(record), "gap" if by_gap(record) else "calibration error"
+    limit, what = limit_of(record), "gap" if by_gap(record, part) else "calibration error"
     return what if limit is None else f"{what} at most {num.limit_points(limit)} points"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -189,8 +190,11 @@ class Judging:
         return judged_by(self.judge, part)
 
     def limit_of(self, predicted: float) -> float | None:
-        """The limit of people of this mean score, in probability units; the score is given, so it is no estimate."""
-        return self.limit if self.limit_relative is None else self.limit_relative * predicted
+        """The limit of people of this mean score, in probability units; the score is given, so it is no estimate.
+
+        A relative one is rounded down to three digits, so that what is shown is what is judged.
+        """
+        return self.limit if self.limit_relative is None else three_digits(self.limit_relative * predicted)
 
     def at(self, people: Population) -> Judging:
         """Judge these people: a relative limit is that share of their mean score."""
@@ -269,6 +273,14 @@ class Shares:
     def of_test(self) -> Share:
         """As the test of unlisted subgroups uses it."""
         return Share(wrong="error_shown", part="subgroups", by="test", alpha=self.alpha)
+
+
+def three_digits(value: float) -> float:
+    """A number of at least zero rounded down to three digits."""
+    if value <= 0.0:
+        return 0.0
+    digits = 2 - math.floor(math.log10(value))
+    return math.floor(value * 10.0**digits + 1e-9) / 10.0**digits
 
 
 def verdict_of(low: float, high: float, limit: float | None) -> Verdict:

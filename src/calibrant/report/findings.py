@@ -69,6 +69,11 @@ def limit_of(record: AuditRecord) -> float | None:
     return None if limit is None else float(limit)
 
 
+def limit_for(record: AuditRecord, finding: Finding) -> float | None:
+    """The limit of a finding as a fraction: its own where the limit is a share of the mean score."""
+    return limit_of(record) if record.settings.get("limit_relative") is None else finding.limit
+
+
 def noun(record: AuditRecord) -> str:
     """Return what the rows are called, in the plural: "people" only where somebody said so."""
     stated = (record.settings.get("about") or {}).get("noun")
@@ -196,7 +201,7 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
 
     A group may be decided although its own range still holds the limit; what is decided moves the end to the limit.
     """
-    low, high, limit = finding.lower.interval.low, finding.upper.interval.high, finding.limit
+    low, high, limit = finding.lower.interval.low, finding.upper.interval.high, limit_for(record, finding)
     if by_gap(record, finding):
         error = low
         low, high = gap_range(finding)

@@ -122,7 +122,7 @@ def layered(
 
 def _ratio(mean_gap: Estimate, ordinary: Interval, predicted: float, p: float) -> Layered:
     """Observed over expected: one plus the gap over the mean score, which is given where the gap is of the rows."""
-    value, of = 1.0 + mean_gap.value / predicted, mean_gap.interval
+    value, of = max(1.0 + mean_gap.value / predicted, 0.0), mean_gap.interval
     ends = replace(of, low=max(1.0 + of.low / predicted, 0.0), high=1.0 + of.high / predicted)
     return Layered(
         value=value,

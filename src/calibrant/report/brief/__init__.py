@@ -40,7 +40,7 @@ from calibrant.report.wording.parts import (
     subgroups_reported,
     verdict_word,
 )
-from calibrant.report.wording.terms import VERDICTS, two_way
+from calibrant.report.wording.terms import VERDICTS, bound_of, jointly_wrong, two_way, verdict_on
 from calibrant.sanitize import sanitize
 
 WORST, SUBGROUPS = 4, 2  # groups, and subgroups
@@ -82,7 +82,7 @@ def _mark(record: AuditRecord, f: Finding, top: float) -> doc.Mark:
     text = f"raw {low}, rounded {high}" if two_way(f) and not by_gap(record, f) else num.between(low, high)
     who = clipped(label(f), NAMED) if f.variables else "Everyone"
     bar = _bar(record, ends(record, f), top, f.verdict, text)
-    return doc.Mark(who, "", f"{num.count(f.rows)} {noun(record)}", text, f.verdict, VERDICTS[f.verdict], bar)
+    return doc.Mark(who, "", f"{num.count(f.rows)} {noun(record)}", text, f.verdict, verdict_on(record, f), bar)
 
 
 def _subgroup(record: AuditRecord, o: Off, top: float) -> doc.Mark:
@@ -159,12 +159,14 @@ def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
     if limit is not None:
         about = " on the gap" if by_gap(record, "everyone") else ""
         by = stated_of(record, "set_by")
-        bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", literal(by)) if by else ()))
+        bound = say(f"limit {bound_of(record)}{about}", *((", set by ", literal(by)) if by else ()))
     if gone := left_out(record):
         yield doc.Paragraph(gone, where=doc.EVERYWHERE)
     if of := counted(record):
         yield doc.Paragraph(of, where=doc.EVERYWHERE)
     yield doc.Paragraph(bound, where=doc.EVERYWHERE)
     yield doc.Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=doc.EVERYWHERE)
+    if wrong := jointly_wrong(record):
+        yield doc.Paragraph(say(wrong), where=doc.EVERYWHERE)
     if record.settings.get("date") is not None:
         yield doc.Paragraph(say(literal(record.settings["date"])), where=doc.PAGE)

@@ -26,6 +26,7 @@ from calibrant.report.wording.terms import (
     gap_ends,
     together,
     two_way,
+    verdict_on,
 )
 from calibrant.results import Curve
 
@@ -119,6 +120,8 @@ def about(record: AuditRecord) -> str:
     limit = facts.limit_of(record)
     if limit is None:
         return GAP
+    if record.settings["judge"] == "auto":
+        return f"{GAP} The limit is about the gap; a group whose error is certified over it is over the limit too."
     return f"{GAP} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
 
 
@@ -149,7 +152,7 @@ def table(record: AuditRecord) -> doc.Table:
 
 
 def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
-    limit, predicted, observed = facts.limit_of(record), f.expected / f.rows, f.events / f.rows
+    limit, predicted, observed = facts.limit_for(record, f), f.expected / f.rows, f.events / f.rows
     low, high = facts.ends(record, f)
     track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
     reported_in = f.rows if f.variables else 0  # everyone is reported exactly
@@ -164,7 +167,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
         f"{num.gap(f.gap.value)} ({first} to {last})",
         doc.Cell(sort=f"{low:.4g}", picture=track),
         error_range(record, f),
-        doc.Cell(say(VERDICTS[f.verdict]), str(-facts.RANK[f.verdict]), icon=f.verdict),
+        doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
@@ -174,7 +177,7 @@ def error_range(record: AuditRecord, f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
     if facts.by_gap(record, f) or two_way(f):
         return certified_range(record, f, dashed=True)
-    return _range(*facts.ends(record, f), facts.limit_of(record))
+    return _range(*facts.ends(record, f), facts.limit_for(record, f))
 
 
 def _range(low: float, high: float, limit: float | None) -> str:

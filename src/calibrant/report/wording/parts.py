@@ -85,8 +85,8 @@ def everyone_reported(record: AuditRecord) -> Text:
 
 def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     """Return both ends of what is judged, in points: rounded outward, true to the verdict."""
-    low, high = facts.ends(record, finding)
-    return num.lower_bound(low, facts.limit_of(record)), num.upper_bound(high, facts.limit_of(record))
+    (low, high), limit = facts.ends(record, finding), facts.limit_for(record, finding)
+    return num.lower_bound(low, limit), num.upper_bound(high, limit)
 
 
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
@@ -115,7 +115,11 @@ def groups_reported(record: AuditRecord) -> Text:
         reported += [say(f"{num.count(more)} more")] if more > 0 else []
         reported += [say(f"{num.count(few)} undecided")] if few and over else []
         shown = sum(f.error_shown and f.verdict in OPEN for f in record.groups)
-        reported += [say(f"error shown in {num.count(shown)} {'more' if over else 'of them'}")] if shown else []
+        reported += (
+            [say(f"error shown in {num.count(shown)} more" if over else f"Error shown in {num.count(shown)}")]
+            if shown
+            else []
+        )
     first = tuple(span for text in reported for span in say(*text, "; "))[:-1]
     return _joined([say(*first, ".") if first else (), unchecked(record), no_group(record), _small_ones(record)])
 

@@ -78,7 +78,7 @@ class AuditContext:
         return sought(shared, tuple(self.sketch.spec.by_name), self.seed)
 
     @property
-    def suppressed_for(self) -> str:
+    def withheld_for(self) -> str:
         """Why nothing is decided, and the way out; empty where ranges hold."""
         if self.copies:  # which rows of one value are too: what is to be done about copies comes first
             return COPIES
@@ -238,8 +238,8 @@ class AuditContext:
         """Say that a check is not run where tests are left out."""
         if self.judging.quick:
             raise NotRun(QUICK)
-        if self.suppressed_for:
-            raise NotRun(self.suppressed_for)
+        if self.withheld_for:
+            raise NotRun(self.withheld_for)
 
     def needs_sample(self) -> Predictions:
         """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""

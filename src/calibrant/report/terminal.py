@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
+WIDEST = 120  # of the line of facts
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
 GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "◇", "absent": "–", "measured": "·"}
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
@@ -49,7 +50,8 @@ def render(record: AuditRecord) -> str:
 
 
 def written(of: doc.Document) -> str:
-    blocks = [" · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))]
+    facts = " · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))
+    blocks = ["\n".join(wrap(facts, width=WIDEST))]
     for section in of.sections:
         lines = [line for node in doc.seen(section.nodes, "terminal") for line in _lines(node)]
         blocks += ["\n".join(lines).strip("\n")] if lines else []

@@ -26,7 +26,6 @@ from calibrant.toolkit.report import (
     counted,
     crossing,
     error_bounds,
-    gap_ends,
     limit_of,
     literal,
     name,
@@ -365,7 +364,8 @@ def _holds(e: Estimate) -> str:
 
 def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
-    a, b = num.signed_range(*gap_ends(f))
+    gap = f.gap.guaranteed
+    a, b = num.signed_range(*((-1.0, 1.0) if gap is None else (gap.low, gap.high)))
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "not_checked" else ""
     ranges = (
         f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"

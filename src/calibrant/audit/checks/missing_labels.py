@@ -117,8 +117,8 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """
     if context.sketch.unlabelled < context.mask:
         return CheckResult()
-    if context.suppressed_for:
-        raise NotRun(context.suppressed_for)
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
     plan, everyone = context.judging, Cells.of(context.sketch)
     if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are clusters
         return CheckResult()

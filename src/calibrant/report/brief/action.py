@@ -57,7 +57,11 @@ def changes(record: AuditRecord) -> Changes:
     top = ruler_top([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
-    what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
+    by_gap = [
+        kind for kind in ("group", "subgroup") if any(p["kind"] == kind and p["measure"] == "gap" for p in result)
+    ]
+    of = f" ({' and '.join(f'{kind}s' for kind in by_gap)}: gap)" if by_gap else ""
+    what = "gap" if measures[0] == "gap" else f"calibration error{of}"
     lines = "; limit dashed" if limit is not None else ""
     caption = f"The same {facts.noun(record)} before and after: {what} in points"
     drawn = f"Held-out {facts.noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"

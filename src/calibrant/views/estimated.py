@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrant.results import Interval
 from calibrant.stats.measures import Weighed, WeighedByClusters, rate_interval
-from calibrant.stats.nulls import BY_ROWS, ClusterSums, Independent, total_interval
+from calibrant.stats.nulls import ClusterSums, total_interval
 from calibrant.stats.strata import SCORES, WEIGHT, Bins
 from calibrant.views.population import Population
 
@@ -92,8 +92,7 @@ class Estimated:
     def _by_value(self, steps: int) -> Bins:
         """The rows by value of the judged score."""
         shown = self.population.judged(steps)
-        u, clusters = self.population.clusters, BY_ROWS
-        value = shown.cells.low
+        u, value = self.population.clusters, shown.cells.low
         if u is None:
             rows = shown.cells.totals.sum(axis=1).astype(np.float64)
             events = shown.cells.totals[:, 1].astype(np.float64)
@@ -108,7 +107,7 @@ class Estimated:
         here = sums[:, 0] > 0
         cell = (np.cumsum(here) - 1)[at].astype(np.intp)
         cluster = np.unique(u.cluster[own], return_inverse=True)[1].reshape(-1)
-        clusters: Independent = ClusterSums.of(cell, cluster, int(here.sum()), w * residual, w)
+        clusters = ClusterSums.of(cell, cluster, int(here.sum()), w * residual, w)
         return Bins(sums[here], len(value), clusters=clusters)
 
 

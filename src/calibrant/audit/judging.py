@@ -325,7 +325,7 @@ def withholding(
 def showing_error(findings: Sequence[Finding], delta: float) -> list[Finding]:
     """Mark the findings whose gap or error is shown to be other than none: Holm's procedure, of all at `delta`."""
     p = np.array([p for f in findings for p in (f.gap.p_value, f.error.p_value)])
-    shown = (holm(p) <= delta).reshape(-1, 2).any(axis=1)
+    shown = np.asarray((holm(p) <= delta).reshape(-1, 2).any(axis=1))
     return [replace(f, error_shown=bool(one)) for f, one in zip(findings, shown, strict=True)]
 
 

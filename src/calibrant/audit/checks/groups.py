@@ -139,7 +139,8 @@ def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
         return ["not_checked"] * len(groups)
     limits = [g.limit or 0.0 for g in groups]
     over = np.zeros(len(groups), dtype=bool)
-    for by, share in (("gap", shares.groups_over_gap), ("error", shares.groups_over_error)):
+    kinds: tuple[tuple[By, float], ...] = (("gap", shares.groups_over_gap), ("error", shares.groups_over_error))
+    for by, share in kinds:
         if share:
             log_e = [g.over(x, by) for g, x in zip(groups, limits, strict=True)]
             over |= rejected(log_e, share, by == "gap" and any(g.gaps.p_values for g in groups))

@@ -121,7 +121,7 @@ class RandomRounding(Sums):
         """Describe a set of people by its exact sums, that of the scores to a thousandth."""
         return cls((round(people), round(events), float(round(expected, 3))))  # NumPy's floats are written otherwise
 
-    step = staticmethod(step)
+    step = staticmethod(step)  # type: ignore[assignment]  # the same, by another name of its argument
 
     def _count(self, value: float, draw: float) -> int:
         return MULTIPLE * math.floor(value / MULTIPLE + draw)

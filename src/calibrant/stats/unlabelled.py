@@ -30,7 +30,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,7 +315,8 @@ class Range(Ends):
         """
         if self.some_unknown and not np.isinf(self.odds):
             return super().gap(delta)
-        expected = Range(replace(self.counts, events=self.counts.known * self.counts.score), self.odds)
+        mean: Any = self.counts.known * self.counts.score  # events as expected are no whole number
+        expected = Range(replace(self.counts, events=mean), self.odds)
         low, high = expected._by_events(delta)
         least, most = Ends.gap(expected, delta)
         return super().gap(delta) if most - least < high - low else self._by_events(delta)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
@@ -474,7 +474,7 @@ RECORD = part(
 )
 
 
-def refuse_others(record: Mapping[str, object]) -> None:
+def refuse_others(record: Mapping[str, Any]) -> None:
     """Refuse what is no record and name the place, where curves of a family ("variable_curve/age") are together."""
     read = plain(record, str)
     if isinstance(curves := read.get("curves"), dict):

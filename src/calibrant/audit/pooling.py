@@ -313,8 +313,8 @@ def _crossed(
         cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
         counts = np.ones(len(cell), dtype=np.int64)
     there = counts > 0
-    shape = len(groups[0]), len(groups[1])
-    return np.bincount(cell[there], counts[there], minlength=shape[0] * shape[1]).astype(np.int64).reshape(shape)
+    sides = len(groups[0]), len(groups[1])
+    return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
 
 
 def _all_held(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:

@@ -224,7 +224,7 @@ class ParquetRows:
     def _row_bytes(self, group: pq.RowGroupMetaData, columns: Sequence[str]) -> int:
         """The bytes of a row of a row group, about, as they are before they are compressed."""
         there = (group.column(i) for i in range(group.num_columns))
-        size = sum(int(c.total_uncompressed_size) for c in there if c.path_in_schema.split(".")[0] in columns)
+        size: int = sum(int(c.total_uncompressed_size) for c in there if c.path_in_schema.split(".")[0] in columns)
         return size // max(group.num_rows, 1)
 
 

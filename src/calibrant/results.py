@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, NoReturn, Self, TypeVar
 
 from calibrant.errors import BadInput
 
@@ -75,6 +77,49 @@ def converted(value: object, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as e:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
+
+
+# ---- plain data that may come from anyone ----
+
+DEEPEST, MOST, LONGEST = 16, 1 << 23, 400  # lists within lists; values; digits of a whole number
+
+
+def plain_json(text: str, fix: str) -> Any:
+    """What JSON text holds: every name once, no number that JSON has not, no deeper than what is written here."""
+    if text.count(",") + text.count("[") + text.count("{") > MOST:
+        raise BadInput(f"it holds more than {MOST:,} values: {fix}")
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
+    except RecursionError:
+        raise BadInput(f"not JSON (its lists are nested too deep): {fix}") from None
+    except ValueError as e:
+        raise BadInput(f"not JSON ({e}): {fix}") from None
+    level = [value] if isinstance(value, (list, dict)) else []
+    for _ in range(DEEPEST):
+        inside = (v for kept in level for v in (kept.values() if isinstance(kept, dict) else kept))
+        level = [v for v in inside if isinstance(v, (list, dict))]
+    if level:
+        raise BadInput(f"its lists are nested deeper than {DEEPEST}: {fix}")
+    return value
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, of which a reader must not see one half and another reader the other."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise ValueError(f"{twice[:60]!r} is there twice")
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST:
+        raise ValueError(f"a whole number has {len(digits):,} digits")
+    return int(digits)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
 
 
 def _hashed(value: Any) -> int:

@@ -443,6 +443,8 @@ def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelC
             "rows": {name: r.everyone.rows for name, r in records.items()},
             "each_end": of_groups,
             "alphas": {name: r.settings["alpha"] for name, r in records.items()},
+            "mask": {name: r.settings.get("mask", MASK) for name, r in records.items()},
+            "publish": {name: r.settings.get("publish", True) for name, r in records.items()},
             "guarantee": "finite-sample",
             "assumes": "what each audit assumes, of its own rows",
             "unmatched": unmatched,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import pooled_rows
+from calibrant.audit.pooling import pooled_rows, sharing
 from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Status
+from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Repeats
@@ -106,8 +107,25 @@ class AuditContext:
 
     @property
     def mask(self) -> int:
-        """People under whom a count is not shown."""
-        return self.judging.mask
+        """People under whom a count is not shown; 1 where every group may be."""
+        return self.judging.mask or 1
+
+    @property
+    def sums(self) -> type[Sums]:
+        """How sets of people are reported: as they are, or rounded for those who will read what is published."""
+        return RandomRounding if self.judging.publish or self.sharing else Sums
+
+    @property
+    def searched(self) -> type[Sums]:
+        """How sets are reported that a search cut: next to groups cut elsewhere, exact ones tell of few people."""
+        return Sums if self.judging.mask is None else RandomRounding
+
+    @cached_property
+    def sharing(self) -> tuple[str, ...]:
+        """Two group columns of which exact numbers would tell those of small groups."""
+        if self.judging.publish or self.judging.mask is None:
+            return ()
+        return sharing(self.sketch, self.sample_rows, self.mask)
 
     @cached_property
     def everyone(self) -> Population:

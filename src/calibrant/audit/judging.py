@@ -41,6 +41,13 @@ MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
+def checked_mask(mask: object, name: str = "mask") -> int | None:
+    """The people under whom a group is not shown; None where every group is."""
+    if mask is None or (isinstance(mask, str) and mask == "none"):
+        return None
+    return check_int(name, mask, FEWEST, 10**6, hint=f"such as {MASK}, or 'none' to show every group")
+
+
 class JudgingOptions(TypedDict, total=False):
     """What an audit is judged by, as `audit` and the command take it."""
 
@@ -72,10 +79,11 @@ class JudgingOptions(TypedDict, total=False):
     ]
     quick: Annotated[bool, "leave out the tests; measures and certificates remain"]
     mask: Annotated[
-        int,
-        "smallest group size shown; smaller groups are pooled (default 20, least 5)",
-        Option("N", MASK, partial(check_int, low=FEWEST, high=10**6, hint=f"such as {MASK}")),
+        int | str | None,
+        "smallest group size shown; smaller groups are pooled (default 20, least 5); 'none' shows every group",
+        Option("N", MASK, named(checked_mask)),
     ]
+    publish: Annotated[bool, "for readers outside: counts of groups in fives, rates of few people as ranges"]
     tolerance: Annotated[
         float,
         "of the strong calibration test: how far off a probability may be for anyone (default 0)",
@@ -129,7 +137,8 @@ class Judging:
     thresholds: tuple[float, ...]  # increasing; none where decisions are not asked about
     costs: tuple[float, ...]  # of a false positive and of a false negative, where they set the threshold; else none
     quick: bool
-    mask: int
+    mask: int | None  # none where every group is shown
+    publish: bool
     outcome: str | None
     name: str | None
     date: str | None
@@ -145,6 +154,12 @@ class Judging:
             inputs, dropped = caller.name("fail_on"), caller.name("quick")
             raise BadInput(
                 f"{inputs}={result['fail_on'][0]!r} needs the tests that {dropped} leaves out: drop one of the two"
+            )
+        if result["publish"] and result["mask"] is None:
+            published, every = caller.turns_on("publish"), caller.name("mask")
+            raise BadInput(
+                f"{every}='none' shows every group, and {published} is for readers who may not see them: drop one of "
+                "the two"
             )
         result["thresholds"], result["costs"] = acting(
             result.pop("threshold"), result["costs"], caller, MOST_THRESHOLDS

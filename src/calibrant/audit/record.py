@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from calibrant.arguments import PYTHON, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
+from calibrant.results import Curve, Estimate, Outcome, Plain, decoded, plain_json
 from calibrant.sanitize import has_half_characters
 
 SCHEMA = "calibrant/4"
@@ -26,6 +26,7 @@ READ_BY = "calibrant.audit.schema.record"  # and this when it is read: it knows 
 HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a character in JSON
 SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NOUN = "rows"  # what a row is, where nobody says
+WRITTEN = "pass the text that to_json wrote"
 NO_CURVE = Curve(method="", columns={})
 AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
@@ -43,9 +44,9 @@ class Finding(Plain):
     variables : tuple of (str, str)
         ``(variable, value)`` pairs that define the group; empty for everyone.
     rows, events : int
-        People, and people with the outcome; of a group as reported, in multiples of five.
+        People, and people with the outcome; of a group in multiples of five where it was audited to publish.
     expected : float
-        Sum of the predicted probabilities: the events the model expects; of a group as reported, in multiples of five.
+        Sum of the predicted probabilities: the events the model expects; of a group rounded as the events are.
     lower : Estimate
         `certify.raw_lower`: the raw score is off by at least ``lower.interval.low``.
     upper : Estimate
@@ -181,14 +182,9 @@ class AuditRecord(Plain):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Rebuild the record that `to_json` wrote."""
-        try:
-            d = json.loads(text)
-        except json.JSONDecodeError as e:
-            raise BadInput(f"not JSON (line {e.lineno}): pass the text that to_json wrote") from None
-        except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
-            raise BadInput("not an audit record: pass the text that to_json wrote") from None
+        d = plain_json(text, WRITTEN)
         if not isinstance(d, dict) or (HALF.search(text) and has_half_characters(d)):
-            raise BadInput("not an audit record: pass the text that to_json wrote")
+            raise BadInput(f"not an audit record: {WRITTEN}")
         return cls.from_dict(d)
 
     @classmethod

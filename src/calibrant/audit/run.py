@@ -35,7 +35,21 @@ from calibrant.views.population import Population
 from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
-    *("alpha", "limit", "judge", "target", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask"),
+    *(
+        "alpha",
+        "limit",
+        "judge",
+        "target",
+        "steps",
+        "bandwidth",
+        "seed",
+        "blocks",
+        "quick",
+        "outcome",
+        "date",
+        "mask",
+        "publish",
+    ),
     *("fail_on", "threshold", "costs", "tolerance", "missing_odds", "variables", "allow", "allow_same", "about"),
 )
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
@@ -95,8 +109,12 @@ def audit(
         limit.
     quick : bool
         Leave out the tests.
-    mask : int, 5 or more
-        People under whom a count is not shown: smaller groups are pooled, and never named.
+    mask : int of 5 or more, "none" or None
+        People under whom a count is not shown: smaller groups are pooled, and never named. With "none" or None every
+        group is shown: for readers who may see it.
+    publish : bool
+        Round for readers outside: what is reported of some of the people is in multiples of five, certified ends move
+        outward, and rates of fewer than 200 people are shown as the range that rounding leaves.
     tolerance : float in [0, 1)
         Of the strong calibration test: how far off a probability may be for anyone, in probability units.
     missing_odds : float, at least 1
@@ -235,11 +253,12 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         estimates=estimates,
         curves=curves,
         data={
-            **inputs(context.sketch, context.repeats, context.judging.mask),
+            **inputs(context.sketch, context.repeats, context.mask),
             "suppressed": bool(context.suppressed_for),
             "clusters": clusters(context),
+            **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,
-            "arrival": arrival(context.sketch, context.judging.mask),
+            "arrival": arrival(context.sketch, context.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
         settings={name: settings[name] for name in RECORDED if name in settings}

@@ -99,6 +99,7 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
         "--percent": bool(data.get("percent")),
         "--drop-missing": drops_missing(data),
         "--quick": bool(s.get("quick")),
+        "--publish": bool(s.get("publish")),
         "--allow-same": bool(s.get("allow_same")),
     }
     return [start, *_typed(flags), *(flag for flag, wanted in switches.items() if wanted)]
@@ -161,7 +162,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
-    flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
+    flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from calibrant.arguments import MASK
 from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Curve, Estimate, Outcome
@@ -166,6 +167,11 @@ def by_gap(record: AuditRecord) -> bool:
     return record.settings.get("judge") == "gap"
 
 
+def gaps_of(record: AuditRecord) -> str:
+    """Whose gaps were certified: "rows" in the data, or the "population", as of all before there was a choice."""
+    return str(record.everyone.gap.settings.get("target", "population"))
+
+
 def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
     """Return both certified ends of what is judged, as the verdict leaves them.
 
@@ -313,6 +319,24 @@ def few(record: AuditRecord) -> bool:
     return min(one.expected, one.rows - one.expected) < FEW
 
 
+def mask_of(record: AuditRecord) -> int:
+    """The people under whom a group is not shown; 1 where every group is."""
+    return int(record.settings.get("mask", MASK) or 1)
+
+
+def published(record: AuditRecord) -> bool:
+    """Whether numbers of groups are multiples of five; so they are in records that do not say."""
+    return bool(record.settings.get("publish", True) or record.data.get("rounded_for"))
+
+
+def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
+    """The people whose numbers are multiples of five; 0 where they are exact.
+
+    `searched`: of a set that a search cut, whose numbers are so wherever small groups are not shown.
+    """
+    return rows if published(record) or (searched and mask_of(record) > 1) else 0
+
+
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
     result = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
@@ -387,7 +411,7 @@ RANKING = ("variable", "kind", "beyond_gap", "beyond_low", "beyond_high", "vece"
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
     """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
-    alpha, mask, out = float(record.settings["alpha"]), int(record.settings.get("mask", 20)), []
+    alpha, mask, out = float(record.settings["alpha"]), mask_of(record), []
     for line in lines_of(record.curve("ranking")):
         seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
         worst, gap = (str(line["worst"]), float(line["worst_beyond_gap"])) if seen else ("", 0.0)

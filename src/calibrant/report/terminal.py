@@ -250,7 +250,8 @@ def before_and_after(result: Comparison) -> list[str]:
             low, high = range_of(p, when, limit) or (0.0, 1.0)
             line += [num.ends(low, high, limit), VERDICTS[p[when]].lower()]
         rows.append(tuple(line))
-    lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
+    whose = "of all rows like those judged" if s.get("target") == "population" else "on the rows judged"
+    lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, {whose}:"]
     lines += aligned(rows, left=range(len(heads)))
     whom = "Everyone and the groups over the limit now or after" if s["groups"] else "Everyone"
     counts = (f"{d['name']} {d['over']} over the limit and {d['undecided']} undecided" for d in s["candidates"])

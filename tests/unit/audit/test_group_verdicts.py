@@ -28,7 +28,7 @@ def whole() -> Any:
 
 
 def case(whole: Any, limit: float | None, judge: str = "error") -> AuditContext:
-    return AuditContext(whole, Judging.of(gates=(), limit=limit, judge=judge))
+    return AuditContext(whole, Judging.of(gates=(), limit=limit, judge=judge, publish=True))
 
 
 def requested(whole: Any, limit: float | None, judge: str = "error") -> Any:

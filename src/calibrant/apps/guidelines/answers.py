@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from calibrant import AuditRecord
 from calibrant.arguments import lacking
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
+from calibrant.report.findings import mask_of, published
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED
@@ -222,7 +223,7 @@ def missing(record: AuditRecord) -> Lines:
 def _unlabelled(record: AuditRecord) -> str:
     apart = record.data.get("unlabelled", 0)
     if apart is None:
-        return f"Rows without a label, kept apart: fewer than {num.count(int(record.settings['mask']))}."
+        return f"Rows without a label, kept apart: fewer than {num.count(mask_of(record))}."
     return f"Rows without a label, kept apart: {num.count(apart) if apart else 'none'}."
 
 
@@ -237,16 +238,18 @@ def flow(record: AuditRecord) -> Lines:
 
 
 def characteristics(record: AuditRecord) -> Lines:
-    """Return rows and events of every group that may be shown; of groups in multiples of five."""
+    """Return rows and events of every group that may be shown."""
     if not record.groups:
         return NO_LINES
-    first = say("Groups, rows and rows with the outcome in multiples of five; smaller ones only together:")
-    each = (say(name(f), f": {num.count(f.rows)} rows, {_events(f)} with the outcome") for f in record.groups)
+    rounded, small = published(record), mask_of(record) > 1
+    fives, pooled = " in multiples of five" * rounded, "; smaller ones only together" * small
+    first = say(f"Groups, rows and rows with the outcome{fives}{pooled}:")
+    each = (say(name(f), f": {num.count(f.rows)} rows, {_events(f, rounded)} with the outcome") for f in record.groups)
     return (first, *each)
 
 
-def _events(f: Finding) -> str:
-    return num.count(f.events) if f.events else "under 5"
+def _events(f: Finding, rounded: bool) -> str:
+    return num.count(f.events) if f.events or not rounded else "under 5"
 
 
 def analyses(record: AuditRecord) -> Lines:

@@ -13,7 +13,7 @@ from calibrant.audit.inputs import two_way
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.record import Finding, Verdict
-from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
+from calibrant.audit.rounding import Sums, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.groups import CLEAR_SIZE, gap_about, signed
 from calibrant.certify.rows_needed import rows_to_decide
@@ -33,7 +33,7 @@ class Group:
     name: Name
     members: int  # of a pool
     people: Population
-    reported: RandomRounding
+    reported: Sums
     # `lower`, `upper` and `gap`: with ranges that hold simultaneously, as they are reported.
     lower: Estimate
     upper: Estimate
@@ -129,7 +129,7 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
     """Certify one of so many groups."""
     plan, level = context.judging, 1.0 - context.judging.alpha
     each, bet_sizes = plan.alpha / (2.0 * count), bet_sizes_for(plan.alpha / 2.0, count)
-    reported = RandomRounding.of(q.n, q.events, q.expected)
+    reported = context.sums.of(q.n, q.events, q.expected)
     lower = raw_certificate(q, bet_sizes).run((each, 0.0), level, context.seed)
     upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, each), level, context.seed)
     return Group(
@@ -137,9 +137,9 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
         members=members,
         people=q,
         reported=reported,
-        lower=reported_estimate(lower, reported),
-        upper=reported_estimate(upper, reported),
-        gap=reported_gap(signed(q, (each, each), level, bet_sizes, plan.target or q.target), reported),
+        lower=reported.estimate(lower),
+        upper=reported.estimate(upper),
+        gap=reported.gap(signed(q, (each, each), level, bet_sizes, plan.target or q.target)),
         evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed, plan.target or q.target),
         judge=plan.judge,
     )

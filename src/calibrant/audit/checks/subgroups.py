@@ -70,7 +70,7 @@ def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
         for side in ("lower", "upper")
     )
     tables = tables_of(context.tested, None, ORDER, context.seed, by_clusters=True)
-    reported = reported_worst(least, most, tables, context.mask, _times(context, least))
+    reported = reported_worst(least, most, tables, context, _times(context, least))
     low = max(reported.interval.low, floor)
     return replace(reported, value=max(reported.value, low), interval=replace(reported.interval, low=low))
 
@@ -104,7 +104,7 @@ def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
         result = fixed_subgroups(context.tested, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=context.seed)
     except NotComputable:
         return {}
-    reported = reported_subgroups(result, context.tested.n, context.mask)
+    reported = reported_subgroups(result, context.tested.n, context.mask, context.searched)
     return {CODE: reported, **_map(context, reported)}
 
 
@@ -140,9 +140,8 @@ def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
     for conditions, floor in zip(result.settings["conditions"], result.columns["floor"], strict=True):
         names = [Condition.from_dict(c).variable for c in conditions]
         if len(names) == 2 and floor > 0.0:
-            drawn = reported_map(
-                subgroup_map(context.tested, *names, subgroups=result, seed=context.seed), context.mask
-            )
+            whole = subgroup_map(context.tested, *names, subgroups=result, seed=context.seed)
+            drawn = reported_map(whole, context.mask, context.searched)
             return {} if drawn is None else {"subgroup_map": drawn}
     return {}
 

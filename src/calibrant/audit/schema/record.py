@@ -18,6 +18,7 @@ from calibrant.audit.schema.curves import (
     Condition,
     Count,
     Distinct,
+    Fewest,
     Fields,
     Gap,
     Judge,
@@ -28,7 +29,6 @@ from calibrant.audit.schema.curves import (
     Order,
     Pair,
     Positive,
-    Reported,
     Several,
     Share,
     Size,
@@ -116,7 +116,7 @@ WORST = certified(
         "seed": Count,
         "subgroup_low subgroup_high": str | None,
         "conditions_low conditions_high": many(Condition),
-        "rows_low rows_high": Reported | None,
+        "rows_low rows_high": Some | None,
         "share_low share_high": Share | None,
         "rows_needed?": noted(Some | None, "Rows that would decide, about, or with rows_at_least at least."),
         "clusters_needed?": noted(Some | None, "The same in clusters, where rows share clusters."),
@@ -183,7 +183,7 @@ GROUP = part(
     {
         **FINDING,
         "variables": noted(list[tuple[str, str]], "Of a pool one, with its members.", min_length=1, max_length=2),
-        "rows": noted(Reported, "At least settings.mask."),
+        "rows": noted(Some, "At least settings.mask."),
     },
     rules={**DECIDED, "properties": {"id": {"not": {"const": "everyone"}}, "pooled": {"not": {"const": 1}}}},
 )
@@ -332,6 +332,7 @@ DATA = part(
         "left_out": noted(list[Pair], "Columns that are no attributes or could not be used, each with the reason."),
         "in_question?": noted(list[Pair], "Covariates that may reproduce the outcome: kept, and asked about."),
         "display?": DISPLAY,
+        "rounded_for?": noted(Pair, "Group columns of which exact numbers would tell those of small groups."),
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,
         "screen?": SCREEN | None,
@@ -353,7 +354,8 @@ SETTINGS = part(
         "blocks": Some,
         "quick": bool,
         "outcome date": str | None,
-        "mask": noted(Reported, "Groups with fewer people are never shown, nor are their names."),
+        "mask": noted(Fewest | None, "Groups with fewer people are never shown, nor are their names; null: all are."),
+        "publish?": noted(bool, "Numbers of groups are multiples of five; so too in records that do not say."),
         "fail_on": noted(list[TESTS], "Tests that count for the exit status."),
         "tolerance": noted(Annotated[float, Meta(ge=0, lt=1)], "Of the strong calibration test."),
         "missing_odds": noted(Odds, "How many times the odds may differ of people without a label."),
@@ -377,6 +379,7 @@ def of_verdict(verdict: Mapping[str, object]) -> dict[str, object]:
     return {"properties": {"verdict": verdict, "everyone": one, "groups": {"items": one}}}
 
 
+FEWEST = 5  # the smallest mask
 RECORD = part(
     "AuditRecord",
     {
@@ -410,6 +413,10 @@ RECORD = part(
         "if": {"properties": {"settings": {"properties": {"limit": NULL}}}},
         "then": of_verdict({"const": "not_checked"}),
         "else": of_verdict({"enum": ["within", "undecided", "over"]}),
+        "anyOf": [
+            {"properties": {"settings": {"properties": {"mask": NULL}}}},
+            {"properties": {"groups": {"items": {"properties": {"rows": {"minimum": 5}}}}}},
+        ],
     },
 )
 
@@ -422,22 +429,37 @@ def refuse_others(record: Mapping[str, object]) -> None:
         for name in curves.keys() - read["curves"].keys():
             family, _, about = name.partition("/")
             read["curves"].setdefault(family, {})[about] = curves[name]
-    converted(read, RECORD)
-    curves = record["curves"]
-    for name, one in curves.items() if isinstance(curves, Mapping) else ():
-        mixed = [column for column, values in one["columns"].items() if _mixed(values)]
-        if mixed:
-            raise BadInput(
-                f"no AuditRecord as `to_dict` writes one: column {mixed[0]!r} holds values of several kinds - at "
-                f"`$.curves[{name!r}].columns`"
-            )
-        lengths = {column: len(values) for column, values in one["columns"].items()}
-        if len(set(lengths.values())) > 1:
-            short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-            raise BadInput(
-                f"no AuditRecord as `to_dict` writes one: columns {short!r} ({lengths[short]:,}) and {long!r} "
-                f"({lengths[long]:,}) differ in length - at `$.curves[{name!r}].columns`"
-            )
+    try:
+        converted(read, RECORD)
+        _refuse_huge(read, "$")
+        for name, one in record["curves"].items():
+            _refuse_columns(one["columns"], f"$.curves[{name!r}].columns")
+        fewest = record["settings"]["mask"] and FEWEST
+        if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
+            raise BadInput(f"{NONE}: group {few[0]!r} has fewer rows than a mask leaves")
+    except RecursionError:
+        raise BadInput(f"{NONE}: it is nested without end") from None
+
+
+def _refuse_huge(value: object, where: str) -> None:
+    """Refuse a number that no audit writes, such as NaN or 1e300: what is computed with it is none."""
+    if isinstance(value, (int, float)) and not abs(value) <= MOST:
+        raise BadInput(f"{NONE}: {str(value)[:40]} is no number of an audit - at `{where}`")
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        if not isinstance(one, str):
+            _refuse_huge(one, f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]")
+
+
+def _refuse_columns(columns: Mapping[str, Sequence[object]], where: str) -> None:
+    """Refuse columns of different lengths, and those that hold values of several kinds."""
+    if mixed := next((column for column, values in columns.items() if _mixed(values)), ""):
+        raise BadInput(f"{NONE}: column {mixed!r} holds values of several kinds - at `{where}`")
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        ends = f"columns {short!r} ({lengths[short]:,}) and {long!r} ({lengths[long]:,})"
+        raise BadInput(f"{NONE}: {ends} differ in length - at `{where}`")
 
 
 def _mixed(values: Sequence[object]) -> bool:
@@ -447,3 +469,5 @@ def _mixed(values: Sequence[object]) -> bool:
 
 
 GAPS = None, "inf", "-inf"
+MOST = 1e100  # a size that no number of an audit has: covariates end at 1e30
+NONE = "no AuditRecord as `to_dict` writes one"

@@ -67,7 +67,7 @@ from calibrant.repair.judge.verdict import (
     verdict_of,
 )
 from calibrant.results import Curve
-from calibrant.views.population import are_few, values_of_scores
+from calibrant.views.population import Target, are_few, values_of_scores
 from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
@@ -88,6 +88,7 @@ def compare(
     bins: Mapping[str, Sequence[float]] | None = None,
     limit: float | None = None,
     judge: Measure = "error",
+    target: Target | None = None,
     threshold: float | Sequence[float] | None = None,
     costs: Sequence[float] | None = None,
     steps: int = 100,
@@ -130,6 +131,8 @@ def compare(
         recommendation takes it into account.
     judge : {"error", "gap"}
         What the limit is about: the calibration error, or the gap between what happened and what was said.
+    target : {"rows", "population"}, optional
+        Whose gap, with ``judge="gap"``: of the rows judged, given who they are (default), or of all rows like these.
     threshold : float in (0, 1), or several, optional
         Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
         for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is reported.
@@ -235,9 +238,16 @@ def compare(
         seed=reading.seed,
         limit=None if limit is None else share("limit", limit, hint="such as 0.02 for two points"),
         judge=choice("judge", judge, get_args(Measure)),
+        target=_checked_target(target, judge),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
     return compared(rows, judging)
+
+
+def _checked_target(target: Target | None, judge: Measure) -> Target:
+    if target is not None and judge != "gap":
+        raise BadInput(f"target={target!r} (--target) is about gaps: it goes with judge='gap' (--judge gap)")
+    return "rows" if target is None else choice("target", target, get_args(Target))
 
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
@@ -312,6 +322,7 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             "steps": how.steps,
             "limit": how.limit,
             "judge": how.judge,
+            **({"target": how.target} if how.judge == "gap" else {}),
             "alpha": how.alpha,
             "shares": SHARES,
             "groups": len(groups.names) if groups else 0,

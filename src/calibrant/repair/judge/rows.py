@@ -26,7 +26,7 @@ from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
 from calibrant.stats.subgroups.row_gaps import row_gap
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population
+from calibrant.views.population import Population, Target
 from calibrant.views.sample import ClusterSample, cluster_totals, part_of
 
 # ---- What is asked of the judge ----
@@ -78,6 +78,7 @@ class Judging:
     seed: int = 0
     limit: float | None = None
     judge: Measure = "error"  # what the limit is about for everyone and groups; for subgroups it is the gap
+    target: Target = "rows"  # whose gap: of the rows judged, or for everyone and groups of all rows like these
     # From the fits to who is held against the limit; by default everyone and the groups of `by`.
     people: Callable[[Fits], Sequence[People]] | None = None
     # Given a population, a probability and the ends of its range, the ends as they are reported, moved outward; by

@@ -11,7 +11,7 @@ from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.terms import capital, joined, p_reported
+from calibrant.report.wording.terms import capital, joined, p_reported, whose_gaps
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -64,6 +64,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from in_clusters(record)
     if result := facts.shared_by(record):
         yield correlated(record, result)
+    yield from _small(record)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
@@ -94,6 +95,18 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             yield say(f"{lead}: ", *text)
 
 
+def _small(record: AuditRecord) -> Iterator[Text]:
+    """Who may read the numbers of groups, where that was set, and why they are rounded where it was not."""
+    if facts.mask_of(record) == 1:
+        yield say("Every group is shown, however small: this is for readers who may see them.")
+    elif record.settings.get("publish"):
+        yield say("For readers outside: counts of groups are multiples of five, and ranges are wider by that.")
+    elif columns := record.data.get("rounded_for"):
+        one, other = columns
+        share = " share people, so exact ones would tell those of small groups."
+        yield say("Counts of groups are multiples of five: ", code(one), " and ", code(other), share)
+
+
 def _counted(record: AuditRecord) -> Iterator[Text]:
     for test in record.settings.get("fail_on") or ():
         check = facts.ran(record, test)
@@ -118,7 +131,8 @@ def _names(text: Text) -> Text:
 def _score(record: AuditRecord) -> Iterator[Text]:
     display = record.data.get("display") or {}
     if facts.by_gap(record):
-        yield say("Gaps apply to the raw score, observed minus predicted; errors of opposite signs cancel in them.")
+        whose = f"Gaps apply to the raw score of {whose_gaps(record)}, observed minus predicted"
+        yield say(f"{whose}; errors of opposite signs cancel in them.")
     elif "values" in display:
         n = int(display["values"])
         values = "one value" if n == 1 else f"{num.count(n)} values"

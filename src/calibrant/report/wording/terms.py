@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.repair.catalogue import words_of
 from calibrant.report import numbers as num
-from calibrant.report.findings import by_gap, check_of, decided, draws_of, ends, impossible, limit_of
+from calibrant.report.findings import by_gap, check_of, decided, draws_of, ends, gaps_of, impossible, limit_of, noun
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
 from calibrant.results import Outcome
 from calibrant.sanitize import sanitize
@@ -60,6 +60,11 @@ def capital(text: str) -> str:
 def joined(texts: Sequence[str]) -> str:
     """Words as a list: "a, b and c"."""
     return " and ".join(t for t in (", ".join(texts[:-1]), *texts[-1:]) if t)
+
+
+def whose_gaps(record: AuditRecord) -> str:
+    """Return whose gaps were certified, in words."""
+    return {"rows": "the {} in the data", "population": "all {} like these"}[gaps_of(record)].format(noun(record))
 
 
 def together(record: AuditRecord) -> str:

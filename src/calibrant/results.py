@@ -269,6 +269,45 @@ class Estimate(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layered(Plain):
+    """A number in two layers: what is estimated of it, and what is guaranteed.
+
+    The estimate decides nothing, and is never hidden. It does not compare as a number: compare an end of `guaranteed`.
+
+    Parameters
+    ----------
+    value : float
+        The point estimate.
+    interval : Interval or None
+        Its ordinary interval, which holds in large samples: cluster-robust where rows share clusters, and of the
+        Clopper-Pearson kind where events are few. None where no such interval is known: clusters that cross, or a ratio
+        to less than one expected event.
+    guaranteed : Interval or None
+        What holds at this number of rows; its level is that of all ranges of the same family together. None where
+        nothing is proved.
+    p_value : float
+        Against "there is none": no gap, or no error. It holds at this number of rows, and is shared with nobody.
+    assumes : str
+        What the guarantee takes for granted, in one line.
+    settings : Mapping
+        What the guarantee is about, and how it was made.
+    """
+
+    value: float
+    interval: Interval | None
+    guaranteed: Interval | None
+    p_value: float
+    assumes: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __format__(self, spec: str) -> str:
+        """Return value and both ranges as this writes numbers: ``0.012 (0.010 to 0.014; certified 0.008 to 0.017)``."""
+        ranges = [] if self.interval is None else [format(self.interval, spec)]
+        ranges += [] if self.guaranteed is None else [f"certified {format(self.guaranteed, spec)}"]
+        return f"{format(self.value, spec)} ({'; '.join(ranges)})" if ranges else format(self.value, spec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome(Plain):
     """What a test found. A small p-value is a finding; a large one is not proof of none.
 

@@ -20,7 +20,7 @@ def one(name: str, breaks: str, where: str, within: str, old: str, new: str, *re
 
 ROW_GAPS = "stats.subgroups.row_gaps"
 BETTING, BOUNDS, CLOSED, GROUPS = "stats.betting", "stats.bounds", "certify.closed", "certify.groups"
-EVIDENCE = "stats.evidence"
+EVIDENCE, JUDGING = "stats.evidence", "audit.judging"
 CERTIFICATES = (
     one("moment_without_its_event", "Theorem 1 takes the sample's second moment for the population's", BETTING,
         "bernstein", "v = min(1.0, (np.sqrt(l2 / (2 * rows)) + np.sqrt(moment + l2 / (2 * rows))) ** 2)", "v = moment"),
@@ -118,7 +118,7 @@ POPULATIONS = (
     one("within_on_one_side", "a gap is within a limit if it is so on one side", CLOSED,
         "SignedEvidence.within", "return min(self.gap", "return max(self.gap"),
     one("broken_spends_twice", "'broken' is said with twice its alpha", CLOSED,
-        "verdicts", "alpha / 2.0 if judge == \"error\" else alpha)", "2.0 * alpha)"),
+        "verdicts", "alpha / 2.0 if judge == \"error\" else alpha, p_values)", "2.0 * alpha, p_values)"),
     one("holm_left_out", "each gap has the price of a single one", CLOSED,
         "refuted_in_order", "holm(np.exp(-np.maximum(log_e, 0.0)))", "np.exp(-np.maximum(log_e, 0.0))"),
     one("gaps_over_on_either_side_at_the_price_of_one", "the lesser of two p-values counts once", CLOSED,
@@ -126,7 +126,17 @@ POPULATIONS = (
     one("population_gaps_under_repairs_unsplit", "both ends of a population's gap under a repair spend its share",
         "repair.judge.fixed", "Fixed._population_gap", "/ (2 * len(folds))", "/ len(folds)"),
     one("met_spends_twice", "'met' is said with twice its alpha", CLOSED,
-        "verdicts", "rejected(within, alpha / 2.0)", "rejected(within, alpha)"),
+        "verdicts", "rejected(within, alpha / 2.0, p_values)", "rejected(within, alpha, p_values)"),
+    one("share_of_gaps_dropped", "an audit's groups are over by gap with all of alpha, and by error too", JUDGING,
+        "Shares.groups_over_gap", "\"auto\": OVER_BY_GAP", "\"auto\": 1.0"),
+    one("share_of_errors_not_counted", "an audit's groups are over by error with all of alpha", JUDGING,
+        "Shares.groups_over_error", "\"auto\": 1.0 - OVER_BY_GAP", "\"auto\": 1.0"),
+    one("within_of_an_audit_spends_twice", "an audit's groups are within with all of alpha", JUDGING,
+        "Shares.groups_within", "self.alpha / 2.0", "self.alpha"),
+    one("error_shown_without_order", "error is shown by each p-value alone", JUDGING,
+        "showing_error", "holm(p) <= delta", "p <= delta"),
+    one("joint_error_forgets", "the record's joint error is that of the last share", "audit.record",
+        "joint_error", "result[share.wrong] += share.alpha", "result[share.wrong] = share.alpha"),
     one("floor_of_a_gap_not_split", "a gap's floor on either side spends all of its delta", GROUPS,
         "sizes", "of.ends(delta / 2.0, delta / 2.0)", "of.ends(delta, delta)"),
     one("worst_floor_unshared", "the worst group's floor is the largest of floors that share nothing", GROUPS,

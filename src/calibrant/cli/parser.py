@@ -260,9 +260,10 @@ def _judging(p: Command) -> None:
     from calibrant.arguments import declared
     from calibrant.audit.checks import gates
     from calibrant.audit.judging import JudgingOptions
+    from calibrant.audit.record import ERROR_SHOWN
 
     what = declared(JudgingOptions)["fail_on"][1].words
-    take.of_options(p, JudgingOptions, fail_on=what + ", ".join(gates()))
+    take.of_options(p, JudgingOptions, fail_on=what + ", ".join((*gates(), ERROR_SHOWN)))
     _written(p)
 
 

@@ -22,7 +22,7 @@ def audited(**more: Any) -> Any:
 
 
 def width(gap: Any) -> float:
-    return float(gap.interval.high - gap.interval.low)
+    return float(gap.guaranteed.high - gap.guaranteed.low)
 
 
 def test_gaps_are_of_the_rows_and_say_so() -> None:

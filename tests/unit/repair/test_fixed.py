@@ -187,7 +187,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
     judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
     people = [People(id="small", who="small", kind="group", rows=np.flatnonzero(small), shown=False)]
-    found = Fixed.of(judged, people, Judging(limit=0.05, alpha=0.05))
+    found = Fixed.of(judged, people, Judging(limit=0.05, alpha=0.05, judge="error"))
     for name in scores:
         low, high = found.ends(people[0], name)
         assert 0.05 < low < 0.25 < high

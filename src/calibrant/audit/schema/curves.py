@@ -27,7 +27,8 @@ Steps = Annotated[int, Meta(ge=2, le=1024)]
 Distinct = Annotated[int, Meta(ge=1, le=1024)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
 Condition: Kind = Annotated[dict, Meta(description="One condition of a rule, as data.")]
-Judge = Literal["error", "gap"]
+By = Literal["error", "gap"]
+Judge = Literal["auto", "error", "gap"]
 Target = Literal["rows", "population"]
 Order = Literal[1, 2, 3]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
@@ -278,7 +279,7 @@ CURVES = {
             "rule side": str,
             "excess gap high low observed observed_high observed_low predicted": float,
             "p_adjusted p_value share stability": Share,
-            "rows": Reported,
+            "rows": Some,
             "finding": bool,
         },
         {
@@ -342,7 +343,7 @@ CURVES = {
             "id who variable value": str,
             "kind": Literal["everyone", "group", "subgroup"],
             "rows": Some,
-            "measure": Judge,
+            "measure": By,
             "now_low now_high": float,
             "now": Verdict,
             "after_low after_high": float | None,

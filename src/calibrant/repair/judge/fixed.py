@@ -30,11 +30,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import By, judged_by
 from calibrant.certify.closed import SignedEvidence
 from calibrant.certify.whole import lower_of, raw_certificate, shown_certificate
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
-from calibrant.repair.judge.rows import Ends, Judged, Judging, Measure, People
+from calibrant.repair.judge.rows import Ends, Judged, Judging, People
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Whole
 from calibrant.results import Curve
@@ -76,12 +77,12 @@ class Fixed:
     @classmethod
     def of(cls, judged: Judged, people: Sequence[People], how: Judging) -> Fixed:
         """Take the populations to judge; refuse rows whose clusters certify nothing of an error: a single one."""
-        if how.judge == "error" or how.target == "population":
+        if how.judge != "gap" or how.target == "population":
             judged.clusters(AS_AUDITED, how.seed)
         return cls(judged, tuple(people), how)
 
-    def measure(self, one: People) -> Measure:
-        return "gap" if one.kind == "subgroup" else self.how.judge
+    def measure(self, one: People) -> By:
+        return judged_by(self.how.judge, one.kind)
 
     def ends(self, one: People, name: str) -> Ends:
         """The range of a population's error or gap under one probability, as it is reported."""

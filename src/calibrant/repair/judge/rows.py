@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.arguments import check_int
+from calibrant.arguments import Judge, check_int
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
@@ -33,7 +33,6 @@ from calibrant.views.sample import ClusterSample, cluster_totals, part_of
 
 Repair = Recipe | Calibrator
 LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
-Measure = Literal["error", "gap"]
 Ends = tuple[float, float]
 FEWEST = 20  # people in a group that is judged
 
@@ -77,7 +76,7 @@ class Judging:
     every: bool = True  # probability is tested; else the one audited and the one recommended
     seed: int = 0
     limit: float | None = None
-    judge: Measure = "error"  # what the limit is about for everyone and groups; for subgroups it is the gap
+    judge: Judge = "auto"  # what the limit is about: see `arguments.judged_by`
     target: Target = "rows"  # whose gap: of the rows judged, or for everyone and groups of all rows like these
     # From the fits to who is held against the limit; by default everyone and the groups of `by`.
     people: Callable[[Fits], Sequence[People]] | None = None

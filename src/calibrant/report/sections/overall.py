@@ -385,9 +385,11 @@ def bins_off(record: AuditRecord) -> int:
 
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
-    judged = one.gap if facts.by_gap(record) else one.upper
+    assumes = one.gap.assumes if facts.by_gap(record, "everyone") else one.upper.assumes
     shown = f"{judged_range(record, one)} points"
-    return OutlineCheck(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {sanitize(judged.assumes)}")
+    return OutlineCheck(
+        f"Everyone: {error_at_most(record, 'everyone')}", shown, f"certified; assumes {sanitize(assumes)}"
+    )
 
 
 def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

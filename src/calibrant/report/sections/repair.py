@@ -169,6 +169,8 @@ def fixed_caption(record: AuditRecord) -> str:
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
     what = "Gap" if gap else "Calibration error"
+    if not gap and any(p["measure"] == "gap" and p["kind"] == "group" for p in populations(record)):
+        what = "Calibration error of everyone, gaps of groups and subgroups,"
     against = "" if limit is None else f" against the limit of {num.limit_points(limit)}"
     people = f"{num.count(s['rows_judged'])} {noun(record)}"
     if not s["candidate"]:

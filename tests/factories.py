@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibrant.audit.judging import subgroups_verdict
-from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict
-from calibrant.results import Curve, Estimate, Interval, Outcome
+from calibrant.audit.judging import Shares, error_shown, verdicts
+from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict, joint_error
+from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
 from calibrant.views.population import WHOLE
 
@@ -88,6 +88,21 @@ def verdict(low: float, high: float, limit: float | None) -> Verdict:
     return "over" if low > limit else "within" if high <= limit else "undecided"
 
 
+def layered(value: float, low: float, high: float) -> Layered:
+    """Return a number in two layers: the certified range, and an ordinary one of half its width around the value."""
+    ordinary = Interval(
+        low=(value + min(low, value)) / 2, high=(value + max(high, value)) / 2, level=0.95, guarantee="asymptotic"
+    )
+    return Layered(
+        value=value,
+        interval=ordinary,
+        guaranteed=Interval(low=low, high=high, level=0.95, guarantee="finite-sample"),
+        p_value=0.001 if low > 0.0 or high < 0.0 else 0.4,
+        assumes="independent rows",
+        settings={"about": RAW["about"]},
+    )
+
+
 def finding(
     low: float = 0.004,
     high: float = 0.012,
@@ -99,23 +114,33 @@ def finding(
     limit: float | None = 0.015,
     rows_needed: int | None = None,
     pooled: int = 0,
+    error_shown: bool = False,
 ) -> Finding:
     """Return what was certified about one population; `expected` and `observed` are rates."""
     pairs = tuple((str(k), str(v)) for k, v in variables)
     says, gap = verdict(low, high, limit), observed - expected
     if says == "undecided" and rows_needed is None:
         rows_needed = int(rows * 7.3)
+    off = estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows)
+    lower = estimate(low, 1.0, method="certify.raw_lower", n=rows, delta=0.05, **RAW)
+    upper = estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN)
     return Finding(
         id="everyone" if not pairs else slug(pairs),
         variables=pairs,
         rows=rows,
         events=round(observed * rows),
         expected=expected * rows,
-        lower=estimate(low, 1.0, method="certify.raw_lower", n=rows, delta=0.05, **RAW),
-        upper=estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN),
-        error=min(max((low + high) / 2, 0.0), 1.0),
-        gap=estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows),
+        lower=lower,
+        upper=upper,
+        error=layered(min(max((low + high) / 2, 0.0), 1.0), low, high),
+        gap=layered(gap, off.low, off.high),
+        observed_expected=layered(observed / expected, max(1 + off.low / expected, 0.0), 1 + off.high / expected)
+        if expected * rows >= 1.0
+        else None,
         verdict=says,
+        by="error",
+        limit=limit,
+        error_shown=error_shown,
         rows_needed=rows_needed if says == "undecided" else None,
         pooled=pooled,
     )
@@ -723,7 +748,8 @@ def scanned(
     return replace(
         of,
         verdict="over" if says == "over" else of.verdict,
-        verdicts={**of.verdicts, "subgroups": subgroups_verdict(check, 0.05)},
+        verdicts=verdicts([of.everyone, *of.groups], [check]),
+        error_shown=error_shown([of.everyone, *of.groups], [check], 0.05),
         checks=(*of.checks, check),
         estimates={**of.estimates, "subgroups": found},
         curves={**of.curves, **curves},
@@ -975,10 +1001,22 @@ def record(
             "jittered": jittered(min(1.0, one.upper.interval.high + 0.002)),
         }
     by = list(dict.fromkeys(k for g in groups for k, _ in g.variables))
+    shares = Shares(0.05, settings.get("judge", "error"))
+    used = (
+        *((*shares.of_everyone(), *(shares.of_groups() if groups else ())) if limit is not None else ()),
+        shares.of_error_shown(),
+    )
     return AuditRecord(
         name=name,
         verdict=worst([one, *groups]),
-        verdicts={"everyone": one.verdict, "groups": worst(groups) if groups else "absent", "subgroups": "absent"},
+        verdicts={
+            "everyone": one.verdict,
+            "groups": worst(groups) if groups else "not_checked",
+            "subgroups": "not_checked",
+        },
+        error_shown={"everyone": one.error_shown, "groups": any(g.error_shown for g in groups), "subgroups": False},
+        shares=used,
+        joint_error=joint_error(used),
         everyone=one,
         groups=tuple(groups),
         checks=checks(one, groups, held),
@@ -1005,7 +1043,6 @@ def record(
             "left_out": [],
             "columns": {},
             "repeats": {"rows": 0, "of": one.rows, "exact": True, "by": "row", "copied": False, "times": 1.0},
-            "suppressed": False,
             "fingerprint": "9f2c41d7a0be6635" * 4,
             "files": ["employment_ma.parquet"],
             "file_count": 1,

@@ -174,10 +174,59 @@ def made(name: str, place: str) -> list[str]:
     return words
 
 
+# ---- kills, and two writers ----
+
+WRITES = {  # what writes a file, and which
+    "audit": (["audit", "rows.csv", "--label", "y", "--score", "p", "--quick", "--report", "out.html"], "out.html"),
+    "json": (["audit", "rows.csv", "--label", "y", "--score", "p", "--quick", "--json", "out.json"], "out.json"),
+    "sketch": (["sketch", "rows.csv", "--label", "y", "--score", "p", "--out", "out.sketch"], "out.sketch"),
+    "apply": (["apply", "calibrator.json", "rows.csv", "--score", "p", "--out", "out.csv"], "out.csv"),
+}
+
+
+def kills(count: int, seed: int) -> Iterator[tuple[str, str, str]]:
+    """Kill a command at any moment, and let two write one file at once: it is the old file or a whole new one."""
+    import random
+
+    from e2e.hostile_files import calibrators, texts
+
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "rows.csv").write_bytes(texts()[0][1])
+        (folder / "calibrator.json").write_bytes(calibrators()[0][1])
+        for name, (words, file) in WRITES.items():
+            began = time.monotonic()
+            _started(words, place).wait()
+            took, whole = time.monotonic() - began, (folder / file).read_bytes()
+            for i in range(-(-count // len(WRITES))):
+                (folder / file).write_bytes(OLD)
+                run = _started(words, place)
+                time.sleep(took * rng.uniform(0.5, 1.1))
+                run.kill()
+                run.wait()
+                now = (folder / file).read_bytes()
+                yield f"kill {name}", str(i), "" if now in (OLD, whole) else f"a file of {len(now)} bytes"
+            both = [_started(words, place) for _ in range(2)]
+            ended = [run.wait() for run in both]
+            now = (folder / file).read_bytes()
+            good = now == whole and set(ended) <= {0, 1, 3}
+            yield "two writers", name, "" if good else f"{ended}, a file of {len(now)} bytes"
+
+
+OLD = b"what stood here before"
+
+
+def _started(words: list[str], place: str) -> subprocess.Popen[bytes]:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([sys.executable, "-m", "calibrant", *words], cwd=place, **quiet)  # type: ignore[call-overload,no-any-return]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", nargs="?", default="all", choices=["all", "serve", "make", "damaged", "bombs", "kills"])
     parser.add_argument("--count", type=int, default=5_000, help="damaged files")
+    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--only", default="", help="kinds, with commas between")
     parser.add_argument("--folder", default=".", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0)
@@ -195,6 +244,7 @@ def main() -> None:
     parts: dict[str, Callable[[], Iterator[tuple[str, str, str]]]] = {
         "damaged": lambda: damaged(a.count, only, a.seed),
         "bombs": lambda: bombs(only, a.show),
+        "kills": lambda: kills(a.kills, a.seed),
     }
     for part, attack in parts.items():
         for name, what, wrong in attack() if a.part in ("all", part) else ():

@@ -270,6 +270,14 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
         "gap": 0.00875,
         "null": "exact: outcomes simulated",
         "pairs": 0,
+        "bins": 10,
+        "n": 10_000,
+        "variables_tried": len(names),
+        "pairs_tried": 0,
+        "pairs_null": None,
+        "left_out": {},
+        "not_certified": None,
+        "view": "probability",
     }
     columns = {k: [line[k] for line in lines] for k in lines[0]}
     return Curve(method="diagnose.rank_variables", columns=columns, settings=settings)
@@ -471,13 +479,9 @@ def bias_map(
             "observed",
             "rows",
             "share",
-            "null_sd",
             "low",
             "high",
-            "low_point",
-            "high_point",
             "p_adjusted",
-            "p_point",
         )
     }
     for i in kept:
@@ -494,13 +498,9 @@ def bias_map(
             p + gap,
             800.0,
             0.03,
-            half / 3,
             gap - half,
             gap + half,
-            gap - half / 2,
-            gap + half / 2,
             0.001 if off else 0.6,
-            0.001 if off else 0.3,
         )
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
@@ -517,6 +517,13 @@ def bias_map(
         "law": "exact simulation",
         "seed": 0,
         "by": (),
+        "band": "simultaneous over the whole map",
+        "bandwidths": {"everyone": {}},
+        "clusters": False,
+        "weights": False,
+        "groups_left_out": (),
+        "kernel": "local",
+        "statistic": 1.5,
     }
     return Curve(method="diagnose.local_bias", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
 
@@ -544,6 +551,9 @@ def of_products(outcome: Outcome, smaller: str = "bayes_factor", largest: str = 
     return replace(outcome, parts={**outcome.parts, **own, **counts})
 
 
+OF_STRONG = {"alternative": "two-sided", "detector": "default", "model": "both", "seed": 0, "tolerance": 0.0}
+
+
 def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "underpredicts") -> Curve:
     """Return a control chart that peaks after this share of people."""
     share = [i / 50 for i in range(51)]
@@ -562,6 +572,14 @@ def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4,
         "line": line,
         "p_value": 0.001,
         "draws": 999,
+        **OF_STRONG,
+        "statistic": 4.2,
+        "impossible": 0,
+        "law": LAWS["fixed"],
+        "peak_observed": 0.5,
+        "peak_predicted": 0.4,
+        "rows_beyond": 10_000,
+        "threshold": 0.01,
     }
     return Curve(method="diagnose.control_chart", columns=columns, settings=settings)
 
@@ -579,7 +597,16 @@ def importance(names: Sequence[str] = ("age", "the score", "sex")) -> Curve:
     return Curve(
         method="diagnose.importance",
         columns=columns,
-        settings={"alpha": 0.05, "statistic": 4.2, "repeats": 10, "rows_read": 10_000, "rows_tested": 24_000},
+        settings={
+            **OF_STRONG,
+            "alpha": 0.05,
+            "statistic": 4.2,
+            "repeats": 10,
+            "rows_read": 10_000,
+            "rows_tested": 24_000,
+            "folds": 5,
+            "null": "split",
+        },
     )
 
 
@@ -606,7 +633,10 @@ def searched_subgroups(
         "stability": (0.8,) * n,
         "finding": tuple(i < found for i in range(n)),
     }
-    settings = {"alpha": 0.05, "rows_judged": 5_000, "rows_grown": 5_000, "tolerance": 0.0}
+    conditions = ({"variable": "age", "kind": "number", "above": 72.0},)
+    settings = {"alpha": 0.05, "alternative": "two-sided", "model": "both", "seed": 0, "tolerance": 0.0}
+    settings |= {"rows_judged": 5_000, "rows_grown": 5_000, "depth": 3, "fewest": 20, "min_share": 0.01}
+    settings |= {"conditions": (conditions,) * n}
     return Curve(method="diagnose.subgroups.searched", columns=columns, settings=settings)
 
 
@@ -801,6 +831,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "probability": ("as audited", "Isotonic", "AugmentedLogistic"),
         "recipe": ("", "Isotonic", "AugmentedLogistic"),
         "order": ("kept", "kept up to ties", "may change"),
+        "scale": (None, None, "log-odds"),
         "error_low": (0.0061, 0.0, 0.0),
         "error_high": (0.0139, after, 0.0101),
         "brier": (0.1223, 0.1222, 0.1221),

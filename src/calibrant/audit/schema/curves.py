@@ -255,6 +255,7 @@ CURVES = {
         {
             **TESTED,
             "statistic": float,
+            "p_models?": Share | None,
             "draws": Some,
             "impossible peak_rows rows_beyond": Count,
             "law": str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,12 @@ def test_a_look_prints_what_the_page_on_data_shows(
     assert main(["look", "visits.csv"]) == 0
     ((command, text, _),) = shown(DOCS / "data.md")
     assert command == ["calibrant look visits.csv"]
+    compare(capsys.readouterr().out, text)
+
+
+def test_a_plan_prints_what_its_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    ((command, *_), text, _) = next(one for one in shown(DOCS / "plan.md") if "rows for all" in one[1])
+    assert main(shlex.split(command)[1:]) == 0
     compare(capsys.readouterr().out, text)
 
 

@@ -200,7 +200,7 @@ def _check_stored(compiled: Any) -> None:
 
 
 @cache
-def _checked_files() -> Any:
+def _checked_files() -> type:
     """The class of the files of one kernel, each with a checksum before what numba writes: it runs that as code.
 
     A file that is damaged or cut short is compiled again, and stored again.
@@ -208,20 +208,20 @@ def _checked_files() -> Any:
     from numba.core.caching import IndexDataCacheFile
 
     class Checked(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
-        def _load_index(self) -> dict[Any, Any]:
+        def _load_index(self) -> dict[object, object]:
             try:
                 index = super()._load_index()
             except Exception:  # whatever a pickle that is damaged brings about
                 return {}
             return index if isinstance(index, dict) else {}
 
-        def _load_data(self, name: str) -> Any:
+        def _load_data(self, name: str) -> object:
             content = Path(self._data_path(name)).read_bytes()
             if hashlib.sha256(content[CHECKSUM:]).digest() != content[:CHECKSUM]:
                 raise OSError(f"{name} is damaged")  # numba then compiles
             return pickle.loads(content[CHECKSUM:])  # noqa: S301 - written here, into a folder of the user's own
 
-        def _save_data(self, name: str, data: Any) -> None:
+        def _save_data(self, name: str, data: object) -> None:
             content = self._dump(data)
             with self._open_for_write(self._data_path(name)) as file:
                 file.write(hashlib.sha256(content).digest() + content)

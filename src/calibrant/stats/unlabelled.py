@@ -30,7 +30,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,8 +315,8 @@ class Range(Ends):
         """
         if self.some_unknown and not np.isinf(self.odds):
             return super().gap(delta)
-        mean: Any = self.counts.known * self.counts.score  # events as expected are no whole number
-        expected = Range(replace(self.counts, events=mean), self.odds)
+        mean = self.counts.known * self.counts.score  # no whole number
+        expected = Range(replace(self.counts, events=mean), self.odds)  # type: ignore[arg-type]
         low, high = expected._by_events(delta)
         least, most = Ends.gap(expected, delta)
         return super().gap(delta) if most - least < high - low else self._by_events(delta)

@@ -252,7 +252,7 @@ def test_gaps_of_all_rows_like_these_are_certified_under_each_repair(clusters: b
 def test_a_target_is_of_gaps() -> None:
     data = cal.predictions([0, 1] * 50, [0.3, 0.6] * 50)
     with pytest.raises(BadInput, match=r"target='rows' \(--target\) is about gaps"):
-        cal.repair.compare(data, target="rows")
+        cal.repair.compare(data, judge="error", target="rows")
     with pytest.raises(BadInput, match="target='people'"):
         cal.repair.compare(data, judge="gap", target="people")  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Stored machine code that is damaged is compiled again, and stored again: it never runs, and never ends the process."""
+"""Stored machine code that is damaged is compiled and stored again: it never runs, and never ends the process."""
 
 from __future__ import annotations
 

@@ -19,6 +19,8 @@ ARGUMENTS = {
     "variables": "x",
     "names": ["x"],
     "gap": 0.05,
+    "error": 0.1,
+    "rows": 100,
     "tolerance": 0.001,
     "threshold": 0.4,
     "first": "x",

@@ -53,7 +53,7 @@ class Populations:
 
     def ends(self, one: People, name: str, ends: Ends) -> Ends:
         """The ends of a range as they are reported: of everyone as they are, of others moved outward."""
-        reported, gap = self.reported.get(one.id), one.kind == "subgroup" or self.context.judging.judge == "gap"
+        reported, gap = self.reported.get(one.id), self.context.judging.by(one.kind) == "gap"
         if reported is None:
             return ends
         low, high, least = *ends, -1.0 if gap else 0.0

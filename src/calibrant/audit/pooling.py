@@ -238,8 +238,8 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
     Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
     count would follow from the pair table's margins.
     """
-    out, base = [], 0
-    rows = people_of(sketch)
+    out: list[tuple[Name, list[int], int]] = []
+    base, rows = 0, people_of(sketch)
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
     for g, names in enumerate(sketch.spec.groupings):
@@ -313,8 +313,8 @@ def _shared_people(
         cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
         counts = np.ones(len(cell), dtype=np.int64)
     there = counts > 0
-    size = len(groups[0]), len(groups[1])
-    return np.bincount(cell[there], counts[there], minlength=size[0] * size[1]).astype(np.int64).reshape(size)
+    sides = len(groups[0]), len(groups[1])
+    return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
 
 
 def _all_rows_kept(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:

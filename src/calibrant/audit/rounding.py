@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from calibrant.results import Curve, Estimate, Outcome
+from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 
 MULTIPLE = 5  # people: a count is reported as a multiple of it
 FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
@@ -121,7 +121,7 @@ class RandomRounding(Sums):
         """Describe a set of people by its exact sums, that of the scores to a thousandth."""
         return cls((round(people), round(events), float(round(expected, 3))))  # NumPy's floats are written otherwise
 
-    step = staticmethod(step)
+    step = staticmethod(step)  # type: ignore[assignment]  # the same, by another name of its argument
 
     def _count(self, value: float, draw: float) -> int:
         return MULTIPLE * math.floor(value / MULTIPLE + draw)
@@ -190,6 +190,26 @@ class RandomRounding(Sums):
         low, high = self.end(of.low, -1, f"{about} low"), self.end(of.high, 1, f"{about} high")
         value = min(max(self.observed - self.predicted, low), high)
         return replace(estimate, n=self.rows, value=value, interval=replace(of, low=low, high=high))
+
+
+def reported_layer(layer: Layered, reported: Sums, about: str, least: float = -1.0, most: float = 1.0) -> Layered:
+    """A number of a group in two layers, the ends of its ordinary interval moved outward.
+
+    Certified ends of an error and a gap are reported already; those of a ratio, which may exceed one, are moved here.
+    """
+
+    def moved(of: Interval | None, name: str) -> Interval | None:
+        if of is None:
+            return None
+        low = reported.end(of.low, -1, f"{about} {name} low", least, most)
+        return replace(of, low=low, high=reported.end(of.high, 1, f"{about} {name} high", least, most))
+
+    interval = moved(layer.interval, "ordinary")
+    guaranteed = moved(layer.guaranteed, "certified") if most > 1.0 else layer.guaranteed
+    value = layer.value
+    for of in (interval, guaranteed) if most > 1.0 else ():
+        value = value if of is None else min(max(value, of.low), of.high)
+    return replace(layer, value=value, interval=interval, guaranteed=guaranteed)
 
 
 def two_digits(value: float) -> float:

@@ -151,7 +151,7 @@ def test_copies_decide_nothing_here_either() -> None:
     y = np.tile(np.where(LOST, np.nan, HAPPENED)[:1500], 4)
     record = cal.audit({"y": y, "p": np.tile(P[:1500] + RNG.uniform(size=1500) / 1e6, 4)}, label="y", score="p",
                        missing="keep", limit=0.2, quick=True)  # fmt: skip
-    assert record.data["suppressed"]
+    assert record.withheld
     assert checked(record) == "not-run"
 
 

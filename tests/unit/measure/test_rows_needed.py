@@ -117,7 +117,7 @@ def test_the_command_prints_each_measure(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "pass a gap such as 0.02, or --strong"),
+        ([], "pass a gap such as 0.02, a log (--data), --strong"),
         (["0.02", "--slope", "0.2"], "one thing at a time"),
         (["0.02", "--beta", "2,8"], "--beta does not go with a gap"),
         (["--slope", "0.2", "--steps", "50"], "--steps does not go with --slope"),

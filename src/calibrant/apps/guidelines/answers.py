@@ -40,6 +40,7 @@ from calibrant.toolkit.report import (
     sentence,
     shared_by,
     stated_of,
+    states,
 )
 from calibrant.toolkit.report import numbers as num
 
@@ -97,7 +98,10 @@ def objective(record: AuditRecord) -> Lines:
     if limit is None:
         return (say("To measure the calibration of probabilities that exist; no limit was given."),)
     by = stated_of(record, "set_by")
-    judged = "gap between observed and predicted" if record.settings["judge"] == "gap" else "calibration error"
+    judged = {
+        "auto": "calibration error of everyone, and the gap between observed and predicted of each group,",
+        "gap": "gap between observed and predicted",
+    }.get(record.settings["judge"], "calibration error")
     reported = f"To decide whether the {judged} is at most {num.limit_points(limit)} points, for everyone and in every "
     return (say(f"{reported}group named.", *((" Limit set by ", literal(by), ".") if by else ())),)
 
@@ -364,7 +368,8 @@ def _holds(e: Estimate) -> str:
 
 def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
-    a, b = num.signed_range(f.gap.interval.low, f.gap.interval.high)
+    gap = f.gap.guaranteed
+    a, b = num.signed_range(*((-1.0, 1.0) if gap is None else (gap.low, gap.high)))
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "not_checked" else ""
     ranges = (
         f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
@@ -401,9 +406,9 @@ def interpretation(record: AuditRecord) -> Lines:
     """The verdicts in their three parts, which none of them stands for another."""
     limit, reported = (
         limit_of(record),
-        {"absent": "not checked", "error_shown": "error shown", "not_checked": "no limit"},
+        {"absent": "not checked", "error_shown": "error shown", "withheld": "withheld", "not_checked": "no limit"},
     )
-    parts = "; ".join(f"{part}: {reported.get(v, VERDICTS.get(v, v)).lower()}" for part, v in record.verdicts.items())
+    parts = "; ".join(f"{part}: {reported.get(v, VERDICTS.get(v, v)).lower()}" for part, v in states(record).items())
     return (say(f"Verdict{'' if limit is None else f' at {num.limit_points(limit)} points'}: {parts}."),)
 
 

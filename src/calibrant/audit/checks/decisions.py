@@ -28,8 +28,8 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if not plan.thresholds:
         return CheckResult()
     context.needs_no_crossing()
-    if context.suppressed_for:
-        raise NotRun(context.suppressed_for)
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
     context.announce("asking what decisions mean")
     whole, all_groups = everyone(context), groups(context)
     pairs = {i for i, names in enumerate(context.sketch.spec.groupings) if len(names) > 1}

@@ -112,20 +112,26 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """
     if context.sketch.unlabelled < context.mask:
         return CheckResult()
-    if context.suppressed_for:
-        raise NotRun(context.suppressed_for)
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
     plan, everyone = context.judging, Cells.of(context.sketch)
     if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are clusters
         return CheckResult()
     groups = list(shown(context))
-    options = MissingLabelOptions(plan.judge, plan.limit, plan.missing_odds, plan.steps)
+    options, of_groups = (
+        MissingLabelOptions(plan.by(part), plan.limit, plan.missing_odds, plan.steps) for part in ("everyone", "groups")
+    )
     rows = list(lines(EVERYONE, everyone, options, plan.alpha / 2.0))
     for group in groups:
-        rows += _reported(group, options, plan.alpha / 2.0 / len(groups), context.sums)
+        rows += _reported(group, of_groups, plan.alpha / 2.0 / len(groups), context.sums)
+    made = table(rows, options, plan.alpha, everyone)
     stated = worst(row.verdict for row in rows if row.assumption == BOUNDED)
     return CheckResult(
         status=status(stated),
-        curves={NAME: table(rows, options, plan.alpha, everyone), WHO: _who(context, everyone, groups)},
+        curves={
+            NAME: replace(made, settings={**made.settings, "judge": plan.judge}),
+            WHO: _who(context, everyone, groups),
+        },
     )
 
 

@@ -83,6 +83,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
         seed=context.seed,
         limit=plan.limit,
         judge=plan.judge,
+        target=plan.target or "rows",
         people=people.of,
         reported=people.ends,
         exact=context.everyone.exact,

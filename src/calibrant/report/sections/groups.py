@@ -23,8 +23,11 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    gap_ends,
     together,
     two_way,
+    verdict_on,
+    whose_gaps,
 )
 from calibrant.results import Curve
 from calibrant.sanitize import sanitize
@@ -135,16 +138,18 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit = facts.limit_of(record)
+    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}."
     if limit is None:
-        return GAP
-    return f"{GAP} The limit is about the {'gap' if facts.by_gap(record) else 'calibration error'}."
+        return gaps
+    if record.settings["judge"] == "auto":
+        return f"{gaps} The limit is about the gap; a group whose error is certified over it is over the limit too."
+    return f"{gaps} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
 
 
 def table(record: AuditRecord) -> doc.Table:
     """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
-    judged, gap = limit is not None, facts.by_gap(record)
+    judged, gap = limit is not None, facts.by_gap(record, "groups")
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
@@ -168,13 +173,13 @@ def table(record: AuditRecord) -> doc.Table:
 
 
 def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
-    limit, predicted, observed = facts.limit_of(record), f.expected / f.rows, f.events / f.rows
+    limit, predicted, observed = facts.limit_for(record, f), f.expected / f.rows, f.events / f.rows
     low, high = facts.ends(record, f)
     track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
     reported_in = facts.fives(record, f.rows) if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
-    first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
+    first, last = num.signed_range(*gap_ends(f))
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
@@ -183,7 +188,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
         f"{num.reported_gap(f.gap.value, reported_in)} ({first} to {last})",
         doc.Cell(sort=f"{low:.4g}", picture=track),
         error_range(record, f),
-        doc.Cell(say(VERDICTS[f.verdict]), str(-facts.RANK[f.verdict]), icon=f.verdict),
+        doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
@@ -191,9 +196,9 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
 
 def error_range(record: AuditRecord, f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if facts.by_gap(record) or two_way(f):
+    if facts.by_gap(record, f) or two_way(f):
         return certified_range(record, f, dashed=True)
-    return _range(*facts.ends(record, f), facts.limit_of(record))
+    return _range(*facts.ends(record, f), facts.limit_for(record, f))
 
 
 def _range(low: float, high: float, limit: float | None) -> str:
@@ -294,7 +299,7 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     if facts.limit_of(record) is None:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
-    return OutlineCheck(f"Every group: {error_at_most(record)}", ", ".join(results), meaning)
+    return OutlineCheck(f"Every group: {error_at_most(record, 'groups')}", ", ".join(results), meaning)
 
 
 def _verdict(record: AuditRecord) -> str:

@@ -31,6 +31,7 @@ from calibrant.report.wording.terms import (
     people_share,
     together,
     two_way,
+    whose_gaps,
 )
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
@@ -247,7 +248,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
-        "gap": ("Overall gap", "the raw score"),
+        "gap": ("Overall gap", f"the raw score, of {whose_gaps(record)}"),
     }
     if (worst := record.estimates.get("worst_group")) is not None:
         what = "Gap" if worst.settings.get("judge") == "gap" else "Calibration error"
@@ -384,9 +385,11 @@ def bins_off(record: AuditRecord) -> int:
 
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
-    judged = one.gap if facts.by_gap(record) else one.upper
+    assumes = one.gap.assumes if facts.by_gap(record, "everyone") else one.upper.assumes
     shown = f"{judged_range(record, one)} points"
-    return OutlineCheck(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {sanitize(judged.assumes)}")
+    return OutlineCheck(
+        f"Everyone: {error_at_most(record, 'everyone')}", shown, f"certified; assumes {sanitize(assumes)}"
+    )
 
 
 def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

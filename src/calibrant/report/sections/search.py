@@ -59,7 +59,7 @@ def sought(record: AuditRecord) -> str:
 
 def predicts(record: AuditRecord) -> str:
     check, also = ran(record, STRONG), products(record)
-    shown = check is not None and record.error_shown(check)
+    shown = check is not None and record.test_shows(check)
     if shown and also.get("smaller") == "bayes_factor":
         return f"{FEATURES[str(also['largest'])]} show the error"
     verb = "predicts" if shown else "does not predict"
@@ -180,7 +180,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     text += f" Grey: {repeats} repeats in which the model is calibrated."
     if line is None:
         text += " There are too few simulations for a line."
-    elif check is not None and not record.error_shown(check):
+    elif check is not None and not record.test_shows(check):
         text += " It stays under the dashed line, as for a calibrated model."
     elif products(record).get("smaller") == "bayes_factor":
         text += f" It is of the models alone: {FEATURES[str(products(record)['largest'])]} show the error."
@@ -263,7 +263,7 @@ def rules_note(record: AuditRecord) -> str:
 def needs(record: AuditRecord) -> list[Line]:
     """The variables without which evidence is lost, the most needed first; none where nothing was found."""
     check = ran(record, STRONG)
-    return lines_of(record.curve("importance")) if check is not None and record.error_shown(check) else []
+    return lines_of(record.curve("importance")) if check is not None and record.test_shows(check) else []
 
 
 def share_lost(line: Line, statistic: float) -> str:
@@ -278,7 +278,7 @@ def _percents(share: float) -> str:
 
 def needs_note(record: AuditRecord) -> str:
     check, result, s = ran(record, STRONG), needs(record), record.curve("importance").settings
-    if check is not None and not record.error_shown(check):
+    if check is not None and not record.test_shows(check):
         return "Which variables the search needs is not shown: where nothing is found it would be noise."
     if not result:
         return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."

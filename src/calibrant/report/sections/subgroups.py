@@ -351,7 +351,7 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
         numbers += f"; test: {p_reported(check.outcome)}"
     meaning = "is a subgroup off that was not listed?"
     return OutlineCheck(
-        "Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.error_shown(check)
+        "Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.test_shows(check)
     )
 
 

@@ -1,0 +1,57 @@
+"""What the plan of the subgroup test promises, and what the tests do: ``python benchmarks/detect/plan.py [SETS]``.
+
+Simulates `SETS` data sets a design at the smallest error that is planned for a power of 0.8.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import calibrant as cal
+from calibrant.detect.rows_needed import SubgroupPlan, moved
+from calibrant.detect.subgroup_test import WEIGHT
+
+DESIGNS = (  # rows, share, attributes, scores
+    (1000, 0.2, 1, (1.0, 1.0)),
+    (2000, 0.1, 2, (1.0, 1.0)),
+    (4000, 0.2, 2, (2.0, 18.0)),
+    (8000, 0.05, 2, (2.0, 8.0)),
+)
+JOINED = 0.3  # of the sets, which the whole subgroup test reads too
+
+
+def errors() -> None:
+    """Print the smallest errors that rows detect."""
+    shares = (0.02, 0.05, 0.1, 0.2, 0.5)
+    print(f"| rows | {' | '.join(f'{100 * s:g}% of rows' for s in shares)} |\n|--:|{'--:|' * len(shares)}")
+    for n in (1000, 5000, 20_000, 100_000):
+        found = [cal.detect.smallest_error(n, share=s).value for s in shares]
+        print(f"| {n:,} | {' | '.join(f'{100 * e:.1f}' for e in found)} |", flush=True)
+
+
+def powers(sets: int) -> None:
+    """Print the power that is planned, that of the scan, and that of the whole test."""
+    print("\n| rows | share | attributes | scores | error | the scan | the whole test |\n|--:|--:|--:|---|--:|--:|--:|")
+    for n, share, order, beta in DESIGNS:
+        error = cal.detect.smallest_error(n, share=share, order=order, beta=beta).value
+        plan = SubgroupPlan.of(None, (share, order, beta), (0.8, 0.05), 0)
+        scan, whole, joined = 0, 0, int(JOINED * sets)
+        for seed in range(sets):
+            rng = np.random.default_rng([seed, n, 11])
+            made = plan._made(n, rng)
+            edge = 1.0 - share ** (1.0 / order)
+            inside = np.logical_and.reduce([made.covariates[f"x{j}"].to_numpy() > edge for j in range(1, order + 1)])
+            y = rng.uniform(size=n) < moved(made.p, inside, error)
+            data = cal.predictions(y, made.p, made.covariates)
+            scan += cal.detect.scan_test(data, draws=199, seed=seed).p_value <= WEIGHT * 0.05
+            if seed < joined:
+                whole += cal.detect.subgroup_test(data, draws=199, seed=seed).p_value <= 0.05
+        shown = f"| {n:,} | {share:g} | {order} | beta{beta} | {error:.3f} | {scan / sets:.2f} |"
+        print(f"{shown} {whole / joined:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    errors()
+    powers(int(sys.argv[1]) if len(sys.argv) > 1 else 400)

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibrant.audit.judging import subgroups_verdict
-from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict
-from calibrant.results import Curve, Estimate, Interval, Outcome
+from calibrant.audit.judging import Shares, error_shown, verdicts
+from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict, joint_error
+from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
 from calibrant.views.population import WHOLE
 
@@ -88,6 +88,21 @@ def verdict(low: float, high: float, limit: float | None) -> Verdict:
     return "over" if low > limit else "within" if high <= limit else "undecided"
 
 
+def layered(value: float, low: float, high: float) -> Layered:
+    """Return a number in two layers: the certified range, and an ordinary one of half its width around the value."""
+    ordinary = Interval(
+        low=(value + min(low, value)) / 2, high=(value + max(high, value)) / 2, level=0.95, guarantee="asymptotic"
+    )
+    return Layered(
+        value=value,
+        interval=ordinary,
+        guaranteed=Interval(low=low, high=high, level=0.95, guarantee="finite-sample"),
+        p_value=0.001 if low > 0.0 or high < 0.0 else 0.4,
+        assumes="independent rows",
+        settings={"about": RAW["about"]},
+    )
+
+
 def finding(
     low: float = 0.004,
     high: float = 0.012,
@@ -99,23 +114,33 @@ def finding(
     limit: float | None = 0.015,
     rows_needed: int | None = None,
     pooled: int = 0,
+    error_shown: bool = False,
 ) -> Finding:
     """Return what was certified about one population; `expected` and `observed` are rates."""
     pairs = tuple((str(k), str(v)) for k, v in variables)
     says, gap = verdict(low, high, limit), observed - expected
     if says == "undecided" and rows_needed is None:
         rows_needed = int(rows * 7.3)
+    off = estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows)
+    lower = estimate(low, 1.0, method="certify.raw_lower", n=rows, delta=0.05, **RAW)
+    upper = estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN)
     return Finding(
         id="everyone" if not pairs else slug(pairs),
         variables=pairs,
         rows=rows,
         events=round(observed * rows),
         expected=expected * rows,
-        lower=estimate(low, 1.0, method="certify.raw_lower", n=rows, delta=0.05, **RAW),
-        upper=estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN),
-        error=min(max((low + high) / 2, 0.0), 1.0),
-        gap=estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows),
+        lower=lower,
+        upper=upper,
+        error=layered(min(max((low + high) / 2, 0.0), 1.0), low, high),
+        gap=layered(gap, off.low, off.high),
+        observed_expected=layered(observed / expected, max(1 + off.low / expected, 0.0), 1 + off.high / expected)
+        if expected * rows >= 1.0
+        else None,
         verdict=says,
+        by="error",
+        limit=limit,
+        error_shown=error_shown,
         rows_needed=rows_needed if says == "undecided" else None,
         pooled=pooled,
     )
@@ -245,6 +270,14 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
         "gap": 0.00875,
         "null": "exact: outcomes simulated",
         "pairs": 0,
+        "bins": 10,
+        "n": 10_000,
+        "variables_tried": len(names),
+        "pairs_tried": 0,
+        "pairs_null": None,
+        "left_out": {},
+        "not_certified": None,
+        "view": "probability",
     }
     columns = {k: [line[k] for line in lines] for k in lines[0]}
     return Curve(method="diagnose.rank_variables", columns=columns, settings=settings)
@@ -446,13 +479,9 @@ def bias_map(
             "observed",
             "rows",
             "share",
-            "null_sd",
             "low",
             "high",
-            "low_point",
-            "high_point",
             "p_adjusted",
-            "p_point",
         )
     }
     for i in kept:
@@ -469,13 +498,9 @@ def bias_map(
             p + gap,
             800.0,
             0.03,
-            half / 3,
             gap - half,
             gap + half,
-            gap - half / 2,
-            gap + half / 2,
             0.001 if off else 0.6,
-            0.001 if off else 0.3,
         )
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
@@ -492,6 +517,13 @@ def bias_map(
         "law": "exact simulation",
         "seed": 0,
         "by": (),
+        "band": "simultaneous over the whole map",
+        "bandwidths": {"everyone": {}},
+        "clusters": False,
+        "weights": False,
+        "groups_left_out": (),
+        "kernel": "local",
+        "statistic": 1.5,
     }
     return Curve(method="diagnose.local_bias", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
 
@@ -519,6 +551,9 @@ def of_products(outcome: Outcome, smaller: str = "bayes_factor", largest: str = 
     return replace(outcome, parts={**outcome.parts, **own, **counts})
 
 
+OF_STRONG = {"alternative": "two-sided", "detector": "default", "model": "both", "seed": 0, "tolerance": 0.0}
+
+
 def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "underpredicts") -> Curve:
     """Return a control chart that peaks after this share of people."""
     share = [i / 50 for i in range(51)]
@@ -537,6 +572,14 @@ def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4,
         "line": line,
         "p_value": 0.001,
         "draws": 999,
+        **OF_STRONG,
+        "statistic": 4.2,
+        "impossible": 0,
+        "law": LAWS["fixed"],
+        "peak_observed": 0.5,
+        "peak_predicted": 0.4,
+        "rows_beyond": 10_000,
+        "threshold": 0.01,
     }
     return Curve(method="diagnose.control_chart", columns=columns, settings=settings)
 
@@ -554,7 +597,16 @@ def importance(names: Sequence[str] = ("age", "the score", "sex")) -> Curve:
     return Curve(
         method="diagnose.importance",
         columns=columns,
-        settings={"alpha": 0.05, "statistic": 4.2, "repeats": 10, "rows_read": 10_000, "rows_tested": 24_000},
+        settings={
+            **OF_STRONG,
+            "alpha": 0.05,
+            "statistic": 4.2,
+            "repeats": 10,
+            "rows_read": 10_000,
+            "rows_tested": 24_000,
+            "folds": 5,
+            "null": "split",
+        },
     )
 
 
@@ -581,7 +633,10 @@ def searched_subgroups(
         "stability": (0.8,) * n,
         "finding": tuple(i < found for i in range(n)),
     }
-    settings = {"alpha": 0.05, "rows_judged": 5_000, "rows_grown": 5_000, "tolerance": 0.0}
+    conditions = ({"variable": "age", "kind": "number", "above": 72.0},)
+    settings = {"alpha": 0.05, "alternative": "two-sided", "model": "both", "seed": 0, "tolerance": 0.0}
+    settings |= {"rows_judged": 5_000, "rows_grown": 5_000, "depth": 3, "fewest": 20, "min_share": 0.01}
+    settings |= {"conditions": (conditions,) * n}
     return Curve(method="diagnose.subgroups.searched", columns=columns, settings=settings)
 
 
@@ -723,7 +778,8 @@ def scanned(
     return replace(
         of,
         verdict="over" if says == "over" else of.verdict,
-        verdicts={**of.verdicts, "subgroups": subgroups_verdict(check, 0.05)},
+        verdicts=verdicts([of.everyone, *of.groups], [check]),
+        error_shown=error_shown([of.everyone, *of.groups], [check], 0.05),
         checks=(*of.checks, check),
         estimates={**of.estimates, "subgroups": found},
         curves={**of.curves, **curves},
@@ -775,6 +831,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "probability": ("as audited", "Isotonic", "AugmentedLogistic"),
         "recipe": ("", "Isotonic", "AugmentedLogistic"),
         "order": ("kept", "kept up to ties", "may change"),
+        "scale": (None, None, "log-odds"),
         "error_low": (0.0061, 0.0, 0.0),
         "error_high": (0.0139, after, 0.0101),
         "brier": (0.1223, 0.1222, 0.1221),
@@ -975,10 +1032,22 @@ def record(
             "jittered": jittered(min(1.0, one.upper.interval.high + 0.002)),
         }
     by = list(dict.fromkeys(k for g in groups for k, _ in g.variables))
+    shares = Shares(0.05, settings.get("judge", "error"))
+    used = (
+        *((*shares.of_everyone(), *(shares.of_groups() if groups else ())) if limit is not None else ()),
+        shares.of_error_shown(),
+    )
     return AuditRecord(
         name=name,
         verdict=worst([one, *groups]),
-        verdicts={"everyone": one.verdict, "groups": worst(groups) if groups else "absent", "subgroups": "absent"},
+        verdicts={
+            "everyone": one.verdict,
+            "groups": worst(groups) if groups else "not_checked",
+            "subgroups": "not_checked",
+        },
+        error_shown={"everyone": one.error_shown, "groups": any(g.error_shown for g in groups), "subgroups": False},
+        shares=used,
+        joint_error=joint_error(used),
         everyone=one,
         groups=tuple(groups),
         checks=checks(one, groups, held),
@@ -1005,7 +1074,6 @@ def record(
             "left_out": [],
             "columns": {},
             "repeats": {"rows": 0, "of": one.rows, "exact": True, "by": "row", "copied": False, "times": 1.0},
-            "suppressed": False,
             "fingerprint": "9f2c41d7a0be6635" * 4,
             "files": ["employment_ma.parquet"],
             "file_count": 1,

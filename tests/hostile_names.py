@@ -176,9 +176,9 @@ class Scenario:
 
     def asked(self) -> tuple[pa.Table, list[float]]:
         """A row of each level, and what Python repairs of it."""
-        p = np.linspace(0.1, 0.9, len(self.levels))
-        table = pa.table({"id": np.arange(len(p)), "p": p, self.column: list(self.levels)})
-        return table, self.calibrator.scores(p, columns=table.select([self.column])).tolist()
+        p, one = np.linspace(0.1, 0.9, len(self.levels)), self.calibrator
+        table = pa.table({"id": np.arange(len(p)), "p": p, one.reads[0]: list(self.levels)})
+        return table, one.scores(p, columns=table.select(list(one.reads))).tolist()
 
     def run(self, *arguments: str) -> str:
         """What a command prints; `Refused` where it says in one line why not."""
@@ -187,6 +187,8 @@ class Scenario:
             status = main(arguments)
         if status == 2 and not out.getvalue() and err.getvalue().count("\n") in (1, 2):
             raise Refused(err.getvalue().splitlines()[-1])
+        if status == 2 and arguments[0] == "look" and not err.getvalue():  # JSON says what is in the way
+            raise Refused(json.loads(out.getvalue())["refusals"][0])
         assert status in (0, 1, 3), (status, err.getvalue()[-300:])
         return out.getvalue()
 
@@ -269,6 +271,10 @@ def of_compare(s: Scenario) -> None:
 
 def of_grades(s: Scenario) -> None:
     as_json(s, "grades", *s.rows, f"--grade={s.column}", "--average-pd", "--draws", "19", names=s.levels, file=True)
+
+
+def of_plan(s: Scenario) -> None:
+    as_json(s, "plan", "0.02", "--data", *s.rows)
 
 
 def of_weights(s: Scenario) -> None:
@@ -415,6 +421,7 @@ CHECKS: Mapping[tuple[str, str], Callable[[Scenario], None]] = {
     ("accept", "json"): of_accept,
     ("compare", "json"): of_compare,
     ("grades", "json"): of_grades,
+    ("plan", "json"): of_plan,
     ("weights", "json"): of_weights,
     ("repair", "json"): of_repair,
     ("apply", "print-sql"): of_sql,

@@ -19,13 +19,14 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import calibrant as cal
+from calibrant.stats import variable
 from calibrant.stats.betting import Above, gammas, steady_bet_sizes
 from calibrant.stats.bounds import gap_evidence, linear_cost, penalty_cost, product_evidence
 from calibrant.stats.cells import Cells
 from calibrant.stats.clusters.below import BLOCKS, SOFT, gap_of, residuals
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap, log_mean_exp
-from calibrant.stats.variable import RowLedger, shift_evidence
+from calibrant.stats.variable import RowLedger
 from calibrant.views.sample import everyone
 
 Floats = NDArray[np.float64]
@@ -175,7 +176,9 @@ def shift(sets: int) -> Iterator[str]:
                 rng = np.random.default_rng([3, n, k])
                 p = draw(rng, n)
                 rows, normal = dealt(rng, (rng.uniform(size=n) < p) - p), 1.959964 * np.sqrt((p * (1 - p)).sum()) / n
-                found.append([width(of(rows, 0.025), 0.025) / (200.0 * normal) for of in (five_stakes, shift_evidence)])
+                found.append(
+                    [width(of(rows, 0.025), 0.025) / (200.0 * normal) for of in (five_stakes, variable.gap_evidence)]
+                )
             yield line(name, f"{n:,}", *np.mean(found, axis=0))
 
 
@@ -292,7 +295,7 @@ def shift_missed(name: str, n: int, seed: int) -> list[bool]:
     """Whether the ends of the overall shift miss none, of a calibrated score."""
     rng = np.random.default_rng([7, n, seed])
     p = SCORES[name](rng, n)
-    gap = shift_evidence(dealt(rng, (rng.uniform(size=n) < p) - p), ALPHA)
+    gap = variable.gap_evidence(dealt(rng, (rng.uniform(size=n) < p) - p), ALPHA)
     return [gap.at_most.limit(ALPHA) > 0.0, gap.at_least.limit(ALPHA) < 0.0]
 
 

@@ -40,6 +40,8 @@ Unit = Literal["month", "quarter", "year", "decade"]
 ORDERS = ("day-first", "month-first")  # of dates such as 01/02/2019
 UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
 COSTS = "in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from 0.2 on"
+Judge = Literal["auto", "error", "gap"]  # what a limit is about
+By = Literal["error", "gap"]  # what is judged of some people
 STEPS = 100  # whole percent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
 OTHERS = 1_000  # label values beside the case up to which each is counted
@@ -48,6 +50,16 @@ TAB = "\\t"  # how a tab between columns is typed, in any shell
 Choice = TypeVar("Choice", bound=str | int)
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def judged_by(judge: str, part: str) -> By:
+    """What a part is judged by: unless somebody asks, everyone by the calibration error, groups by their gap.
+
+    `part`: "everyone", "group" or "groups", "subgroup" or "subgroups", which are always judged by their gap.
+    """
+    if part.startswith("subgroup") or judge == "gap":
+        return "gap"
+    return "error" if judge == "error" or part == "everyone" else "gap"
 
 
 @dataclass(frozen=True)

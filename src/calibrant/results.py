@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, NoReturn, Self, TypeVar
 
 from calibrant.errors import BadInput
 
@@ -75,6 +77,49 @@ def converted(value: object, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as e:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
+
+
+# ---- plain data that may come from anyone ----
+
+DEEPEST, MOST, LONGEST = 16, 1 << 23, 400  # lists within lists; values; digits of a whole number
+
+
+def plain_json(text: str, fix: str) -> Any:
+    """What JSON text holds: every name once, no number that JSON has not, no deeper than what is written here."""
+    if text.count(",") + text.count("[") + text.count("{") > MOST:
+        raise BadInput(f"it holds more than {MOST:,} values: {fix}")
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
+    except RecursionError:
+        raise BadInput(f"not JSON (its lists are nested too deep): {fix}") from None
+    except ValueError as e:
+        raise BadInput(f"not JSON ({e}): {fix}") from None
+    level = [value] if isinstance(value, (list, dict)) else []
+    for _ in range(DEEPEST):
+        inside = (v for kept in level for v in (kept.values() if isinstance(kept, dict) else kept))
+        level = [v for v in inside if isinstance(v, (list, dict))]
+    if level:
+        raise BadInput(f"its lists are nested deeper than {DEEPEST}: {fix}")
+    return value
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, of which a reader must not see one half and another reader the other."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise ValueError(f"{twice[:60]!r} is there twice")
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST:
+        raise ValueError(f"a whole number has {len(digits):,} digits")
+    return int(digits)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
 
 
 def _hashed(value: Any) -> int:
@@ -221,6 +266,45 @@ class Estimate(Plain):
 
     def __ge__(self, other: float | Estimate) -> bool:
         return self._compared(other) >= float(other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layered(Plain):
+    """A number in two layers: what is estimated of it, and what is guaranteed.
+
+    The estimate decides nothing, and is never hidden. It does not compare as a number: compare an end of `guaranteed`.
+
+    Parameters
+    ----------
+    value : float
+        The point estimate.
+    interval : Interval or None
+        Its ordinary interval, which holds in large samples: cluster-robust where rows share clusters, and of the
+        Clopper-Pearson kind where events are few. None where no such interval is known: clusters that cross, or a ratio
+        to less than one expected event.
+    guaranteed : Interval or None
+        What holds at this number of rows; its level is that of all ranges of the same family together. None where
+        nothing is proved.
+    p_value : float
+        Against "there is none": no gap, or no error. It holds at this number of rows, and is shared with nobody.
+    assumes : str
+        What the guarantee takes for granted, in one line.
+    settings : Mapping
+        What the guarantee is about, and how it was made.
+    """
+
+    value: float
+    interval: Interval | None
+    guaranteed: Interval | None
+    p_value: float
+    assumes: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __format__(self, spec: str) -> str:
+        """Return value and both ranges as this writes numbers: ``0.012 (0.010 to 0.014; certified 0.008 to 0.017)``."""
+        ranges = [] if self.interval is None else [format(self.interval, spec)]
+        ranges += [] if self.guaranteed is None else [f"certified {format(self.guaranteed, spec)}"]
+        return f"{format(self.value, spec)} ({'; '.join(ranges)})" if ranges else format(self.value, spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 LEDGER = HERE / "ledger.toml"
@@ -90,12 +91,23 @@ def widths() -> dict[str, int]:
     tenths = cal.predictions(y, np.round(p, 1))
     clusters = cal.predictions(y, p, cluster=np.repeat(np.arange(n // 10), 10))
     off = cal.predictions(y, np.clip(p + 0.1, 0, 1))
+
+    def gap(score: Any, target: Any = None, **more: Any) -> float:
+        one = cal.predictions(rng.uniform(size=n) < score, score, {"g": np.full(n, "all")}, **more)
+        (result,) = cal.certify.groups(one, by="g", judge="gap", target=target).values()
+        return float(result.interval.high - result.interval.low)
+
     found = {
         "rounded, 2,000 rows": cal.certify.rounded(rows).interval.high,
         "values, 2,000 rows": cal.certify.values(tenths).interval.high,
         "distance, 2,000 rows": cal.certify.distance(rows).interval.high,
         "rounded, 200 clusters of 10": cal.certify.rounded(clusters).interval.high,
         "ten points off less raw_lower": 0.1 - cal.certify.raw_lower(off).interval.low,
+        "gap of rows, 2,000 rows": gap(p),
+        "gap of rows, 30 expected events": gap(rng.beta(0.6, 40, n)),
+        "gap of rows, sharp scores": gap(rng.beta(0.3, 0.3, n)),
+        "gap of the population, 2,000 rows": gap(p, "population"),
+        "gap of 400 clusters of 5": gap(p, cluster=np.repeat(np.arange(n // 5), 5)),
     }
     return {name: round(1e5 * width) for name, width in found.items()}
 

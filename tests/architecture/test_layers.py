@@ -83,7 +83,9 @@ FOR_APPS = {
 }  # files that applications may import
 BEYOND = {  # what applications import that is not public, and why; the list only falls
     "apps/guidelines/answers.py": (
-        ("report.commands", "report.sections.overall", "report.sections.reference", "report.sections.repair"),
+        tuple(
+            f"report.{m}" for m in ("commands", "findings", "sections.overall", "sections.reference", "sections.repair")
+        ),
         "the checklist quotes lines of the report, so that both say the same",
     ),
     "apps/papers/adaptive_tests.py": (

@@ -16,7 +16,7 @@ from calibrant.errors import BadInput
 
 BY_PLACE = {  # what may be given by its place: the data, and what is asked about them
     *("source", "data", "pilot", "models", "y_true", "y_prob", "covariates"),
-    *("variable", "variables", "first", "second", "level", "gap", "function"),
+    *("variable", "variables", "first", "second", "level", "gap", "error", "rows", "widths", "function"),
     *("target", "features", "member"),  # of weights
     "text",  # of a query
     "record",  # of an audit that is told

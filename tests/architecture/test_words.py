@@ -63,7 +63,6 @@ NAMES = {
     "units": "clusters",
     "visible": "sanitize",
     "wager": "bet",
-    "withheld": "suppressed",
 }
 VALUES = {"met": "within", "broken": "over", "not-cleared": "error_shown", "calibrant/3": "calibrant/4"}
 SENTENCES = {

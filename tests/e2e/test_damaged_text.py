@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from calibrant.audit.schema.record import _refuse_columns
 from calibrant.cli.run import main
 
 HALF = "\ud800"
@@ -63,9 +64,34 @@ def test_a_column_of_a_record_holds_one_kind_of_value(
     value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     d = json.loads(record())
-    d["curves"]["repairs"] = {"method": "repair.compare", "columns": {"error": [0.1, value]}, "settings": {}}
+    d["curves"]["inference"]["columns"] = {"bias": [0.1, value]}
     (tmp_path / "r.json").write_text(json.dumps(d))
-    refused(["report", str(tmp_path / "r.json")], capsys, "column 'error' holds values of several kinds")
+    refused(["report", str(tmp_path / "r.json")], capsys, "expected `float`")
+    with pytest.raises(cal.BadInput, match="column 'x' holds values of several kinds"):
+        _refuse_columns({"x": [0.1, value]}, "$")
+
+
+@pytest.mark.parametrize("text", ["NaN", "1e400", "1e200", "-1e200", "9" * 400, "9" * 5000])
+def test_a_number_that_no_audit_writes_is_refused(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = json.loads(record())
+    d["curves"]["inference"]["columns"] = {"bias": ["here"]}
+    (tmp_path / "r.json").write_text(json.dumps(d).replace('"here"', text))
+    refused(["report", str(tmp_path / "r.json")], capsys, "number")
+
+
+@pytest.mark.parametrize(("text", "said"), [("[" * 17 + "]" * 17, "nested deeper"), ("[" * 99_999, "nested too deep")])
+def test_lists_without_end_are_refused(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.json").write_text(f'{{"schema": "calibrant/4", "curves": {text}}}')
+    refused(["report", str(tmp_path / "r.json")], capsys, said)
+
+
+def test_a_name_stands_once_in_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.json").write_text(record().replace("{", '{"verdict": "within",', 1))
+    refused(["report", str(tmp_path / "r.json")], capsys, "'verdict' is there twice")
 
 
 @pytest.mark.parametrize("name", ["d.jsonl", "d.json"])

@@ -160,6 +160,27 @@ def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> 
     assert (folder / "out.json").read_text().startswith("{")
 
 
+# ---- little memory ----
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space hold on Linux")
+@pytest.mark.parametrize(("megabytes", "status"), [(400, 2), (800, 0), (1_500, 0), (3_000, 0)])
+def test_a_limit_of_address_space_is_kept_or_reported(folder: Path, megabytes: int, status: int) -> None:
+    """Arrow's own pool takes a gigabyte of it, and linear algebra then asked for a little more without end."""
+
+    def little() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
+
+    words = arguments("audit log.parquet LS --quick --json out.json")
+    with command(words, preexec_fn=little) as run:
+        _, stated = run.communicate(timeout=120)
+    assert run.returncode == status, stated
+    assert ("not enough memory" in stated) == (status == 2)
+    assert stated.count("\n") == (status == 2)
+    assert (folder / "out.json").exists() == (status == 0)
+
+
 # ---- signals ----
 
 SLOW = """

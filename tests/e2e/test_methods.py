@@ -112,6 +112,7 @@ def test_every_public_function_of_the_data_is_offered() -> None:
     public = {(face, n) for face in FACES for n in getattr(cal, face).__all__}
     # by_group is --by of the measures; a scorer is asked by scikit-learn, and a display is drawn in Python
     left = {("measure", "by_group"), ("measure", "scorer"), ("diagnose", "ReliabilityDisplay")}
+    left |= {("measure", "rows_needed"), ("detect", "rows_needed"), ("detect", "smallest_error")}  # the command plans
     assert public - set(OFFERED) == left
 
 

@@ -246,7 +246,7 @@ def test_the_hub_reads_the_model_card(tmp_path: Path) -> None:
     card = hub.ModelCard.load(path)
     assert card.data.model_name == "risk 3"
     found = {r.metric_type: r for r in card.data.eval_results}
-    assert found["calibration_error"].metric_value == record.everyone.error
+    assert found["calibration_error"].metric_value == record.everyone.error.value
     assert found["calibration_error"].metric_args["high"] == record.everyone.upper.high
     assert found["brier_score"].metric_value == record.estimates["brier"].value
     assert {r.task_type for r in found.values()} == {"tabular-classification"}
@@ -288,7 +288,7 @@ def test_mlflow_keeps_an_audit_and_evaluates_with_its_metrics(tmp_path: Path, mo
     for name, value in zip(shown[::2], shown[1::2], strict=True):
         assert found.metrics[name] == pytest.approx(float(value), abs=2e-4), name
     logged = mlflow.get_run(started.info.run_id).data.metrics
-    assert logged["audits/toy/everyone/error"] == record.everyone.error
+    assert logged["audits/toy/everyone/error"] == record.everyone.error.value
     assert logged["brier/value"] == found.metrics["brier/value"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,12 @@ def test_a_look_prints_what_the_page_on_data_shows(
     compare(capsys.readouterr().out, text)
 
 
+def test_a_plan_prints_what_its_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    ((command, *_), text, _) = next(one for one in shown(DOCS / "plan.md") if "rows for all" in one[1])
+    assert main(shlex.split(command)[1:]) == 0
+    compare(capsys.readouterr().out, text)
+
+
 def test_what_is_shown_after_code_is_compared_somewhere() -> None:
     """A formula has the info string `text formula`: it is no output."""
     for page in sorted({*DOCS.rglob("*.md")} - {*HOWTOS}):
@@ -61,6 +68,6 @@ def test_what_is_shown_after_code_is_compared_somewhere() -> None:
         if name in ELSEWHERE:
             assert page.name in (ROOT / "tests" / ELSEWHERE[name]).read_text(encoding="utf-8")
             assert shown(page), name
-        elif name != "data.md":
+        elif name not in ("data.md", "plan.md"):
             lines = [line for _, _, line in shown(page)]
             assert not lines, f"{name}:{lines}: let a test compare it, or call it `text formula`"

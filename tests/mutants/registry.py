@@ -20,7 +20,7 @@ def one(name: str, breaks: str, where: str, within: str, old: str, new: str, *re
 
 ROW_GAPS = "stats.subgroups.row_gaps"
 BETTING, BOUNDS, CLOSED, GROUPS = "stats.betting", "stats.bounds", "certify.closed", "certify.groups"
-EVIDENCE = "stats.evidence"
+EVIDENCE, JUDGING = "stats.evidence", "audit.judging"
 CERTIFICATES = (
     one("moment_without_its_event", "Theorem 1 takes the sample's second moment for the population's", BETTING,
         "bernstein", "v = min(1.0, (np.sqrt(l2 / (2 * rows)) + np.sqrt(moment + l2 / (2 * rows))) ** 2)", "v = moment"),
@@ -64,6 +64,9 @@ CERTIFICATES = (
         "self.at_most.limit(delta), self.at_least.limit(delta)"),
     one("stake_of_rows_from_their_outcomes", "one bet on all residuals is sized by what they were", ROW_GAPS,
         "_bet_size", "float(cells.variances.sum())", "float((cells.residuals ** 2).sum())"),
+    one("stake_that_won_most", "of several stakes the one with the narrowest range is taken", ROW_GAPS,
+        "_bet_size", "_expected_width(cells, size, delta)",
+        "np.ptp(_bets(*cells.joined.chords[1:3], size).limits(delta))"),
     one("a_method_that_outcomes_choose", "what is narrower is asked of the events seen", ROW_GAPS,
         "bets_are_narrower", "cells.n, cells.expected", "cells.n, float(cells.events)"),
     one("a_stake_over_the_bound", "a stake on a gap is cut at the hypothesis of the other side", BETTING,
@@ -74,7 +77,7 @@ CERTIFICATES = (
     one("a_lean_that_has_read_its_rows", "the stake on a block leans by its own scores", BOUNDS,
         "gap_evidence", "(np.cumsum(third) - third)", "np.cumsum(third)"),
     one("a_shift_by_the_stakes_of_all_rows", "the stake on a block is the best for all residuals", "stats.variable",
-        "shift_evidence", "ledger.sums[..., 2].sum(axis=1), delta, np.inf)",
+        "gap_evidence", "ledger.sums[..., 2].sum(axis=1), delta, np.inf)",
         "np.full(len(rows), ledger.sums[..., 2].sum()), delta, np.inf)"),
     one("gap_spends_twice", "a limit of the gap spends twice its delta", CLOSED,
         "SignedEvidence.ends", "self.gap.at_least.limit(high)", "self.gap.at_least.limit(2.0 * high)"),
@@ -115,13 +118,25 @@ POPULATIONS = (
     one("within_on_one_side", "a gap is within a limit if it is so on one side", CLOSED,
         "SignedEvidence.within", "return min(self.gap", "return max(self.gap"),
     one("broken_spends_twice", "'broken' is said with twice its alpha", CLOSED,
-        "verdicts", "alpha / 2.0 if judge == \"error\" else alpha)", "2.0 * alpha)"),
+        "verdicts", "alpha / 2.0 if judge == \"error\" else alpha, p_values)", "2.0 * alpha, p_values)"),
     one("holm_left_out", "each gap has the price of a single one", CLOSED,
         "refuted_in_order", "holm(np.exp(-np.maximum(log_e, 0.0)))", "np.exp(-np.maximum(log_e, 0.0))"),
     one("gaps_over_on_either_side_at_the_price_of_one", "the lesser of two p-values counts once", CLOSED,
         "SignedEvidence.over", "max(each) - math.log(2.0)", "max(each)"),
+    one("population_gaps_under_repairs_unsplit", "both ends of a population's gap under a repair spend its share",
+        "repair.judge.fixed", "Fixed._population_gap", "/ (2 * len(folds))", "/ len(folds)"),
     one("met_spends_twice", "'met' is said with twice its alpha", CLOSED,
-        "verdicts", "rejected(within, alpha / 2.0)", "rejected(within, alpha)"),
+        "verdicts", "rejected(within, alpha / 2.0, p_values)", "rejected(within, alpha, p_values)"),
+    one("share_of_gaps_dropped", "an audit's groups are over by gap with all of alpha, and by error too", JUDGING,
+        "Shares.groups_over_gap", "\"auto\": OVER_BY_GAP", "\"auto\": 1.0"),
+    one("share_of_errors_not_counted", "an audit's groups are over by error with all of alpha", JUDGING,
+        "Shares.groups_over_error", "\"auto\": 1.0 - OVER_BY_GAP", "\"auto\": 1.0"),
+    one("within_of_an_audit_spends_twice", "an audit's groups are within with all of alpha", JUDGING,
+        "Shares.groups_within", "self.alpha / 2.0", "self.alpha"),
+    one("error_shown_without_order", "error is shown by each p-value alone", JUDGING,
+        "showing_error", "holm(p) <= delta", "p <= delta"),
+    one("joint_error_forgets", "the record's joint error is that of the last share", "audit.record",
+        "joint_error", "result[share.wrong] += share.alpha", "result[share.wrong] = share.alpha"),
     one("floor_of_a_gap_not_split", "a gap's floor on either side spends all of its delta", GROUPS,
         "sizes", "of.ends(delta / 2.0, delta / 2.0)", "of.ends(delta, delta)"),
     one("worst_floor_unshared", "the worst group's floor is the largest of floors that share nothing", GROUPS,
@@ -408,6 +423,8 @@ UNLABELLED, UNLABELLED_CLUSTERS = "stats.unlabelled", "stats.unlabelled"
 MISSING = (
     one("the_unknown_counted_as_fewer", "half of the people without a label count", UNLABELLED,
         "Side.of", "np.divide(counts.unknown, known,", "np.divide(0.5 * counts.unknown, known,"),
+    one("half_of_the_unknown_may_be_events", "the top of a gap takes half of those without a label for events",
+        UNLABELLED, "Range._by_events", "+ unknown - expected", "+ 0.5 * unknown - expected"),
     one("odds_of_everyone", "the odds are those of everyone, and not of those without a label", UNLABELLED,
         "Side.of", "line_above(counts, own, odds)", "line_above(counts, own, odds**0.5)"),
     one("the_score_in_place_of_the_probability", "those without a label are held against the score",
@@ -659,6 +676,24 @@ PAPERS = (
 )  # fmt: skip
 
 
+# ---- what of small groups a record may not tell ----
+
+POOLING = "audit.pooling"
+PRIVACY = (
+    one("bridges_left_out", "exact counts of towns and of their counties are reported", POOLING,
+        "sharing", "if any(_is_bridge(i, there, table.shape[1]) for i in there if table.reshape(-1)[i] < mask):",
+        "if False:"),
+    one("runs_of_few_people", "levels in order are pooled until a run has half of the mask", POOLING,
+        "_neighbours", "if people(runs[at]) >= smallest:", "if 2 * people(runs[at]) >= smallest:"),
+    one("levels_without_a_place_left_out", "levels without a place in the order are left out, so that totals tell them",
+        POOLING, "_neighbours", "if placeless and runs:", "if False:"),
+    one("pairs_of_a_pool_decided", "a table of pairs that has a pool is reported at a threshold", "audit.decisions",
+        "reported", "(few or not all({(pair,) for pair in people[i].name} <= alone for i in own))", "few"),
+    one("few_next_to_a_threshold", "ranges of the score leave few people next to a threshold",
+        "audit.checks.reliability", "_splits", "if low and high and min(low, high) < mask:", "if False:"),
+)  # fmt: skip
+
+
 def every() -> Iterator[Mutant]:
     """Yield all mutants."""
     for part in (
@@ -672,6 +707,7 @@ def every() -> Iterator[Mutant]:
         REPAIRS,
         MEASURES,
         PAPERS,
+        PRIVACY,
     ):
         yield from part
 

@@ -6,11 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.audit.pooling import MASK, group_populations, pair_pools, pool_levels, pool_pairs
+from calibrant.audit.checks.reliability import bins_of
+from calibrant.audit.context import AuditContext
+from calibrant.audit.decisions import groups, reported
+from calibrant.audit.judging import Judging
+from calibrant.audit.pooling import MASK, group_populations, pair_pools, pool_levels, pool_pairs, sharing
+from calibrant.views import sample
 from effort import examples
 
 counts = st.one_of(st.integers(0, 60), st.sampled_from([0, 1, 19, 20, 21, 500]))
@@ -71,6 +77,19 @@ def test_one_way_counts_are_not_recoverable(rows):
     if len([r for r in rows if r]) > 1:  # one level alone is the total, which is always known
         assert not recoverable(groups, [], rows)
     assert all(sum(rows[i] for i in g) >= MASK for g in groups)
+
+
+@examples(150)
+@given(vectors, st.booleans())
+def test_levels_in_order_are_pooled_in_runs_and_are_not_recoverable(rows, missing):
+    order = range(len(rows) - missing)
+    groups = pool_levels(rows, MASK, order)
+    if len([r for r in rows if r]) > 1:
+        assert not recoverable(groups, [], rows)
+    assert all(sum(rows[i] for i in g) >= MASK for g in groups)
+    for g in groups:
+        placed = sorted(i for i in g if i in order)
+        assert all(rows[i] == 0 or i in placed for i in range(min(placed, default=0), max(placed, default=-1) + 1))
 
 
 @examples(100)
@@ -167,3 +186,69 @@ def test_audit_shows_what_these_tests_assume():
     assert rows[("a1 + 1 more",)] == 55
     assert rows[("a1 + 1 more", "b0")] == 28
     assert not [name for name in rows if name[0] in ("a0", "a1")]
+
+
+# ---- what exact numbers of several tables tell together ----
+
+TOWNS, COUNTIES = (
+    np.repeat(["big", "large", "tiny", "mid"], [300, 200, 12, 88]),
+    np.repeat(["n", "s", "s"], [300, 212, 88]),
+)
+
+
+def people(county: np.ndarray = COUNTIES, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2, 4, len(TOWNS))
+    return {"y": (rng.random(len(p)) < p).astype(int), "p": p, "town": TOWNS, "county": county}
+
+
+def sketched(data: dict[str, Any], **how: Any) -> cal.Sketch:
+    return cal.sketch(data, label="y", score="p", by=["town", "county"], **how)
+
+
+@pytest.mark.parametrize("intersections", [True, False])
+def test_a_town_that_follows_from_its_county_is_seen_by_table_and_by_rows(intersections: bool) -> None:
+    """The tiny town is pooled with one of another county, so that the county less its other towns is the tiny one."""
+    county = np.where(np.isin(TOWNS, ["big", "mid"]), "n", "s")
+    for where, expected in ((county, ("town", "county")), (np.resize(["n", "s"], len(TOWNS)), ())):
+        data = people(where)
+        rows = cal.predictions(data["y"], data["p"], {k: data[k] for k in ("town", "county")})
+        whole = cal.sketch(rows, by=["town", "county"], intersections=intersections, variables="*", tests=True)
+        held = None if intersections else rows
+        assert sharing(whole, held, 20) == expected
+
+
+def test_columns_that_nobody_crossed_are_rounded_where_one_has_a_pool() -> None:
+    assert sharing(sketched(people()), None, 20) == ("town", "county")
+    assert sharing(sketched(people()), None, 5) == ()
+
+
+def test_thresholds_leave_no_few_people_next_to_a_range_of_the_score() -> None:
+    rng = np.random.default_rng(1)
+    p = np.concatenate([rng.uniform(0.0, 1.0, 1900), rng.uniform(0.4001, 0.4049, 12)])
+    whole = cal.sketch(cal.predictions((rng.random(len(p)) < p).astype(int), p))
+    q = sample.everyone(whole)
+    for thresholds in ((), (0.4,)):
+        low = np.array(bins_of(q, 100, 0.05, 20, thresholds).columns["x_low"])
+        between = [int(((p >= min(edge, 0.4)) & (p < max(edge, 0.4))).sum()) for edge in low]
+        assert bool(thresholds) == (min((n for n in between if n), default=20) >= 20)
+
+
+def test_of_a_table_of_pairs_with_a_pool_no_decision_is_reported() -> None:
+    """Every group has people enough on both sides; of the pool's cells, one of 16 has not."""
+    table = np.array([[400, 200, 100], [300, 160, 60], [120, 80, 16]])
+    cell = np.repeat(np.arange(9), table.reshape(-1))
+    data = {"y": np.arange(len(cell)) % 2, "p": np.resize([0.25, 0.75], len(cell))}
+    data |= {"a": np.array(list("xyz"))[cell // 3], "b": np.array(list("uvw"))[cell % 3]}
+    whole = cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True)
+    context = AuditContext(whole, Judging.of(gates=(), threshold=[0.5]))
+    every, pairs = groups(context), {2}
+    assert min(one.least(0) for one in every) >= MASK
+    assert any(one.grouping in pairs for one in every)
+    assert {one.grouping for one in reported(every, 0, MASK, pairs)} == {0, 1}
+
+
+def test_levels_in_order_are_pooled_with_neighbours() -> None:
+    assert pool_levels([3, 50, 400, 30, 2], 20, range(5)) == [(2,), (0, 1), (3, 4)]
+    assert pool_levels([50, 3, 400, 7], 20, range(3)) == [(2,), (0, 1, 3)]  # the last has no place
+    assert pool_levels([12, 30], 20, range(2)) == []

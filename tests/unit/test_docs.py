@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import calibrant as cal
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Share
 from calibrant.cli import build_parser
-from calibrant.results import Curve, Estimate, Interval, Outcome
+from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 from pages import FENCE, HOWTOS, ROOT, blocks, commands
 
 PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
@@ -131,7 +131,9 @@ def bare(function: Any) -> str:
 
 @pytest.mark.skipif(not (ROOT / "docs/api.md").exists(), reason="a source distribution without docs")
 @pytest.mark.parametrize(
-    "result", [Interval, Estimate, Outcome, Curve, Finding, CheckRecord, AuditRecord], ids=lambda r: r.__name__
+    "result",
+    [Interval, Estimate, Outcome, Curve, Layered, Share, Finding, CheckRecord, AuditRecord],
+    ids=lambda r: r.__name__,
 )
 def test_api_page_has_the_fields_of_every_result(result: type) -> None:
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")

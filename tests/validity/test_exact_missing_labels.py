@@ -14,6 +14,7 @@ from calibrant.stats.unlabelled import (
     WITHOUT,
     ClusterRange,
     Counts,
+    Ends,
     Range,
     line_above,
     most_likely,
@@ -57,6 +58,37 @@ def test_a_line_lies_above_every_probability_that_the_odds_allow(odds: float) ->
         assert (1.0 + unknown / max(known, 1) * b <= HEAVIEST + 1e-9).all()
 
 
+@pytest.mark.parametrize("unknown", [(0, 0), (3, 1)])
+@pytest.mark.parametrize("delta", [0.2, 0.025])
+def test_by_the_number_of_events_an_end_is_wrong_as_often_as_it_may_be(unknown: tuple[int, int], delta: float) -> None:
+    """Over every number of events, the rates of those with an outcome equal or not, of the others all 0 or all 1."""
+    known, score = np.array([6, 9]), np.array([0.2, 0.6])
+    ends = {}
+    for events in product(range(7), range(10)):
+        counts = Counts(known, np.array(events), np.array(unknown), score)
+        ends[events] = Range(counts, np.inf)._by_events(delta)
+        assert Range(counts, np.inf).gap(delta) == ends[events]
+    said = float(score @ (known + np.array(unknown)))
+    for q in product((0.0, 0.03, 0.3, 0.7, 1.0), repeat=2):
+        chance = {e: float(np.prod(binom.pmf(e, known, q))) for e in ends}
+        for others, end in ((0, 0), (sum(unknown), 1)):  # the least that can have happened, and the most
+            gap = (float(known @ np.array(q)) + others - said) / (known.sum() + sum(unknown))
+            missed = sum(c for e, c in chance.items() if (ends[e][0] > gap + 1e-12, ends[e][1] < gap - 1e-12)[end])
+            assert missed <= delta + 1e-12
+
+
+def test_bets_stay_where_scores_are_nearly_sure() -> None:
+    known, unknown = np.array([500, 500]), np.array([0, 20])
+    for score, bets in (([0.01, 0.99], True), ([0.4, 0.6], False)):
+        for events in ([5, 495], [200, 300]):  # which of the two it is, outcomes do not decide
+            counts = Counts(known, np.array(events), unknown, np.array(score))
+            found = Range(counts, np.inf)
+            assert found.gap(0.025) == (Ends.gap(found, 0.025) if bets else found._by_events(0.025))
+    labelled = Counts(np.array([1000]), np.array([300]), np.array([0]), np.array([0.3]))
+    low, high = Range(labelled, 1.0).gap(0.025)
+    assert high - low < 0.92 * float(np.subtract(*Ends.gap(Range(labelled, 1.0), 0.025)[::-1]))
+
+
 # ---- units ----
 
 
@@ -98,7 +130,7 @@ def test_units_of_one_row_that_weigh_alike_are_people(odds: float) -> None:
     known, unknown = (np.bincount(found.step[at], minlength=12) for at in (~held, held))
     counts = Counts(known, np.bincount(found.step, found.y == 1.0, 12).astype(int), unknown, found.score)
     people, clusters = Range(counts, odds), ClusterRange(found, odds)
-    assert clusters.gap(DELTA) == pytest.approx(people.gap(DELTA), abs=1e-3)
+    assert clusters.gap(DELTA) == pytest.approx(Ends.gap(people, DELTA), abs=1e-3)
     assert clusters.error_above(DELTA) == pytest.approx(people.error_above(DELTA), abs=1e-3)
 
 

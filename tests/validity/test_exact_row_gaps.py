@@ -131,9 +131,11 @@ def test_scores_alone_choose_the_narrower_method(n: int, draw: Any, narrower: bo
 def test_bets_read_of_outcomes_no_stake() -> None:
     """A stake that outcomes moved would not be fixed given the scores."""
     rng = np.random.default_rng(1)
-    p = rng.random(500)
-    said = {row_gaps._bet_size(grid(p, labels), 0.05) for labels in (rng.random(500) < p, np.ones(500), np.zeros(500))}
-    assert len(said) == 1
+    for p in (rng.random(500), sharp(rng, 100)):  # of the usual stake, and of one picked from several
+        y = rng.random(len(p)) < p
+        said = {row_gaps._bet_size(grid(p, labels), 0.05) for labels in (y, np.ones(len(p)), np.zeros(len(p)))}
+        assert len(said) == 1
+    assert said.pop() > row_gaps.LARGE
 
 
 def test_bets_of_few_rows_may_lose_all_they_have() -> None:

@@ -188,13 +188,13 @@ def test_the_bets_are_those_of_the_pilot_rows_and_no_others():
     s, n = np.array([0.0, 0.5]), np.array([990.0, 10.0])
     for rows in (1, 999, 1000, 20_000, 10**12):
         pilot = bounds.pilot_rows(rows)
-        assert pilot == (0 if rows < 1000 else min(rows // 100, 200))
+        assert pilot == (0 if rows < 1000 else min(max(rows // 200, 10), 50))
         assert upper_bets(rows, 0.1).rows == rows - pilot
         assert upper_bets(rows, 0.1).weights.sum() == pytest.approx(1.0)
         of = bounds.pilot_variance(s, n * (rows / 1000.0) // 1)
         assert 0.0 < of <= 0.25
     assert bounds.pilot_variance(s, np.array([0.0, 5000.0])) == pytest.approx(0.25)
-    assert bounds.pilot_variance(s, np.array([10_000.0, 10_000.0])) == pytest.approx(0.125, abs=0.035)  # 4 sd
+    assert bounds.pilot_variance(s, np.array([10_000.0, 10_000.0])) == pytest.approx(0.125, abs=0.07)  # 4 sd
 
 
 @pytest.mark.slow

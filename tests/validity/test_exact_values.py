@@ -11,7 +11,7 @@ import pytest
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from scipy.stats import binom
 
-from calibrant.stats.bounds import linear_cost, penalty_cost, pilot_variance, product_upper, upper_bets
+from calibrant.stats.bounds import linear_cost, penalty_cost, pilot_rows, pilot_variance, product_upper, upper_bets
 from validity.enumeration import log_choose, log_mean
 from validity.test_exact_upper import quadratic_penalty, refined
 
@@ -151,7 +151,7 @@ def test_the_bound_is_where_the_mean_of_these_products_reaches_the_price() -> No
     k = rng.binomial(n.astype(int), values + 0.05 * np.where(np.arange(len(values)) % 2, 1.0, -1.0)).astype(float)
     products = []
     gammas, weights, paid = upper_bets(int(n.sum()), pilot_variance(values, n))
-    assert paid == n.sum() - n.sum() // 100
+    assert paid == n.sum() - pilot_rows(int(n.sum()))
     for gamma in gammas:
         linear = linear_cost(values, n, k, gamma)
         quadratic_penalty, better = penalty_cost(values, n, k, gamma)

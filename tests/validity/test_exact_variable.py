@@ -73,7 +73,7 @@ def test_evidence_of_the_shift_has_mean_one(name, delta):
     gap = sum(mass * (y - p) for _, p, y, mass in law)
     for ledger, mass in ledgers(law, 4):
         dealt = replace(ledger, block=np.array([0, 0, 1, 2], dtype=np.uint8), blocks=3)
-        found += [mass * np.exp(side.at(gap)) for side in variable.shift_evidence(dealt, delta)[:2]]
+        found += [mass * np.exp(side.at(gap)) for side in variable.gap_evidence(dealt, delta)[:2]]
     assert found == pytest.approx([1.0, 1.0], abs=1e-9)
 
 

@@ -83,7 +83,7 @@ def audit_is_wrong(run, *, two_way=True):
     cluster = {"person": codes[0], "question": codes[1]} if two_way else None
     found = cal.audit(cal.predictions(y, p, cluster=cluster), variables=None, alpha=ALPHA, quick=True)
     one, bins = found.everyone, found.curves["bins"].columns
-    gap = one.gap.interval
+    gap = one.gap.guaranteed
     ranges = zip(bins["low"], bins["high"], strict=True)
     return (
         one.lower.interval.low > off,

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import shown_groups
-from calibrant.audit.rounding import RandomRounding
+from calibrant.audit.pooling import holds_levels, shown_groups
+from calibrant.audit.rounding import Sums
 from calibrant.audit.subgroups import few, parts_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.attributes import cells_of
 from calibrant.data.specs.coding import encode
-from calibrant.data.specs.spec import Variable
 from calibrant.repair.judge.compare import EVERYONE, everyone_of
 from calibrant.repair.judge.rows import Ends, Fits, People
 from calibrant.results import Curve
@@ -40,7 +39,7 @@ class Populations:
     sample_rows: Predictions  # the rows that were dealt, with their levels as they are
     subgroups: Curve  # the subgroups reported
     # What is reported of each group and subgroup, once it was made.
-    reported: dict[str, RandomRounding] = field(default_factory=dict)
+    reported: dict[str, Sums] = field(default_factory=dict)
 
     def of(self, fits: Fits) -> list[People]:
         """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
@@ -48,14 +47,13 @@ class Populations:
         some = [*self._groups(fits.at), *self._subgroups(fits.at)]
         some = [one for one in some if len(one.rows) and not few(len(one.rows), n, mask)]
         y, p = fits.judged.data.y, fits.judged.data.p
-        self.reported.update(
-            {x.id: RandomRounding.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some}
-        )
+        sums = self.context.sums
+        self.reported.update({x.id: sums.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some})
         return [everyone_of(fits), *some]
 
     def ends(self, one: People, name: str, ends: Ends) -> Ends:
         """The ends of a range as they are reported: of everyone as they are, of others moved outward."""
-        reported, gap = self.reported.get(one.id), one.kind == "subgroup" or self.context.judging.judge == "gap"
+        reported, gap = self.reported.get(one.id), self.context.judging.by(one.kind) == "gap"
         if reported is None:
             return ends
         low, high, least = *ends, -1.0 if gap else 0.0
@@ -95,7 +93,7 @@ class Populations:
         """Return, for each grouping whose columns were kept, its first and last number and each judged row's."""
         spec, codes = self.context.sketch.spec, {}
         for v in spec.variables:
-            if self._kept(v):
+            if holds_levels(self.context.sketch, self.sample_rows, v):
                 codes[v.name] = v.codes(self.sample_rows.covariates.column(v.name))[at].astype(np.int64)
         out, base = [], 0
         for names, size in zip(spec.groupings, spec.sizes, strict=True):
@@ -106,13 +104,6 @@ class Populations:
                 out.append((base, base + size, base + own))
             base += size
         return out
-
-    def _kept(self, v: Variable) -> bool:
-        """Whether the rows held distinguish the levels of a group column: rare levels may be one there."""
-        how = {c.name: c for c in self.context.sketch.spec.codings}.get(v.name)
-        if how is None or self.sample_rows.covariates is None or v.name not in self.sample_rows.covariates.column_names:
-            return False
-        return how.kind != "category" or not set(v.values) - set(how.levels)
 
     # ---- subgroups ----
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import pooled_rows
-from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Status
+from calibrant.audit.pooling import pooled_rows, sharing
+from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Share, Status
+from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Repeats
@@ -78,15 +79,25 @@ class AuditContext:
         return sought(shared, tuple(self.sketch.spec.by_name), self.seed)
 
     @property
-    def suppressed_for(self) -> str:
-        """Why nothing is decided: rows are copies, or share clusters that nobody named; empty where ranges hold."""
+    def withheld_for(self) -> str:
+        """Why nothing is decided, and the way out; empty where ranges hold."""
         if self.copies:  # which rows of one value are too: what is to be done about copies comes first
             return COPIES
+        shared = self._dependent
+        return TOGETHER.format(what=" and ".join(shared), name="+".join(shared)) if shared else ""
+
+    @property
+    def withheld(self) -> str | None:
+        """The same in the fewest words, as findings hold it: copied rows, or what rows depend by."""
+        if self.copies:
+            return "copied rows"
+        return f"dependence by {' and '.join(self._dependent)}" if self._dependent else None
+
+    @property
+    def _dependent(self) -> tuple[str, ...]:
+        """The columns by which rows depend so much that nothing that takes them as independent is decided."""
         detected = () if self.independent or self.clusters_sought is None else self.clusters_sought.detected
-        for one in detected:
-            if one.refutes:
-                return TOGETHER.format(what=" and ".join(one.columns), name="+".join(one.columns))
-        return ""
+        return next((tuple(one.columns) for one in detected if one.refutes), ())
 
     @property
     def seed(self) -> int:
@@ -106,8 +117,25 @@ class AuditContext:
 
     @property
     def mask(self) -> int:
-        """People under whom a count is not shown."""
-        return self.judging.mask
+        """People under whom a count is not shown; 1 where every group may be."""
+        return self.judging.mask or 1
+
+    @property
+    def sums(self) -> type[Sums]:
+        """How sets of people are reported: as they are, or rounded for those who will read what is published."""
+        return RandomRounding if self.judging.publish or self.sharing else Sums
+
+    @property
+    def searched(self) -> type[Sums]:
+        """How sets are reported that a search cut: next to groups cut elsewhere, exact ones tell of few people."""
+        return Sums if self.judging.mask is None else RandomRounding
+
+    @cached_property
+    def sharing(self) -> tuple[str, ...]:
+        """Two group columns of which exact numbers would tell those of small groups."""
+        if self.judging.publish or self.judging.mask is None:
+            return ()
+        return sharing(self.sketch, self.sample_rows, self.mask)
 
     @cached_property
     def everyone(self) -> Population:
@@ -228,8 +256,8 @@ class AuditContext:
         """Say that a check is not run where tests are left out."""
         if self.judging.quick:
             raise NotRun(QUICK)
-        if self.suppressed_for:
-            raise NotRun(self.suppressed_for)
+        if self.withheld_for:
+            raise NotRun(self.withheld_for)
 
     def needs_sample(self) -> Predictions:
         """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""
@@ -258,6 +286,7 @@ class CheckResult:
     # `estimates` and `curves`: for the record, by name.
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
+    shares: tuple[Share, ...] = ()  # of alpha, that its verdicts used
 
     def listed(self, code: str) -> tuple[CheckRecord, ...]:
         """The check that a record lists of it."""

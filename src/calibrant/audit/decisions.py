@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, shown_groups
-from calibrant.audit.rounding import RandomRounding
+from calibrant.audit.rounding import Sums
 from calibrant.decisions.ladder import Ladder
 from calibrant.decisions.regret import ends as regret_ends
 from calibrant.views.population import Population
@@ -81,13 +81,15 @@ def reported(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> l
     """Return those of whom a threshold is reported; of a variable's groups that are not, two at least and not few.
 
     Groups add up to everyone, who are reported: one group that is left out could be had by subtraction. So the next
-    smallest leave with it. Of a table of pairs, whose margins are reported, none is reported where any cannot be.
+    smallest leave with it. Of a table of pairs, whose margins are reported, none is reported where any cannot be, or
+    where cells are pooled: a pool has people enough, and each of its cells may not have them on both sides.
     """
     left_out: set[int] = set()
+    alone = {p.name for p in people if p.grouping not in pairs}
     for grouping in {p.grouping for p in people}:
         own = [i for i, p in enumerate(people) if p.grouping == grouping]
         few = [i for i in own if people[i].least(at) < mask]
-        if grouping in pairs and few:
+        if grouping in pairs and (few or not all({(pair,) for pair in people[i].name} <= alone for i in own)):
             left_out |= set(own)
             continue
         order = few + sorted((i for i in own if i not in few), key=lambda i: people[i].least(at))
@@ -106,7 +108,7 @@ def _enough(sides: Sequence[tuple[int, int]], mask: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the record tells; counts are multiples of five, ends of ranges moved outward."""
+    """What the record tells."""
 
     group: str
     threshold: float
@@ -142,13 +144,13 @@ class Line:
 COLUMNS = tuple(f.name for f in fields(Line))
 
 
-def line(people: People, at: int, alpha: float, seed: int) -> Line:
+def line(people: People, at: int, alpha: float, context: AuditContext) -> Line:
     """Certify one population at one threshold; half of `alpha`, its own, is the net benefit's."""
-    ladder = people.ladders[at]
+    ladder, seed, sums = people.ladders[at], context.seed, context.sums
     each = alpha / 2.0 / CERTIFIED_ENDS
     (acted, events), (left, missed) = ladder.acted, ladder.left
-    high, low = RandomRounding.of(acted, events, 0.0), RandomRounding.of(left, missed, 0.0)
-    every = RandomRounding.of(acted + left, events + missed, 0.0)
+    high, low = sums.of(acted, events, 0.0), sums.of(left, missed, 0.0)
+    every = sums.of(acted + left, events + missed, 0.0)
     t, odds = ladder.threshold, ladder.threshold / (1.0 - ladder.threshold)
     rate = _rate(ladder, True, (acted - events, acted), high, (each, seed))
     other = _rate(ladder, False, (missed, left), low, (each, seed))
@@ -176,7 +178,7 @@ def line(people: People, at: int, alpha: float, seed: int) -> Line:
 
 
 def _outward(
-    reported: RandomRounding, results: tuple[float, float, float], about: str, span: tuple[float, float]
+    reported: Sums, results: tuple[float, float, float], about: str, span: tuple[float, float]
 ) -> tuple[float, float, float]:
     """A number rounded, between ends moved outward."""
     value, low, high = results
@@ -187,9 +189,7 @@ def _outward(
 Rate = tuple[float | None, float | None, float | None]
 
 
-def _rate(
-    ladder: Ladder, acted: bool, counts: tuple[int, int], reported: RandomRounding, spend: tuple[float, int]
-) -> Rate:
+def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], reported: Sums, spend: tuple[float, int]) -> Rate:
     """A rate of errors on one side of the threshold with its certified range; nothing where nobody is there."""
     (wrong, rows), (each, seed) = counts, spend
     if not rows:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Annotated, Literal, TypedDict, Unpack, get_args
+from typing import Annotated, TypedDict, Unpack, get_args
+
+import numpy as np
 
 from calibrant import arguments
 from calibrant.arguments import (
     COSTS,
     PYTHON,
+    By,
     Caller,
+    Judge,
     Option,
     acting,
     check_int,
@@ -20,6 +25,7 @@ from calibrant.arguments import (
     checked_alpha,
     checked_steps,
     choice,
+    judged_by,
     named,
     names,
     number,
@@ -28,17 +34,35 @@ from calibrant.arguments import (
     text,
 )
 from calibrant.audit.pooling import FEWEST, MASK
-from calibrant.audit.record import About, AboutInput, CheckRecord, Finding, Verdict
+from calibrant.audit.record import (
+    ERROR_SHOWN,
+    About,
+    AboutInput,
+    CheckRecord,
+    Finding,
+    Share,
+    Verdict,
+)
 from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
-from calibrant.views.population import Target, checked_bandwidth
+from calibrant.stats.nulls import holm
+from calibrant.views.population import Population, Target, checked_bandwidth
 
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
-Judge = Literal["error", "gap"]
+SUBGROUPS = "subgroups"  # code of the check
+LEAST_LIMIT = 1e-9  # under which scores are read no finer
+OVER_BY_GAP = 0.8  # of alpha of groups over the limit; the rest is for errors
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
+
+
+def checked_mask(mask: object, name: str = "mask") -> int | None:
+    """The people under whom a group is not shown; None where every group is."""
+    if mask is None or (isinstance(mask, str) and mask == "none"):
+        return None
+    return check_int(name, mask, FEWEST, 10**6, hint=f"such as {MASK}, or 'none' to show every group")
 
 
 class JudgingOptions(TypedDict, total=False):
@@ -49,10 +73,16 @@ class JudgingOptions(TypedDict, total=False):
         "largest acceptable calibration error; 0.02 is two points",
         Option("L", check=optional(share, hint=POINTS)),
     ]
+    limit_relative: Annotated[
+        float | None,
+        "in place of --limit: the limit as a share of the mean score; 0.1 is observed over expected from 0.9 to 1.1",
+        Option("R", check=optional(share, hint="such as 0.1 for a tenth")),
+    ]
     judge: Annotated[
         str,
-        "what the limit is about: the calibration error (default), or the gap, observed minus predicted",
-        Option(default="error", check=partial(choice, options=get_args(Judge)), choices=get_args(Judge)),
+        "what the limit is about: error, or gap (observed minus predicted), of all; auto (default): error of everyone, "
+        "gaps of groups",
+        Option(default="auto", check=partial(choice, options=get_args(Judge)), choices=get_args(Judge)),
     ]
     target: Annotated[
         str | None,
@@ -72,10 +102,11 @@ class JudgingOptions(TypedDict, total=False):
     ]
     quick: Annotated[bool, "leave out the tests; measures and certificates remain"]
     mask: Annotated[
-        int,
-        "smallest group size shown; smaller groups are pooled (default 20, least 5)",
-        Option("N", MASK, partial(check_int, low=FEWEST, high=10**6, hint=f"such as {MASK}")),
+        int | str | None,
+        "smallest group size shown; smaller groups are pooled (default 20, least 5); 'none' shows every group",
+        Option("N", MASK, named(checked_mask)),
     ]
+    publish: Annotated[bool, "for readers outside: counts of groups in fives, rates of few people as ranges"]
     tolerance: Annotated[
         float,
         "of the strong calibration test: how far off a probability may be for anyone (default 0)",
@@ -117,7 +148,8 @@ class JudgingOptions(TypedDict, total=False):
 class Judging:
     """What to judge, and how; made by `Judging.of`, which checks."""
 
-    limit: float | None
+    limit: float | None  # of everyone, in probability units; once the mean score is known, also where it is relative
+    limit_relative: float | None  # as a share of the mean score of those judged
     judge: Judge
     target: Target | None  # whose gaps are certified; of the rows where that is proved if nobody says
     steps: int
@@ -129,7 +161,8 @@ class Judging:
     thresholds: tuple[float, ...]  # increasing; none where decisions are not asked about
     costs: tuple[float, ...]  # of a false positive and of a false negative, where they set the threshold; else none
     quick: bool
-    mask: int
+    mask: int | None  # none where every group is shown
+    publish: bool
     outcome: str | None
     name: str | None
     date: str | None
@@ -139,12 +172,19 @@ class Judging:
     def of(cls, *, gates: Sequence[str], caller: Caller = PYTHON, **options: Unpack[JudgingOptions]) -> Judging:
         """Check what was asked for; `gates` are the tests that may count for the exit status."""
         result = checked(JudgingOptions, options, caller)
+        if result["limit"] is not None and result["limit_relative"] is not None:
+            raise BadInput(f"{caller.says('limit', 'limit_relative')} are two ways to give one limit: drop one of them")
         for gate in result["fail_on"]:
-            choice(caller.name("fail_on"), gate, gates)
-        if result["fail_on"] and result["quick"]:
+            choice(caller.name("fail_on"), gate, (*gates, ERROR_SHOWN))
+        tests = [gate for gate in result["fail_on"] if gate != ERROR_SHOWN]
+        if tests and result["quick"]:
             inputs, dropped = caller.name("fail_on"), caller.name("quick")
+            raise BadInput(f"{inputs}={tests[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
+        if result["publish"] and result["mask"] is None:
+            published, every = caller.turns_on("publish"), caller.name("mask")
             raise BadInput(
-                f"{inputs}={result['fail_on'][0]!r} needs the tests that {dropped} leaves out: drop one of the two"
+                f"{every}='none' shows every group, and {published} is for readers who may not see them: drop one of "
+                "the two"
             )
         result["thresholds"], result["costs"] = acting(
             result.pop("threshold"), result["costs"], caller, MOST_THRESHOLDS
@@ -160,13 +200,111 @@ class Judging:
         del result["name"]
         return result | {"threshold": result.pop("thresholds")}
 
-    def verdict(self, low: float, high: float) -> Verdict:
-        """The three-valued verdict on a certified range; "none" without a limit."""
-        if self.limit is None:
-            return "not_checked"
-        if low > self.limit:
-            return "over"
-        return "within" if high <= self.limit else "undecided"
+    def by(self, part: str) -> By:
+        """What a part is judged by."""
+        return judged_by(self.judge, part)
+
+    def limit_of(self, predicted: float) -> float | None:
+        """The limit of people of this mean score, in probability units; the score is given, so it is no estimate.
+
+        A relative one is rounded down to three digits, so that what is shown is what is judged.
+        """
+        return self.limit if self.limit_relative is None else three_digits(self.limit_relative * predicted)
+
+    def at(self, people: Population) -> Judging:
+        """Judge these people: a relative limit is that share of their mean score."""
+        if (limit := self.limit_of(people.predicted)) is not None and limit < LEAST_LIMIT:
+            raise BadInput(
+                f"limit_relative={self.limit_relative:g} (--limit-relative) of a mean score of "
+                f"{people.predicted:.3g} is no limit above zero: give --limit in points"
+            )
+        return replace(self, limit=limit)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.limit is not None
+
+    @property
+    def shares(self) -> Shares:
+        """How alpha is shared among the verdicts."""
+        return Shares(self.alpha, self.judge)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The error probabilities of verdicts: each has its own, and this is the only place that says how large.
+
+    Everyone: alpha each way. Of a gap, whose range has two ends, only one end can be wrongly within.
+    Groups: alpha for any wrong "over", and half of it for any wrong "within"; judged by their gaps with errors next to
+    them, "over" is .8 of alpha by gap and .2 by error. Judged by error alone, ranges have two ends of half of alpha.
+    Subgroups: alpha each way. Error shown, of everyone and groups together: alpha.
+    """
+
+    alpha: float
+    judge: Judge
+
+    @property
+    def groups_over_gap(self) -> float:
+        """Any group wrongly over by its gap."""
+        return {"auto": OVER_BY_GAP, "gap": 1.0, "error": 0.0}[self.judge] * self.alpha
+
+    @property
+    def groups_over_error(self) -> float:
+        """Any group wrongly over by its error."""
+        return {"auto": 1.0 - OVER_BY_GAP, "gap": 0.0, "error": 0.5}[self.judge] * self.alpha
+
+    @property
+    def groups_within(self) -> float:
+        """Any group wrongly within."""
+        return self.alpha / 2.0
+
+    def of_everyone(self) -> tuple[Share, ...]:
+        """As they are used of everyone."""
+        by = judged_by(self.judge, "everyone")
+        within = self.alpha if by == "error" else self.alpha / 2.0
+        return (
+            Share(wrong="over", part="everyone", by=by, alpha=self.alpha),
+            Share(wrong="within", part="everyone", by=by, alpha=within),
+        )
+
+    def of_groups(self) -> tuple[Share, ...]:
+        """As they are used of groups."""
+        kinds: tuple[tuple[By, float], ...] = (("gap", self.groups_over_gap), ("error", self.groups_over_error))
+        over = [Share(wrong="over", part="groups", by=by, alpha=each) for by, each in kinds if each]
+        return (
+            *over,
+            Share(wrong="within", part="groups", by=judged_by(self.judge, "groups"), alpha=self.groups_within),
+        )
+
+    def of_subgroups(self) -> tuple[Share, ...]:
+        """As they are used of the worst subgroup, by its gap."""
+        return tuple(Share(wrong=wrong, part="subgroups", by="gap", alpha=self.alpha) for wrong in ("over", "within"))
+
+    def of_error_shown(self) -> Share:
+        """As it is used of everyone and the groups together."""
+        return Share(wrong="error_shown", part="everyone and groups", by="either", alpha=self.alpha)
+
+    def of_test(self) -> Share:
+        """As the test of unlisted subgroups uses it."""
+        return Share(wrong="error_shown", part="subgroups", by="test", alpha=self.alpha)
+
+
+def three_digits(value: float) -> float:
+    """A number of at least zero rounded down to three digits."""
+    if value <= 0.0:
+        return 0.0
+    digits = 2 - math.floor(math.log10(value))
+    return math.floor(value * 10.0**digits + 1e-9) / 10.0**digits
+
+
+def verdict_of(low: float, high: float, limit: float | None) -> Verdict:
+    """The verdict on a certified range; "not_checked" without a limit."""
+    if limit is None:
+        return "not_checked"
+    if low > limit:
+        return "over"
+    return "within" if high <= limit else "undecided"
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -176,43 +314,61 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return next((v for v in order if v in result), "not_checked")
 
 
-def suppressed(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> tuple[list[Finding], list[CheckRecord]]:
-    """Return findings and checks with nothing decided: what was met or broken is undecided, and no rows would help.
+def withholding(
+    findings: Sequence[Finding], checks: Sequence[CheckRecord], reason: str
+) -> tuple[list[Finding], list[CheckRecord]]:
+    """Return findings and checks without verdicts, each with the reason, and no number of rows that would help.
 
     Their ranges stay as they are. It is for rows that are no independent ones: each bound takes them as such.
     """
-    open_: dict[str, Verdict] = {"within": "undecided", "over": "undecided"}
-    reported = [
-        replace(f, verdict=open_.get(f.verdict, f.verdict), rows_needed=None, clusters_needed=None) for f in findings
+    none = [
+        replace(
+            f,
+            verdict="not_checked",
+            withheld=reason,
+            error_shown=False,
+            rows_needed=None,
+            clusters_needed=None,
+            rows_at_least=False,
+        )
+        for f in findings
     ]
-    return reported, [replace(c, status="undecided") if c.status in open_ else c for c in checks]
+    judged = ("within", "over", "undecided")
+    return none, [replace(c, status="measured") if c.status in judged else c for c in checks]
 
 
-def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float) -> dict[str, str]:
+def showing_error(findings: Sequence[Finding], delta: float) -> list[Finding]:
+    """Mark the findings whose gap or error is shown to be other than none: Holm's procedure, of all at `delta`."""
+    p = np.array([p for f in findings for p in (f.gap.p_value, f.error.p_value)])
+    shown = np.asarray((holm(p) <= delta).reshape(-1, 2).any(axis=1))
+    return [replace(f, error_shown=bool(one)) for f, one in zip(findings, shown, strict=True)]
+
+
+def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> dict[str, Verdict]:
     """The verdict in three parts: everyone, the named groups, unlisted subgroups; none stands for another.
 
-    Subgroups are "not-cleared" where a test finds error and none is certified over the limit; "absent" is what was not
-    looked at: no group was named or could be shown, or no subgroup was searched.
+    "not_checked" is what nobody asked, or looked at: there is no limit, no group was named or could be shown, or no
+    subgroup was searched.
     """
     everyone, *groups = findings
+    status = next((c.status for c in checks if c.code == SUBGROUPS), "not-run")
+    of: dict[str, Verdict] = {"over": "over", "within": "within", "undecided": "undecided"}
     return {
         "everyone": everyone.verdict,
-        "groups": worst(g.verdict for g in groups) if groups else "absent",
-        "subgroups": subgroups_verdict(next((c for c in checks if c.code == "subgroups"), None), alpha),
+        "groups": worst(g.verdict for g in groups),
+        "subgroups": of.get(status, "not_checked"),
     }
 
 
-def subgroups_verdict(check: CheckRecord | None, alpha: float) -> str:
-    """The third part of the verdict, by its check."""
-    match "absent" if check is None else check.status:
-        case "over":
-            return "over"
-        case "within" | "undecided" as judged:
-            shown = check is not None and check.outcome is not None and check.outcome.p_value <= alpha
-            return "error_shown" if shown else judged
-        case "measured":
-            return "not_checked"
-    return "absent"
+def error_shown(findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float) -> dict[str, bool]:
+    """Whether error is shown, in the same three parts; of subgroups by their test."""
+    everyone, *groups = findings
+    test = next((c.outcome for c in checks if c.code == SUBGROUPS), None)
+    return {
+        "everyone": everyone.error_shown,
+        "groups": any(g.error_shown for g in groups),
+        "subgroups": test is not None and test.p_value <= alpha,
+    }
 
 
 def _epoch_date() -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,8 @@ from numpy.typing import NDArray
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.coding import MISSING
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.coding import MISSING, OTHER
+from calibrant.data.specs.spec import Spec, Variable
 from calibrant.repair import disclosure
 from calibrant.results import Outcome
 from calibrant.views.population import Population
@@ -21,10 +23,11 @@ from calibrant.views.sample import Members, groups_of
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
+RATED = re.compile(r"grade|rating|class|tier|band|stage", re.IGNORECASE)  # columns whose letters are in order
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
 
-def pool_levels(rows: Sequence[int], smallest: int) -> list[tuple[int, ...]]:
+def pool_levels(rows: Sequence[int], smallest: int, order: Sequence[int] = ()) -> list[tuple[int, ...]]:
     """Pool the levels of one variable.
 
     Parameters
@@ -33,18 +36,23 @@ def pool_levels(rows: Sequence[int], smallest: int) -> list[tuple[int, ...]]:
         People per level.
     smallest : int
         Counts below this are not shown.
+    order : sequence of int
+        The levels that have an order, from the lowest to the highest; none if levels are names.
 
     Returns
     -------
     list of tuple of int
-        Groups of level indices: singles, and last at most one pool. The pool holds every small level and as many
-        of the next smallest as it takes to have two members and `smallest` people; without a small level there
+        Groups of level indices: singles, then pools. Of names there is at most one pool, of every small level and as
+        many of the next smallest as it takes to have two members and `smallest` people. Levels in order are pooled
+        with neighbours only, and one without a place, such as "missing", with the smallest. Without a small level there
         is no pool. If everything would be pooled, the list is empty: the pool would be everyone.
     """
     present = [i for i in range(len(rows)) if rows[i] > 0]
     small = [i for i in present if rows[i] < smallest]
     if not small:
         return [(i,) for i in present]
+    if order:
+        return _neighbours(rows, smallest, [i for i in order if rows[i] > 0], [i for i in small if i not in set(order)])
     order = sorted(present, key=lambda i: (rows[i], i))
     size = len(small)
     while size < len(order) and (size < 2 or sum(rows[i] for i in order[:size]) < smallest):
@@ -53,6 +61,54 @@ def pool_levels(rows: Sequence[int], smallest: int) -> list[tuple[int, ...]]:
         return []
     pool = set(order[:size])
     return [*((i,) for i in present if i not in pool), tuple(sorted(pool))]
+
+
+def _neighbours(
+    rows: Sequence[int], smallest: int, order: Sequence[int], placeless: Sequence[int]
+) -> list[tuple[int, ...]]:
+    """Join levels in order to runs of people enough, the smallest run first, to the smaller of its neighbours."""
+
+    def people(run: Sequence[int]) -> int:
+        return sum(rows[i] for i in run)
+
+    runs = [[i] for i in order]
+    if placeless and runs:  # they have no neighbours
+        runs[min(range(len(runs)), key=lambda k: (people(runs[k]), k))].extend(placeless)
+    while len(runs) > 1:
+        at = min(range(len(runs)), key=lambda k: (people(runs[k]), k))
+        if people(runs[at]) >= smallest:
+            break
+        beside = min((k for k in (at - 1, at + 1) if 0 <= k < len(runs)), key=lambda k: (people(runs[k]), k))
+        first, last = sorted((at, beside))
+        runs[first : last + 1] = [runs[first] + runs[last]]
+    others = [[i] for i in range(len(rows)) if rows[i] > 0 and i not in {*order, *placeless}]
+    whole = [*runs, *others]
+    if len(whole) < 2 or min(map(people, whole)) < smallest:
+        return []
+    return [tuple(g) for g in sorted(whole, key=lambda g: (len(g) > 1, g[0]))]
+
+
+def order_of(name: str, labels: Sequence[str | None], numbered: bool = False) -> tuple[int, ...]:
+    """The levels of a variable that have an order, in it: bins, dates, numbers, and the letters of a rating.
+
+    None of a variable whose levels are names. `numbered`: its levels, but for the last that says they are missing,
+    come in order.
+    """
+    if numbered:
+        return tuple(range(len(labels) - 1))
+    there = [i for i, label in enumerate(labels) if label not in (None, MISSING, OTHER, f"({MISSING})", f"({OTHER})")]
+    try:
+        value: Mapping[int, Any] = {i: float(str(labels[i])) for i in there}
+    except ValueError:
+        value = {i: str(labels[i]) for i in there}
+        if not (RATED.search(name) and all(len(v) == 1 and v.isalpha() for v in value.values())):
+            return ()
+    return tuple(sorted(there, key=value.__getitem__))
+
+
+def levels_in_order(v: Variable) -> tuple[int, ...]:
+    """The levels of a group variable that have an order."""
+    return order_of(v.name, v.labels, v.kind != "category")
 
 
 def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
@@ -118,24 +174,24 @@ def pooled_rows(rows: Predictions, smallest: int) -> Predictions:
     columns, same = {}, True
     for name in rows.covariates.schema.names:
         column = decoded(rows.covariates.column(name))
-        pooled = _pooled_text(column, smallest) if pa.types.is_string(column.type) else column
+        pooled = _pooled_text(name, column, smallest) if pa.types.is_string(column.type) else column
         same &= pooled is column
         if pooled is not None:
             columns[name] = pooled
     return rows if same else replace(rows, covariates=pa.table(columns) if columns else None, cache={})
 
 
-def _pooled_text(column: Any, smallest: int) -> Any:
+def _pooled_text(name: str, column: Any, smallest: int) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     coded = pc.dictionary_encode(column)
     labels, codes = coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     counts = np.bincount(np.where(codes < 0, len(labels), codes), minlength=len(labels) + 1).tolist()
-    groups = pool_levels(counts, smallest)
+    groups = pool_levels(counts, smallest, order_of(name, [*labels, None]))
     if not groups:
         return None
-    if len(groups[-1]) == 1:
+    if all(len(members) == 1 for members in groups):
         return column
     names, new = [*labels, None], np.full(len(labels) + 1, -1, dtype=np.int32)
     titles: list[str] = []
@@ -144,7 +200,7 @@ def _pooled_text(column: Any, smallest: int) -> Any:
         if len(members) > 1:
             named = [MISSING if names[m] is None else names[m] for m in members]
             title = pool_name(named, [counts[m] for m in members], smallest)
-            while title in labels:  # a value of the data that reads like a pool
+            while title in labels or title in titles:  # a value of the data, or another pool, that reads so
                 title += " (pooled)"
         for m in members:
             new[m] = len(titles) if title is not None else -1
@@ -182,14 +238,15 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
     Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
     count would follow from the pair table's margins.
     """
-    out, base = [], 0
-    rows = people_of(sketch)
+    out: list[tuple[Name, list[int], int]] = []
+    base, rows = 0, people_of(sketch)
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
     for g, names in enumerate(sketch.spec.groupings):
         size = sketch.spec.sizes[g]
         if len(names) == 1:
-            shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), mask)
+            order = levels_in_order(sketch.spec.by_name[names[0]])
+            shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), mask, order)
         else:
             shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], sketch.spec, names, mask)
         labels = sketch.spec.group_names(g)
@@ -197,9 +254,81 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
         for members in shown:
             present = int(np.count_nonzero(rows[[base + m for m in members]]))
             name = group_name([labels[m] for m in members], people, mask)
+            while any(name == other for other, *_ in out):  # two pools of one variable
+                name = (*name[:-1], (name[-1][0], f"{name[-1][1]} (pooled)"))
             out.append((name, [base + m for m in members], present if present > 1 else 0))
         base += size
     return out
+
+
+def sharing(sketch: Sketch, rows: Predictions | None, mask: int) -> tuple[str, ...]:
+    """Two group columns whose exact numbers would tell those of few people; none if no two do.
+
+    Groups of one column add up to those of another where one lies in the other, as towns do in counties. People who
+    are in a group of each are known from both columns' numbers exactly when that cell is a bridge: see `pool_pairs`.
+    This is read from the table of the pair, or from the rows where all are held. Where neither is, two columns of which
+    one has a pool are taken to.
+    """
+    shown = [(name[0][0], members) for name, members, _ in shown_groups(sketch, mask) if len(name) == 1]
+    of = {g[0]: [m for column, m in shown if column == g[0]] for g in sketch.spec.groupings if len(g) == 1}
+    for one, other in combinations([column for column, groups in of.items() if groups], 2):
+        table = _crossed(sketch, rows, (one, other), (of[one], of[other]))
+        if table is None:
+            if any(len(members) > 1 for members in (*of[one], *of[other])):
+                return one, other
+            continue
+        there = np.flatnonzero(table).tolist()
+        if any(_is_bridge(i, there, table.shape[1]) for i in there if table.reshape(-1)[i] < mask):
+            return one, other
+    return ()
+
+
+def _crossed(
+    sketch: Sketch, rows: Predictions | None, names: tuple[str, str], groups: tuple[Sequence[list[int]], ...]
+) -> NDArray[np.int64] | None:
+    """The people in each group shown of one column and of another; None where nobody counted them.
+
+    People are rows, or clusters where rows share clusters.
+    """
+    spec = sketch.spec
+    start = dict(zip(spec.groupings, np.cumsum([0, *spec.sizes]).tolist(), strict=False))
+    shape = [len(spec.by_name[name].labels) for name in names]
+    place = []
+    for name, size, shown in zip(names, shape, groups, strict=True):
+        of = np.full(size, -1, dtype=np.int64)
+        for number, members in enumerate(shown):
+            of[np.array(members) - start[(name,)]] = number
+        place.append(of)
+    if names in start:  # a table of the pair
+        first = start[names]
+        a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
+        counts, cluster = people_of(sketch)[first : first + len(a)], None
+    elif _all_held(sketch, rows, names) and rows is not None and rows.covariates is not None:
+        a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
+        counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
+    else:
+        return None
+    cell = place[0][a] * len(groups[1]) + place[1][b]
+    if cluster is not None:
+        cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
+        counts = np.ones(len(cell), dtype=np.int64)
+    there = counts > 0
+    sides = len(groups[0]), len(groups[1])
+    return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
+
+
+def _all_held(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:
+    """Whether every row is held, with the levels of these columns."""
+    there = rows is not None and rows.n == sketch.n
+    return there and rows is not None and all(holds_levels(sketch, rows, sketch.spec.by_name[n]) for n in names)
+
+
+def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
+    """Whether the rows held distinguish the levels of a group column: rare levels may be one there."""
+    how = {c.name: c for c in sketch.spec.codings}.get(v.name)
+    if how is None or rows.covariates is None or v.name not in rows.covariates.column_names:
+        return False
+    return how.kind != "category" or not set(v.values) - set(how.levels)
 
 
 def people_of(sketch: Sketch) -> NDArray[np.int64]:
@@ -272,9 +401,11 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     strata = strata_of(read, name)
     if strata.ordered and strata.there > FEW:
         return ()
-    groups = pool_levels([int(n) for n in strata.rows], mask)
+    titles = strata.titles()
+    order = tuple(range(strata.there)) if strata.ordered else order_of(name, titles)
+    groups = pool_levels([int(n) for n in strata.rows], mask, order)
     shown = {group[0] for group in groups if len(group) == 1}
-    return tuple(t for i, t in enumerate(strata.titles()) if i not in shown) if groups else None
+    return tuple(t for i, t in enumerate(titles) if i not in shown) if groups else None
 
 
 def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:

@@ -6,17 +6,17 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from calibrant.arguments import PYTHON, Caller, refuse, shown, text
+from calibrant.arguments import PYTHON, By, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
+from calibrant.results import Curve, Estimate, Layered, Outcome, Plain, decoded, plain_json
 from calibrant.sanitize import has_half_characters
 
 SCHEMA = "calibrant/4"
@@ -26,10 +26,42 @@ READ_BY = "calibrant.audit.schema.record"  # and this when it is read: it knows 
 HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a character in JSON
 SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NOUN = "rows"  # what a row is, where nobody says
+WRITTEN = "pass the text that to_json wrote"
 NO_CURVE = Curve(method="", columns={})
 AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
+Wrong = Literal["over", "within", "error_shown"]  # what a verdict can be wrongly
+ERROR_SHOWN = "error-shown"  # what `fail_on` calls error that is shown of anybody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Share(Plain):
+    """The probability, at most, with which one kind of verdict is wrong about one part of an audit.
+
+    Parameters
+    ----------
+    wrong : {"over", "within", "error_shown"}
+        The verdict that would be wrong.
+    part : {"everyone", "groups", "subgroups"}
+    by : {"error", "gap", "either", "test"}
+        What the verdict rests on.
+    alpha : float
+        As it was used.
+    """
+
+    wrong: Wrong
+    part: Literal["everyone", "groups", "subgroups", "everyone and groups"]
+    by: Literal["error", "gap", "either", "test"]
+    alpha: float
+
+
+def joint_error(shares: Iterable[Share]) -> dict[str, float]:
+    """How probable it is, at most, that any verdict of a kind is wrong: the sum of the shares that were used."""
+    result = dict.fromkeys(("over", "within", "error_shown"), 0.0)
+    for share in shares:
+        result[share.wrong] += share.alpha
+    return {kind: round(total, 12) for kind, total in result.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,22 +75,33 @@ class Finding(Plain):
     variables : tuple of (str, str)
         ``(variable, value)`` pairs that define the group; empty for everyone.
     rows, events : int
-        People, and people with the outcome; of a group as reported, in multiples of five.
+        People, and people with the outcome; of a group in multiples of five where it was audited to publish.
     expected : float
-        Sum of the predicted probabilities: the events the model expects; of a group as reported, in multiples of five.
+        Sum of the predicted probabilities: the events the model expects; of a group rounded as the events are.
     lower : Estimate
         `certify.raw_lower`: the raw score is off by at least ``lower.interval.low``.
     upper : Estimate
         `certify.rounded`: the rounded score in steps is off by at most ``upper.interval.high``.
-    error : float
-        Debiased estimate of the calibration error of the rounded score, moved between the two bounds unless they cross:
-        the raw score may be certified off by more than its display.
-    gap : Estimate
-        `certify.gap`: happened minus said on average, with its certified range; of groups all ranges hold
-        simultaneously.
+    error : Layered
+        The calibration error of the rounded score: a debiased estimate, moved between the two bounds unless they cross
+        (the raw score may be certified off by more than its display), and the range of `lower` and `upper`.
+    gap : Layered
+        Observed minus predicted, on average; of groups all certified ranges hold simultaneously.
+    observed_expected : Layered or None
+        Observed over expected events; certified where the gap is of the rows, whose scores are given. None where fewer
+        than one event is expected.
     verdict : {"within", "undecided", "over", "not_checked"}
-        ``"not_checked"`` when no limit was given. Groups are decided by closed testing, which may decide where the
-        range of the error still holds the limit.
+        Of what `by` names, against `limit`. ``"not_checked"`` without a limit, and where the verdict is withheld.
+        Groups are decided by closed testing or Holm's procedure, which may decide where a range still holds the limit.
+    by : {"error", "gap"}
+        What is judged. A group that is judged by its gap is over too where its error is certified over the limit.
+    limit : float or None
+        In probability units: as it was given, or the share of the mean score that was given.
+    error_shown : bool
+        Whether a gap or an error of any size is shown. It has its own share of alpha (see `AuditRecord.shares`), and
+        stands next to the verdict: a finding can be within the limit and show error.
+    withheld : str or None
+        Why there is no verdict although there is a limit: copied rows, or rows that depend on one another.
     rows_needed : int or None
         Rows of the whole log that would decide, if groups keep their shares; None when decided, without a limit, or
         when the estimate is too close to the limit to say.
@@ -78,10 +121,15 @@ class Finding(Plain):
     expected: float
     lower: Estimate
     upper: Estimate
-    error: float
-    gap: Estimate
+    error: Layered
+    gap: Layered
+    observed_expected: Layered | None
     verdict: Verdict
+    by: By
+    limit: float | None
     rows_needed: int | None
+    error_shown: bool = False
+    withheld: str | None = None
     pooled: int = 0
     rows_at_least: bool = False
     clusters_needed: int | None = None
@@ -125,8 +173,13 @@ class AuditRecord(Plain):
         without a limit. Subgroups that are undecided leave it as it is.
     verdicts : Mapping of str to str
         In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"subgroups"``. Each is as
-        `verdict`, or "absent" where it was not asked; subgroups also "not-cleared", where a test finds error and no
-        subgroup is certified over the limit.
+        `verdict`; ``"not_checked"`` also where there are no groups, or subgroups were not searched.
+    error_shown : Mapping of str to bool
+        Whether error of any size is shown in each of the same parts; of subgroups by their test.
+    shares : tuple of Share
+        The error probabilities that the verdicts used.
+    joint_error : Mapping of str to float
+        Their sums: how probable any wrong "over" is at most, any wrong "within", and any error wrongly shown.
     everyone : Finding
     groups : tuple of Finding
         In the order of the variables; all their bounds hold simultaneously with probability ``1 - alpha``.
@@ -153,7 +206,10 @@ class AuditRecord(Plain):
 
     name: str
     verdict: Verdict
-    verdicts: Mapping[str, str]
+    verdicts: Mapping[str, Verdict]
+    error_shown: Mapping[str, bool]
+    shares: tuple[Share, ...]
+    joint_error: Mapping[str, float]
     everyone: Finding
     groups: tuple[Finding, ...]
     checks: tuple[CheckRecord, ...]
@@ -181,14 +237,9 @@ class AuditRecord(Plain):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Rebuild the record that `to_json` wrote."""
-        try:
-            d = json.loads(text)
-        except json.JSONDecodeError as e:
-            raise BadInput(f"not JSON (line {e.lineno}): pass the text that to_json wrote") from None
-        except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
-            raise BadInput("not an audit record: pass the text that to_json wrote") from None
+        d = plain_json(text, WRITTEN)
         if not isinstance(d, dict) or (HALF.search(text) and has_half_characters(d)):
-            raise BadInput("not an audit record: pass the text that to_json wrote")
+            raise BadInput(f"not an audit record: {WRITTEN}")
         return cls.from_dict(d)
 
     @classmethod
@@ -265,22 +316,29 @@ class AuditRecord(Plain):
         return {k.removeprefix(f"{kind}/"): c for k, c in self.curves.items() if k.startswith(f"{kind}/")}
 
     @property
+    def withheld(self) -> str | None:
+        """Why there are no verdicts; None where there are, or no limit asks for one."""
+        return self.everyone.withheld
+
+    @property
     def exit_status(self) -> int:
         """0, 1 or 3, the worst of what counts.
 
-        1: broken, or a test named by `fail_on` found error. 3: undecided, or a check that counts is undecided, or did
-        not apply or run. 0: met, or no limit.
+        1: over the limit, or what `fail_on` names shows error. 3: undecided or withheld, or a check that counts is
+        undecided, or did not apply or run. 0: within, or no limit.
         """
-        gates = [c for c in self.checks if c.code in self.settings.get("fail_on", ())]
-        if self.verdict == "over" or any(self.error_shown(c) for c in gates):
+        counting = self.settings.get("fail_on", ())
+        gates = [c for c in self.checks if c.code in counting]
+        shown = ERROR_SHOWN in counting and any(self.error_shown.values())
+        if self.verdict == "over" or shown or any(map(self.test_shows, gates)):
             return 1
         limited = self.settings.get("limit") is not None
         counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
-        undone = any(c.status == "not-applicable" for c in counted)
+        undone = any(c.status == "not-applicable" for c in counted) or (limited and self.withheld is not None)
         undone |= any(c.status in ("undecided", "not-run") for c in gates)
         return 3 if self.verdict == "undecided" or undone else 0
 
-    def error_shown(self, check: CheckRecord) -> bool:
+    def test_shows(self, check: CheckRecord) -> bool:
         """Whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
         return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])
 

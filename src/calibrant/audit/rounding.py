@@ -1,8 +1,8 @@
-"""What a record reports about some of the people is rounded, so that two records do not say what happened to one
-person.
+"""What a record reports about some of the people: exact, or, in a record to publish, rounded.
 
-Groups cut at 40 in one audit and at 41 in the next differ by those who are 40. Were it one person, the difference of
-exact sums would be that person's outcome and score. So numbers of people become multiples of five, up or down by chance
+`Sums` reports a set of people as it is. `RandomRounding` is for records that others will read and compare. Groups cut
+at 40 in one audit and at 41 in the next differ by those who are 40. Were it one person, the difference of exact sums
+would be that person's outcome and score. So numbers of people become multiples of five, up or down by chance
 (Statistics New Zealand's random rounding), rates follow from those, and certified ends move outward to a step of two to
 five people, by chance too: at a fixed rounding a number that just passes a boundary would tell on which side it was.
 
@@ -17,15 +17,16 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
-from calibrant.results import Curve, Estimate, Outcome
+from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 
 MULTIPLE = 5  # people: a count is reported as a multiple of it
 FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
 ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
 FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people
 SIZES = ("vece", "vece_plain", "beyond_gap", "beyond_gap_plain", "low", "high", "beyond_low", "beyond_high")
+DENSITIES = "density_events", "density_nonevents"
 SMOOTH = ("predicted", "observed", "gap", *ENDS)
 
 
@@ -43,15 +44,84 @@ def chance(*facts: object) -> float:
 
 
 @dataclass(frozen=True)
-class RandomRounding:
-    """What is reported of a set of people."""
+class Sums:
+    """What is reported of a set of people: its sums as they are."""
 
-    exact: tuple[int, int, float]  # people, events and the sum of their scores to a thousandth
+    exact: tuple[int, int, float]  # people, events and the sum of their scores
+    published = False
 
     @classmethod
-    def of(cls, people: float, events: float, expected: float) -> RandomRounding:
+    def of(cls, people: float, events: float, expected: float) -> Self:
         """Describe a set of people by its exact sums."""
+        return cls((round(people), round(events), float(expected)))
+
+    @staticmethod
+    def step(_people: float) -> float:
+        """The steps in which a share of so many people is reported; 0 for none."""
+        return 0.0
+
+    @property
+    def rows(self) -> int:
+        """People."""
+        return self.exact[0]
+
+    @property
+    def events(self) -> int:
+        """Events."""
+        return self.exact[1]
+
+    @property
+    def expected(self) -> float:
+        """Expected events."""
+        return self.exact[2]
+
+    @property
+    def observed(self) -> float:
+        """Share of events."""
+        return self.events / self.rows
+
+    @property
+    def predicted(self) -> float:
+        """Mean score."""
+        return self.expected / self.rows
+
+    def end(self, value: float, _side: int, _about: str, _least: float = -1.0, _most: float = 1.0) -> float:
+        """A certified end."""
+        return value
+
+    def over(self, limit: float, _about: str) -> float:
+        """What an end from below must be above for its end as reported to be over a limit."""
+        return limit
+
+    def within(self, limit: float, _about: str) -> float:
+        """The most that an end from above may be for its end as reported to be within a limit."""
+        return limit
+
+    def near(self, value: float, _about: str) -> float:
+        """A number that is not certified."""
+        return value
+
+    def estimate(self, estimate: Estimate) -> Estimate:
+        """A certificate."""
+        return replace(estimate, n=self.rows)
+
+    def gap(self, estimate: Estimate) -> Estimate:
+        """A signed gap, certified."""
+        return replace(estimate, n=self.rows)
+
+
+@dataclass(frozen=True)
+class RandomRounding(Sums):
+    """What a record to publish reports of a set of people."""
+
+    published = True
+
+    @classmethod
+    def of(cls, people: float, events: float, expected: float) -> Self:
+        """Describe a set of people by its exact sums, that of the scores to a thousandth."""
         return cls((round(people), round(events), float(round(expected, 3))))  # NumPy's floats are written otherwise
+
+    step = staticmethod(step)  # type: ignore[assignment]  # the same, by another name of its argument
 
     def _count(self, value: float, draw: float) -> int:
         return MULTIPLE * math.floor(value / MULTIPLE + draw)
@@ -70,16 +140,6 @@ class RandomRounding:
     def expected(self) -> int:
         """Expected events, a multiple of five, moved by the draw of the events, so that the two can be compared."""
         return min(self._count(self.exact[2], chance("cases", self.exact)), self.rows)
-
-    @property
-    def observed(self) -> float:
-        """Share of events."""
-        return self.events / self.rows
-
-    @property
-    def predicted(self) -> float:
-        """Mean score."""
-        return self.expected / self.rows
 
     def end(self, value: float, side: int, about: str, least: float = -1.0, most: float = 1.0) -> float:
         """Move an end outward (`side` -1 down, 1 up) by up to two steps; one that says nothing stays."""
@@ -117,27 +177,39 @@ class RandomRounding:
         u = step(self.exact[0])
         return round(u * math.floor(value / u + chance(about, self.exact)), 12) + 0.0
 
+    def estimate(self, estimate: Estimate) -> Estimate:
+        """A certificate with ends moved outward; it holds all the more."""
+        of, about = estimate.interval, estimate.method
+        low, high = self.end(of.low, -1, f"{about} low", 0.0), self.end(of.high, 1, f"{about} high", 0.0)
+        value = low if estimate.value == of.low else min(max(self.near(estimate.value, about), low), high)
+        return replace(estimate, n=self.rows, value=value, interval=replace(of, low=low, high=high))
 
-# ---- estimates of a group ----
+    def gap(self, estimate: Estimate) -> Estimate:
+        """A signed gap as its counts tell it, ends moved outward."""
+        of, about = estimate.interval, estimate.method
+        low, high = self.end(of.low, -1, f"{about} low"), self.end(of.high, 1, f"{about} high")
+        value = min(max(self.observed - self.predicted, low), high)
+        return replace(estimate, n=self.rows, value=value, interval=replace(of, low=low, high=high))
 
 
-def reported_estimate(estimate: Estimate, reported: RandomRounding) -> Estimate:
-    """A group's certificate with ends moved outward; it holds all the more."""
-    of = estimate.interval
-    low, high = (
-        reported.end(of.low, -1, f"{estimate.method} low", 0.0),
-        reported.end(of.high, 1, f"{estimate.method} high", 0.0),
-    )
-    value = low if estimate.value == of.low else min(max(reported.near(estimate.value, estimate.method), low), high)
-    return replace(estimate, n=reported.rows, value=value, interval=replace(of, low=low, high=high))
+def reported_layer(layer: Layered, reported: Sums, about: str, least: float = -1.0, most: float = 1.0) -> Layered:
+    """A number of a group in two layers, the ends of its ordinary interval moved outward.
 
+    Certified ends of an error and a gap are reported already; those of a ratio, which may exceed one, are moved here.
+    """
 
-def reported_gap(estimate: Estimate, reported: RandomRounding) -> Estimate:
-    """A group's signed gap as its counts tell it, ends moved outward."""
-    of = estimate.interval
-    low, high = reported.end(of.low, -1, f"{estimate.method} low"), reported.end(of.high, 1, f"{estimate.method} high")
-    value = min(max(reported.observed - reported.predicted, low), high)
-    return replace(estimate, n=reported.rows, value=value, interval=replace(of, low=low, high=high))
+    def moved(of: Interval | None, name: str) -> Interval | None:
+        if of is None:
+            return None
+        low = reported.end(of.low, -1, f"{about} {name} low", least, most)
+        return replace(of, low=low, high=reported.end(of.high, 1, f"{about} {name} high", least, most))
+
+    interval = moved(layer.interval, "ordinary")
+    guaranteed = moved(layer.guaranteed, "certified") if most > 1.0 else layer.guaranteed
+    value = layer.value
+    for of in (interval, guaranteed) if most > 1.0 else ():
+        value = value if of is None else min(max(value, of.low), of.high)
+    return replace(layer, value=value, interval=interval, guaranteed=guaranteed)
 
 
 def two_digits(value: float) -> float:
@@ -151,20 +223,20 @@ def two_digits(value: float) -> float:
 # ---- curves ----
 
 
-def reported_sets(curve: Curve, people: float, rows: str = "rows") -> Curve:
+def reported_sets(curve: Curve, people: float, sums: type[Sums]) -> Curve:
     """A curve each of whose lines is about a set of people: bins, levels, rules."""
     c = dict(curve.columns)
-    if not c or not len(c[rows]):
+    if not sums.published or not c or not len(c["rows"]):
         return curve
     lines = [dict(zip(c, line, strict=True)) for line in zip(*c.values(), strict=True)]
-    reported = [_reported_line(line, people, rows) for line in lines]
+    reported = [_reported_line(line, people) for line in lines]
     return Curve(method=curve.method, columns={k: tuple(v[k] for v in reported) for k in c}, settings=curve.settings)
 
 
-def _reported_line(line: Mapping[str, Any], people: float, rows: str) -> dict[str, Any]:
-    n = line[rows]
+def _reported_line(line: Mapping[str, Any], people: float) -> dict[str, Any]:
+    n = line["rows"]
     t = RandomRounding.of(n, n * line["observed"], n * line["predicted"])
-    out: dict[str, Any] = {**line, rows: type(n)(t.rows)}
+    out: dict[str, Any] = {**line, "rows": type(n)(t.rows)}
     out |= {k: t.end(line[k], side, k) for k, side in ENDS.items() if line.get(k) is not None}
     gap, predicted = t.observed - t.predicted, t.predicted
     if line.get("low") is not None:
@@ -182,42 +254,51 @@ def _reported_line(line: Mapping[str, Any], people: float, rows: str) -> dict[st
 
 
 def reported_line(curve: Curve) -> Curve:
-    """A smooth curve in steps of a fraction of a person, ends outward."""
+    """A smooth curve in steps of a fraction of a person, ends outward, in every record.
+
+    Its points are weighted means of the same labels: with all their digits they would be equations for each of them.
+    """
     c = dict(curve.columns)
     for k in (k for k in SMOOTH if k in c):
         clusters = [step(FINE * n) for n in c["rows"]]
         c[k] = tuple(v if v is None else stepped(v, u, ENDS.get(k, 0)) for v, u in zip(c[k], clusters, strict=True))
+    c |= {k: tuple(float(f"{v:.3g}") for v in c[k]) for k in DENSITIES if k in c}
     return Curve(method=curve.method, columns=c, settings=curve.settings)
 
 
 def stepped(value: float, unit: float, side: int = 0) -> float:
-    """A number in whole steps, down or up by `side`, or the nearest."""
+    """A number in whole steps, down or up by `side`, or the nearest; as it is where the step is 0."""
+    if not unit:
+        return value
     ratio = value / unit
     whole = round(ratio) if side == 0 else math.floor(ratio) if side < 0 else math.ceil(ratio)
     result = round(unit * whole, 12) + 0.0
     return min(result, value) if side < 0 else max(result, value) if side else result
 
 
-def reported_by_variable(curve: Curve, people: int) -> Curve:
+def reported_by_variable(curve: Curve, people: int, sums: type[Sums]) -> Curve:
     """A curve along a variable as it is reported: by level, or as a smooth line with levels next to it."""
     c, s = curve.columns, dict(curve.settings)
     level = [stretch < 0 for stretch in c["stretch"]]
-    smooth, sets = reported_line(curve), reported_sets(curve, people)
+    smooth, sets = reported_line(curve), reported_sets(curve, people, sums)
     columns = {k: tuple((sets if own else smooth).columns[k][i] for i, own in enumerate(level)) for k in c}
     if s.get("worst_gap") is not None:
         at = c["label"].index(s["worst_label"]) if s["worst_label"] in c["label"] else None
         own = at is not None and level[at]
-        unit = step((1 if own else FINE) * (max(c["rows"]) if at is None else c["rows"][at]))
+        most = max(c["rows"]) if at is None else c["rows"][at]
+        unit = sums.step(most) if own else step(FINE * most)
         s |= {f"worst_{k}": stepped(s[f"worst_{k}"], unit, ENDS.get(k, 0)) for k in ("gap", "low", "high")}
-        if at is not None and own:  # the same number as in the level's own line, and in its range
+        if at is not None and own and sums.published:  # the same number as in the level's own line, and in its range
             s["worst_gap"] = columns["gap"][at]
             s["worst_high"] = max(s["worst_high"], abs(columns["gap"][at]))
             s["worst_low"] = min(s["worst_low"], abs(columns["gap"][at]))
     return Curve(method=curve.method, columns=columns, settings=s)
 
 
-def reported_worst(line: Mapping[str, Any]) -> dict[str, Any]:
+def reported_worst(line: Mapping[str, Any], sums: type[Sums]) -> dict[str, Any]:
     """The worst bin of a variable as it is reported."""
+    if not sums.published:
+        return dict(line)
     n, observed, predicted = (line[f"worst_{k}"] for k in ("rows", "observed", "predicted"))
     reported = RandomRounding.of(n, n * observed, n * predicted)
     gap = reported.observed - reported.predicted
@@ -226,45 +307,46 @@ def reported_worst(line: Mapping[str, Any]) -> dict[str, Any]:
     return {**line, **rates, "worst_rows": reported.rows, "worst_beyond_gap": beyond}
 
 
-def reported_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[str, tuple[Any, ...]]:
+def reported_sizes(columns: Mapping[str, Sequence[Any]], people: int, sums: type[Sums]) -> dict[str, tuple[Any, ...]]:
     """The sizes of error along each variable in steps of all people, ends outward."""
     there = [k for k in SIZES if k in columns]
     sides = {k: ENDS.get(k.removeprefix("beyond_"), 0) for k in there}
-    unit = step(people)
+    unit = sums.step(people)
     return {k: tuple(None if v is None else stepped(v, unit, sides[k]) for v in columns[k]) for k in there}
 
 
 # ---- what a search found ----
 
 
-def reported_rules(curve: Curve, people: int, mask: int) -> Curve:
+def reported_rules(curve: Curve, people: int, mask: int, sums: type[Sums]) -> Curve:
     """The rules of people enough, and what was found of each."""
     keep = [i for i, n in enumerate(curve.columns.get("rows", ())) if n >= mask]
     c = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     rules = tuple(curve.settings["conditions"][i] for i in keep)
-    reported = reported_sets(
-        Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules}), people
-    )
+    kept = Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules})
+    if not sums.published:
+        return kept
+    reported = reported_sets(kept, people, sums)
     short: dict[str, tuple[float, ...]] = {
         k: tuple(map(two_digits, c[k])) for k in ("p_value", "p_adjusted", "excess") if k in c
     }
-    kept = {"share": tuple(RandomRounding.of(v * people, 0, 0.0).rows / people for v in c.get("share", ()))}
-    share = {k: v for k, v in kept.items() if k in c}  # of all people: `rows` are of those judged
+    shares = {"share": tuple(RandomRounding.of(v * people, 0, 0.0).rows / people for v in c.get("share", ()))}
+    share = {k: v for k, v in shares.items() if k in c}  # of all people: `rows` are of those judged
     return Curve(method=reported.method, columns={**reported.columns, **short, **share}, settings=reported.settings)
 
 
-def reported_peak(chart: Curve, mask: int) -> Curve:
+def reported_peak(chart: Curve, mask: int, sums: type[Sums]) -> Curve:
     """A control chart without points before so many people, and with its peak as it is reported."""
     s, c = dict(chart.settings), chart.columns
     n, peak, exact = s["rows_tested"], s.get("peak_rows", 0), s.get("peak_share", 0.0)
     if 0 < peak < mask:
         s |= {"peak_observed": None, "peak_predicted": None}
-    elif peak:
+    elif peak and sums.published:
         reported = RandomRounding.of(peak, peak * s["peak_observed"], peak * s["peak_predicted"])
         s |= {"peak_observed": reported.observed, "peak_predicted": reported.predicted, "peak_rows": reported.rows}
         s["peak_share"] = min(reported.rows / n, 1.0)
     keep = [i for i, x in enumerate(c["x"]) if not 0 < round(x * n) < min(mask, n)]
-    if peak >= mask:  # the peak's point moves with it, and those that it passes are left out
+    if peak >= mask and sums.published:  # the peak's point moves with it, and those that it passes are left out
         here, (low, high) = s["peak_share"], sorted((exact, s["peak_share"]))
         keep = [i for i in keep if c["x"][i] == exact or not low <= c["x"][i] <= high]
         c = {**c, "x": tuple(here if x == exact else x for x in c["x"])}
@@ -273,8 +355,10 @@ def reported_peak(chart: Curve, mask: int) -> Curve:
     return Curve(method=chart.method, columns=columns, settings=s)
 
 
-def reported_outcome(outcome: Outcome) -> Outcome:
+def reported_outcome(outcome: Outcome, sums: type[Sums]) -> Outcome:
     """A test's outcome with what it says of some of the people as it is reported."""
+    if not sums.published:
+        return outcome
     p = dict(outcome.parts)
     if "peak_events" in p:
         reported = RandomRounding.of(p["peak_rows"], p["peak_events"], p["peak_expected"])

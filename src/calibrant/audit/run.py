@@ -15,8 +15,17 @@ from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
-from calibrant.audit.judging import ASSUMING, Judging, JudgingOptions, suppressed, verdicts, worst
-from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.audit.judging import (
+    ASSUMING,
+    Judging,
+    JudgingOptions,
+    error_shown,
+    showing_error,
+    verdicts,
+    withholding,
+    worst,
+)
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Share, joint_error
 from calibrant.certify.groups import checked_target
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
@@ -35,7 +44,22 @@ from calibrant.views.population import Population
 from calibrant.views.sample import alone, everyone
 
 RECORDED = (  # settings, in the order of a record
-    *("alpha", "limit", "judge", "target", "steps", "bandwidth", "seed", "blocks", "quick", "outcome", "date", "mask"),
+    *(
+        "alpha",
+        "limit",
+        "limit_relative",
+        "judge",
+        "target",
+        "steps",
+        "bandwidth",
+        "seed",
+        "blocks",
+        "quick",
+        "outcome",
+        "date",
+        "mask",
+        "publish",
+    ),
     *("fail_on", "threshold", "costs", "tolerance", "missing_odds", "variables", "allow", "allow_same", "about"),
 )
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
@@ -65,9 +89,13 @@ def audit(
         Covariates to rank and test; by default ``"*"``, every other column that can be used.
     limit : float in (0, 1), optional
         Largest acceptable calibration error (or gap), in probability units: 0.02 is two points.
-    judge : {"error", "gap"}
-        What the limit is about, for everyone and the groups: the calibration error, which does not cancel along the
-        score, or the gap between the share that happened and the mean score. Subgroups are always judged by their gap.
+    limit_relative : float in (0, 1), optional
+        In place of `limit`: the same as a share of the mean score of everyone, and of each group of its own: at 0.1 and
+        judged by gaps, observed over expected events between 0.9 and 1.1. Subgroups take everyone's limit in points.
+    judge : {"auto", "error", "gap"}
+        What the limit is about: the calibration error, which does not cancel along the score, or the gap between the
+        share that happened and the mean score. By default everyone is judged by the error and groups by their gap; a
+        group whose error is certified over the limit is over it too. Subgroups are always judged by their gap.
     target : {"rows", "population"}, optional
         Whose gaps, of everyone and the groups: of the rows in the data, given their scores, or of all rows like these.
         By default of the rows; with `cluster` or `weights` always of the population.
@@ -95,8 +123,12 @@ def audit(
         limit.
     quick : bool
         Leave out the tests.
-    mask : int, 5 or more
-        People under whom a count is not shown: smaller groups are pooled, and never named.
+    mask : int of 5 or more, "none" or None
+        People under whom a count is not shown: smaller groups are pooled, and never named. With "none" or None every
+        group is shown: for readers who may see it.
+    publish : bool
+        Round for readers outside: what is reported of some of the people is in multiples of five, certified ends move
+        outward, and rates of fewer than 200 people are shown as the range that rounding leaves.
     tolerance : float in [0, 1)
         Of the strong calibration test: how far off a probability may be for anyone, in probability units.
     missing_odds : float, at least 1
@@ -104,7 +136,8 @@ def audit(
         of people of the same score who have one.
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
-        ``"subgroups"`` (which also counts while it is undecided).
+        ``"subgroups"`` (which also counts while it is undecided); or ``"error-shown"``: error of any size that is shown
+        of everyone, a group or unlisted subgroups.
     threshold : float in (0, 1), or up to five
         Act on people from this score on: what that means is reported for everyone and every group, certified, with an
         error probability `alpha` of its own.
@@ -130,8 +163,9 @@ def audit(
     -----
     **Assumes.** Independent rows from one distribution; groups, limit and levels chosen without these labels.
     **Guarantee.** Each certificate about everyone holds with probability ``1 - alpha``; all groups' ranges hold
-    simultaneously with probability ``1 - alpha``, and so do those of all subgroups. "Broken" rests on the raw score's
-    lower bound, "within" on the shown score's upper bound; of subgroups, both on the raw score.
+    simultaneously with probability ``1 - alpha``, and so do those of all subgroups. An error is "over" by the raw
+    score's lower bound and "within" by the judged score's upper bound; a gap is of the raw score. ``joint_error`` of
+    the record is the sum of all shares of alpha that the verdicts used.
     **Cost.** One pass over the data, two with groups; then about 1 s plus 20 ms a group.
     **Reads.** The sketch.
 
@@ -167,6 +201,7 @@ def audited(
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
+    judging = judging.at(everyone(sketch, sketch.spec.seed)) if judging.limit_relative is not None else judging
     context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same, independent=options.independent)
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")
@@ -193,7 +228,8 @@ def _ahead(options: Reading, judging: Judging) -> Callable[[int], float]:
 def _record(context: AuditContext, variables: tuple[str, ...], tracker: ProgressTracker, form: Form) -> AuditRecord:
     """Ask every question in order."""
     checks: list[CheckRecord] = []
-    findings = context.findings
+    findings: list[Finding] = context.findings
+    shares: list[Share] = []
     estimates: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
     step = ""
@@ -213,11 +249,16 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
             findings += answer.findings
             estimates |= answer.estimates
             curves |= answer.curves
+            shares += answer.shares
         if check.cost is not LITTLE:
             release_memory()
         tracker.finish(check.code)
-    if context.suppressed_for:
-        findings, checks = suppressed(findings, checks)
+    if context.withheld is not None:
+        findings, checks = withholding(findings, checks, context.withheld)
+        shares = []
+    else:
+        findings = showing_error(findings, (of_shown := context.judging.shares.of_error_shown()).alpha)
+        shares.append(of_shown)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
     settings |= {"variables": variables, "allow_same": context.meant}
@@ -228,21 +269,28 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         verdict="over"
         if any(c.status == "over" and c.code not in ASSUMING for c in checks)
         else worst(f.verdict for f in findings),
-        verdicts=verdicts(findings, checks, context.judging.alpha),
+        verdicts=verdicts(findings, checks),
+        error_shown=error_shown(findings, checks, context.judging.alpha),
+        shares=tuple(shares),
+        joint_error=joint_error(shares),
         everyone=everyone,
         groups=tuple(groups),
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,
         data={
-            **inputs(context.sketch, context.repeats, context.judging.mask),
-            "suppressed": bool(context.suppressed_for),
+            **inputs(context.sketch, context.repeats, context.mask),
             "clusters": clusters(context),
+            **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,
-            "arrival": arrival(context.sketch, context.judging.mask),
+            "arrival": arrival(context.sketch, context.mask),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings={name: settings[name] for name in RECORDED if name in settings}
+        settings={
+            name: settings[name]
+            for name in RECORDED
+            if name in settings and (name != "limit_relative" or settings[name] is not None)
+        }
         | ({"form": form_stated} if form_stated else {})
         | ({"independent": True} if context.independent else {}),
         versions=_versions(),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import pool_pairs
-from calibrant.audit.rounding import RandomRounding, reported_sets, two_digits
+from calibrant.audit.rounding import Sums, reported_sets, two_digits
 from calibrant.results import Curve, Estimate
 from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, sums_of
 from calibrant.views.boxes import FEWEST, Tables, condition
@@ -29,7 +30,7 @@ def few(rows: float, of: float, mask: int) -> bool:
 # ---- the distinct subgroups ----
 
 
-def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
+def reported_subgroups(curve: Curve, people: int, mask: int, sums: type[Sums]) -> Curve:
     """The subgroups of people enough as reported; what is over the limit is judged by the range as reported."""
     c, s = curve.columns, curve.settings
     # Of clusters, those inside, those outside, and the fewest that tell a subgroup from an earlier one
@@ -37,12 +38,12 @@ def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
     apart = [np.inf if n is None else n for n in s.get("people_apart", (None,) * len(c["rows"]))]
     kept = [i for i in _apart(c, people, mask) if min(*own[i], apart[i]) >= mask]
     lines = {k: tuple(v[i] for i in kept) for k, v in c.items()}
-    reported = reported_sets(Curve(method=curve.method, columns=lines, settings={}), people).columns
+    reported = reported_sets(Curve(method=curve.method, columns=lines, settings={}), people, sums).columns
     limit = s.get("limit")
     floors = tuple(max(low, -high, 0.0) for low, high in zip(reported["low"], reported["high"], strict=True))
     whole = len(kept) == len(c["rows"])  # else a gap that is left would be without people of whom nothing is reported
     shared = s.get("people_shared", (0,) * len(c["rows"]))
-    left = [_left(c, i, mask) if whole and not 0 < shared[i] < mask else (None, None) for i in kept]
+    left = [_left(c, i, mask, sums) if whole and not 0 < shared[i] < mask else (None, None) for i in kept]
     columns = {
         **reported,
         "floor": floors,
@@ -55,7 +56,7 @@ def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
     settings = {
         **{k: s[k] for k in HOW},
         "conditions": tuple(s["conditions"][i] for i in kept),
-        "besides": tuple(() if hide else _besides(s["besides"][i], c["rows"][i], people, mask) for i in kept),
+        "besides": tuple(() if hide else _besides(s["besides"][i], (c["rows"][i], people), mask, sums) for i in kept),
     }
     return Curve(method=curve.method, columns=columns, settings=settings)
 
@@ -78,17 +79,20 @@ def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
     return kept
 
 
-def _left(c: Mapping[str, Sequence[Any]], i: int, mask: int) -> tuple[float | None, int | None]:
+def _left(c: Mapping[str, Sequence[Any]], i: int, mask: int, sums: type[Sums]) -> tuple[float | None, int | None]:
     rows, gap = c["rows_left"][i], c["gap_left"][i]
     if rows is None or few(rows, c["rows"][i], mask):
         return None, None
-    reported = RandomRounding.of(rows, 0, rows * gap)
+    reported = sums.of(rows, 0, rows * gap)
     return reported.near(gap, "gap_left"), reported.rows
 
 
-def _besides(results: Iterable[Sequence[Any]], rows: int, people: int, mask: int) -> tuple[tuple[Any, ...], ...]:
+def _besides(
+    results: Iterable[Sequence[Any]], size: tuple[int, int], mask: int, sums: type[Sums]
+) -> tuple[tuple[Any, ...], ...]:
     """Return what else distinguishes the people of a subgroup, where it is neither of few people nor of all but few."""
-    own, others = RandomRounding.of(rows, 0, 0.0), RandomRounding.of(people - rows, 0, 0.0)
+    rows, people = size
+    own, others = sums.of(rows, 0, 0.0), sums.of(people - rows, 0, 0.0)
     return tuple(
         (
             attribute,
@@ -106,7 +110,7 @@ def _besides(results: Iterable[Sequence[Any]], rows: int, people: int, mask: int
 ABOUT = ("about", "attributes", "order", "subgroups", "min_size", "clear_size", "seed")
 
 
-def reported_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, times: float) -> Estimate:
+def reported_worst(least: Estimate, most: Estimate, tables: Tables, context: AuditContext, times: float) -> Estimate:
     """Return both ends of the worst subgroup as one estimate, each as reported; a box that leaves few is not named.
 
     Parameters
@@ -115,12 +119,14 @@ def reported_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, t
         `certify.subgroups` from below, and from above.
     tables : Tables
         Of what was certified.
-    mask : int
+    context : AuditContext
     times : float
         How many times the rows, or clusters, that were tested there are: a screen deals some of them to the choice.
     """
-    (low, below), (high, above) = _reported_end(least, "low", tables, mask), _reported_end(most, "high", tables, mask)
-    value = _reported_worst_value(least, max(least.value, most.value), tables)
+    (low, below), (high, above) = (
+        _reported_end(of, end, tables, context) for of, end in ((least, "low"), (most, "high"))
+    )
+    value = _reported_worst_value(least, max(least.value, most.value), tables, context.searched)
     noun = "clusters" if "clusters_needed" in least.settings else "rows"
     end = least if least.settings[f"{noun}_needed"] else most
     needed = end.settings[f"{noun}_needed"]
@@ -138,21 +144,21 @@ def reported_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, t
     )
 
 
-def _reported_worst_value(least: Estimate, value: float, tables: Tables) -> float:
+def _reported_worst_value(least: Estimate, value: float, tables: Tables, sums: type[Sums]) -> float:
     """The worst gap as it is reported: whosever it is, in steps of people of the smallest box."""
     rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
-    _, *facts = people_in(tables, rule).exact if rule else (0, 0, 0.0)
-    return RandomRounding.of(least.settings["smallest_subgroup"], *facts).near(value, "worst")
+    _, *facts = people_in(tables, rule, sums).exact if rule else (0, 0, 0.0)
+    return sums.of(least.settings["smallest_subgroup"], *facts).near(value, "worst")
 
 
-def _reported_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float, dict[str, Any]]:
+def _reported_end(of: Estimate, end: str, tables: Tables, context: AuditContext) -> tuple[float, dict[str, Any]]:
     """An end of the worst subgroup as it is reported, and whose it is."""
     s, value = of.settings, of.interval.low if end == "low" else of.interval.high
     rule = tuple(Condition.from_dict(d) for d in s[f"conditions_{end}"])
     out: dict[str, Any] = {f"subgroup_{end}": None, f"conditions_{end}": (), f"rows_{end}": None, f"share_{end}": None}
     if not rule:
         return value, out
-    reported = people_in(tables, rule)
+    reported, mask = people_in(tables, rule, context.searched), context.mask
     if not few(reported.exact[0], tables.n, mask) and min(s.get(f"clusters_{end}") or (np.inf,)) >= mask:
         out |= {f"subgroup_{end}": s[f"subgroup_{end}"], f"conditions_{end}": s[f"conditions_{end}"]}
         out |= {f"rows_{end}": reported.rows, f"share_{end}": min(reported.rows / tables.n, 1.0)}
@@ -162,12 +168,12 @@ def _reported_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[fl
     return reported.end(value, -1, "low" if reported.exact[1] > reported.exact[2] else "high", 0.0), out
 
 
-def people_in(tables: Tables, rule: Rule) -> RandomRounding:
+def people_in(tables: Tables, rule: Rule, sums: type[Sums]) -> Sums:
     """The people who meet a rule that is a box."""
     parts = parts_of(tables, rule)
     table = tables.tables[tables.layout.combined.index(tuple(t for t, _ in parts))]
-    sums = sums_of(table, [own for _, own in parts]).reshape(-1)
-    return RandomRounding.of(int(sums[ROWS]), int(sums[EVENTS]), float(sums[SCORES] / STEPS))
+    inside = sums_of(table, [own for _, own in parts]).reshape(-1)
+    return sums.of(int(inside[ROWS]), int(inside[EVENTS]), float(inside[SCORES] / STEPS))
 
 
 def parts_of(tables: Tables, rule: Rule) -> list[tuple[int, NDArray[np.int64]]]:
@@ -186,7 +192,7 @@ def _set_of(tables: Tables, attribute: int, requested: Condition) -> NDArray[np.
 # ---- the map of two attributes ----
 
 
-def reported_map(curve: Curve, mask: int) -> Curve | None:
+def reported_map(curve: Curve, mask: int, sums: type[Sums]) -> Curve | None:
     """The cells that may be shown, as they are reported; None where none may.
 
     Blank are cells of few people, and others, so that none of few follows from the totals of rows, columns or
@@ -208,7 +214,7 @@ def reported_map(curve: Curve, mask: int) -> Curve | None:
         for k, a in enumerate(axes)
     )
     settings = {**curve.settings, "axes": named}
-    return Curve(method=curve.method, columns=reported_sets(lines, int(table.sum())).columns, settings=settings)
+    return Curve(method=curve.method, columns=reported_sets(lines, int(table.sum()), sums).columns, settings=settings)
 
 
 def _label(axis: Mapping[str, Any], cell: int, rows: int, mask: int) -> str | None:

@@ -170,6 +170,11 @@ def bet_sizes_for(delta: float, populations: int) -> float:
     return delta / float(np.sqrt(populations))
 
 
+def rejected(log_e: ArrayLike, delta: float, p_values: bool) -> Flags:
+    """Return which hypotheses are rejected: by Holm's procedure where p-values are among them, else by means."""
+    return (refuted_in_order if p_values else refuted)(log_e, delta)
+
+
 def verdicts(
     over: Sequence[float], within: Sequence[float], judge: Judge, alpha: float, p_values: bool = False
 ) -> tuple[Verdict, ...]:
@@ -180,7 +185,6 @@ def verdicts(
     "over". What ranges decide that share `alpha` over all ends is decided. Where both are refuted (they may be about
     different scores), "over" wins.
     """
-    rejected = refuted_in_order if p_values else refuted
-    broken = rejected(over, alpha / 2.0 if judge == "error" else alpha)
-    met = rejected(within, alpha / 2.0)
+    broken = rejected(over, alpha / 2.0 if judge == "error" else alpha, p_values)
+    met = rejected(within, alpha / 2.0, p_values)
     return tuple("over" if b else "within" if m else "undecided" for b, m in zip(broken, met, strict=True))

@@ -134,6 +134,11 @@ def numbers(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: pass numbers, such as 0.1,0.2") from None
 
 
+def count_or_word(text: str) -> int | str:
+    """A whole number where it reads as one, else the word."""
+    return int(text) if text.lstrip("+-").isdecimal() else text
+
+
 def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """Return bin edges by column."""
     out = {}
@@ -197,7 +202,8 @@ def add(p: argparse._ActionsContainer, name: str, hint: object, it: Option) -> N
     elif choices:
         p.add_argument(option, choices=choices, default=it.default or None, **how)
     else:
-        p.add_argument(option, type=next(k for k in (int, float, str) if k in plain), default=it.default, **how)
+        kind = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
+        p.add_argument(option, type=kind, default=it.default, **how)
 
 
 def of_options(p: Command, options: type, *names: str, **words: str) -> None:

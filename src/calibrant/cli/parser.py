@@ -260,9 +260,10 @@ def _judging(p: Command) -> None:
     from calibrant.arguments import declared
     from calibrant.audit.checks import gates
     from calibrant.audit.judging import JudgingOptions
+    from calibrant.audit.record import ERROR_SHOWN
 
     what = declared(JudgingOptions)["fail_on"][1].words
-    take.of_options(p, JudgingOptions, fail_on=what + ", ".join(gates()))
+    take.of_options(p, JudgingOptions, fail_on=what + ", ".join((*gates(), ERROR_SHOWN)))
     _written(p)
 
 
@@ -456,7 +457,8 @@ def _repair(p: Command) -> None:
     take.of_options(
         p,
         JudgingOptions,
-        *("limit", "judge", "threshold", "costs", "steps", "alpha", "quick"),
+        *("limit", "judge", "target", "threshold", "costs", "steps", "alpha", "quick"),
+        target="with --judge gap: of the rows judged (default), or of all rows like these",
         limit="who is over it before and after: 0.02 is two points",
         threshold="act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain",
         steps="rounding steps of the certified error (default 100: whole percent)",

@@ -117,8 +117,10 @@ def _log(a: Namespace) -> list[Curve]:
 
     whole, groups, _ = certified_data(source(inputs_of(a)), reading(a))
     report_left_out(whole)
-    how = {name: value for name in ("limit", "power", "draws") if (value := getattr(a, name)) is not None}
-    return [decidable(whole, **groups, steps=a.steps, alpha=a.alpha, **how)]
+    how: dict[str, Any] = groups | {
+        name: value for name in ("limit", "power", "draws") if (value := getattr(a, name)) is not None
+    }
+    return [decidable(whole, steps=a.steps, alpha=a.alpha, **how)]
 
 
 READ = "data", "sql"

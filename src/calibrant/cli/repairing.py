@@ -172,6 +172,7 @@ def _judged(
         bins=options.bins,
         limit=a.limit,
         judge=a.judge,
+        target=a.target,
         threshold=a.threshold,
         steps=a.steps,
         alpha=a.alpha,

@@ -20,6 +20,10 @@ from calibrant.plugins import COMMANDS as PLUGGED
 from calibrant.sanitize import as_message
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
+LEAST, PLENTY = 640 << 20, 8 << 30  # bytes of address space in which libraries can be loaded; that spare nothing
+WIDE = 256  # a matrix for which linear algebra reserves all that it needs
+SPARING = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MIMALLOC_ARENA_RESERVE": "65536", "OPENBLAS_NUM_THREADS": "1"}
+NO_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start new thread")  # as libraries say it
 ELSEWHERE = {  # the modules of commands that are not in `commands`
     **dict.fromkeys(("accept", "compare"), "deciding"),
     **dict.fromkeys(("repair", "apply"), "repairing"),
@@ -57,6 +61,7 @@ def _run(argv: Sequence[str] | None) -> int:
     """Do what the arguments say; say in one line why it cannot be done."""
     a = Namespace()
     try:
+        _spare_memory(own=argv is None)  # before libraries are loaded, which they are to parse what may be written
         build_parser().parse_args(argv, a)
         if argv is None and a.command != "report":  # the process is the command's own, and reads rows
             _spare_pandas()
@@ -74,7 +79,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except Exception as e:
         if os.environ.get("CALIBRANT_TRACEBACK"):
             raise
-        if isinstance(e, MemoryError):
+        if isinstance(e, MemoryError) or any(text in str(e) for text in NO_MEMORY):
             return _refused("not enough memory: name fewer columns, or sketch parts of the data and merge", BAD)
         if isinstance(e, OSError) and e.errno is not None:  # a disk, a network or a folder, no fault of the program
             place = f"{e.filename}: " if e.filename else ""
@@ -107,6 +112,33 @@ def _refused(why: str, status: int) -> int:
 
 
 # ---- what a process of our own may leave out ----
+
+
+def _spare_memory(own: bool) -> None:
+    """Keep libraries from reserving what a limit of address space (`ulimit -v`) does not give.
+
+    Arrow's own pool reserves a gigabyte at once. Linear algebra reserves a part for each thread, and where it gets none
+    it asks again without end, or ends the process: it gets its own before rows take the rest.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if not own or limit == resource.RLIM_INFINITY or limit > PLENTY:
+        return
+    if limit < LEAST:
+        raise BadInput(
+            f"not enough memory: the limit of address space (ulimit -v) is {limit >> 20:,} MB, and calibrant takes "
+            f"{LEAST >> 20:,} MB: raise it"
+        )
+    for name, value in SPARING.items():
+        os.environ.setdefault(name, value)
+    import numpy as np
+    from scipy.linalg import blas
+
+    one = np.ones((WIDE, WIDE))
+    blas.dgemm(1.0, one, one @ one)  # both libraries: NumPy has one of its own
 
 
 class _NoPandas:

@@ -108,9 +108,9 @@ def _holds(inputs: str | Quoting, path: Path) -> bool:
 @contextmanager
 def temporary(path: Path) -> Iterator[Path]:
     """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
-    target, special = path.resolve(), _special(path)
+    target, special = path.resolve(), _special(path)  # two may write one file at once, on two machines: each its own
     short = os.fsencode(target.name)[:200].decode(errors="ignore")  # most disks take names of 255 bytes
-    part = path if special else target.with_name(f".{short}.{os.getpid()}.part")
+    part = path if special else target.with_name(f".{short}.{os.urandom(6).hex()}.part")
     if not special:
         KEPT.add(part)
     try:

@@ -24,6 +24,7 @@ from calibrant.views.boxes import MIN_SIZE, ORDER, SampleRows, Tables, tables_of
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+STREAM = 0x9A2D  # of random numbers, apart from those of other methods at the same seed
 NULL_DRAWS, DRAWS = 4095, 1023  # simulated outcomes of calibrated scores, and of scores with the error
 MOST_DRAWN = 20_000  # rows that a plan simulates: from there on errors shrink as the root of their number
 MOST_ROWS = 10**9
@@ -248,7 +249,7 @@ class SubgroupPlan:
 
     def design(self, n: int) -> Design:
         """The rows of a sample of this size, searched."""
-        rng = np.random.default_rng([self.seed, n])
+        rng = np.random.default_rng([STREAM, self.seed, n])
         drawn = self._made(n, rng) if self.data is None else self._taken(n, rng, self.data)
         tables = tables_of(drawn, None, ORDER, self.seed)
         scan, rows = scan_of(tables, MIN_SIZE, 0.0, "two-sided"), tables.rows

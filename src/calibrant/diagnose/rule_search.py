@@ -374,7 +374,7 @@ class Hunt:
         rows, names = np.flatnonzero(left), [self.conditions[k].variable for k in some]
         if self.depth < 3 or len(set(names)) < 3:
             return []
-        products = Products.of(self.met[np.ix_(some, rows)].T.astype(np.float32), names, 0)
+        products = Products.of(self.met[np.ix_(np.array(some), rows)].T.astype(np.float32), names, 0)
         b, w, p = self.ballot, self.ballot.weights[rows], self.ballot.edge.p[rows]
         residual = (w * (b.y[rows] - p)).astype(np.float32)[:, None]
         score = np.abs(products.scored(lambda part: residual[part], p * (1.0 - p), w)[:, 0])

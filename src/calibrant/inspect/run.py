@@ -18,12 +18,12 @@ from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory
-from calibrant.data.reading import INDEPENDENT, Form, Reading
+from calibrant.data.reading import INDEPENDENT, Reading
 from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Source, marks_of
+from calibrant.data.sources.source import Form, Source, marks_of
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in

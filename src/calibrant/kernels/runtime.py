@@ -12,7 +12,9 @@ by the interpreter; the same numbers, some hundred times slower where rows are m
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import stat
 import sys
 import tempfile
@@ -65,6 +67,8 @@ class _Kernel(Generic[P, R]):
         import numba
 
         made = numba.njit(cache=stored, nogil=True, inline=self._inline)(self._function)
+        if stored:
+            _check_stored(made)
         return cast("Callable[P, R]", made)
 
     def _replace_in_file(self) -> None:
@@ -153,6 +157,7 @@ def one_thread(of: Literal["blas", "openmp"] = "blas") -> AbstractContextManager
 
 # ---- where machine code is stored ----
 
+CHECKSUM = hashlib.sha256().digest_size
 ENOUGH_ROOM = 1 << 16  # bytes that a place must take: a full disk makes empty files, but stores none
 
 
@@ -185,6 +190,43 @@ def _takes(folder: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _check_stored(compiled: Any) -> None:
+    """Have a function that numba compiles read stored code only where it is whole."""
+    file = compiled._cache._cache_file
+    base = file._index_name.removesuffix(".nbi")
+    compiled._cache._cache_file = _checked_files()(file._cache_path, f"{base}.checked", file._source_stamp)
+
+
+@cache
+def _checked_files() -> type:
+    """The class of the files of one kernel, each with a checksum before what numba writes: it runs that as code.
+
+    A file that is damaged or cut short is compiled again, and stored again.
+    """
+    from numba.core.caching import IndexDataCacheFile
+
+    class Checked(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
+        def _load_index(self) -> dict[object, object]:
+            try:
+                index = super()._load_index()
+            except Exception:  # whatever a pickle that is damaged brings about
+                return {}
+            return index if isinstance(index, dict) else {}
+
+        def _load_data(self, name: str) -> object:
+            content = Path(self._data_path(name)).read_bytes()
+            if hashlib.sha256(content[CHECKSUM:]).digest() != content[:CHECKSUM]:
+                raise OSError(f"{name} is damaged")  # numba then compiles
+            return pickle.loads(content[CHECKSUM:])  # noqa: S301 - written here, into a folder of the user's own
+
+        def _save_data(self, name: str, data: object) -> None:
+            content = self._dump(data)
+            with self._open_for_write(self._data_path(name)) as file:
+                file.write(hashlib.sha256(content).digest() + content)
+
+    return Checked
 
 
 def own_directory() -> str:

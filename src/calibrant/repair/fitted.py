@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.arguments import shown
 from calibrant.data.columns import require
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
@@ -22,7 +22,7 @@ from calibrant.kernels.draws import mix
 from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import calibrator_classes
 from calibrant.repair.disclosure import MASK
-from calibrant.results import frozen, plain
+from calibrant.results import frozen, plain, plain_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -387,10 +387,11 @@ class Calibrator:
         if written == "calibrant-map/1":
             raise BadInput(f"this calibrator was written by an older calibrant, as {written!r}: fit it again")
         if not isinstance(d, Mapping) or written != FORMAT:
-            raise BadInput(f"not a calibrator of this version of calibrant: format is {written!r}, not {FORMAT!r}")
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {shown(written)}, not {FORMAT!r}")
         kind, known = d.get("kind"), calibrator_classes()
         if not isinstance(kind, str) or kind not in known:
-            raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
+            every = ", ".join(sorted(known))
+            raise BadInput(f"calibrator of an unknown kind {shown(kind)}: this calibrant knows {every}")
         try:
             return _decoded(known[kind], {k: v for k, v in d.items() if k not in ("format", "kind")})
         except ValueError as e:
@@ -495,7 +496,6 @@ def inputs_of(codings: Sequence[Coding]) -> Inputs:
 
 LARGEST = 16 << 20  # bytes: the fullest map that a recipe makes has a few
 LISTS = 200_000  # lists and objects: an empty one is three bytes in the file and seventy in memory
-DEEPEST = 16  # of lists within lists: a map has five
 WRITTEN = "a calibrator is written by to_json or calibrant repair --calibrator"
 
 
@@ -513,39 +513,9 @@ def calibrator_text(path: str) -> str:
 
 
 def parsed(text: str) -> Any:
-    """Return what the JSON text of a map holds: every name once, every number finite, no deeper than a map is."""
+    """Return what the JSON text of a map holds, no larger and no fuller than a map is."""
     if len(text) > LARGEST:
         raise BadInput(f"no calibrator: the text is longer than {LARGEST >> 20} MB; {WRITTEN}")
     if text.count("[") + text.count("{") > LISTS:
         raise BadInput(f"no calibrator: it holds more than {LISTS:,} lists; {WRITTEN}")
-    try:
-        result = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except RecursionError:
-        raise BadInput(f"not JSON (its lists are nested too deep): {WRITTEN}") from None
-    except ValueError as e:
-        raise BadInput(f"not JSON ({e}): {WRITTEN}") from None
-    _check_depth(result)
-    return result
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, of which a reader must not see one half and another reader the other."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
-        raise ValueError(f"{twice[:60]!r} is there twice")
-    return result
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
-def _check_depth(result: Any) -> None:
-    level = [result] if isinstance(result, (list, dict)) else []
-    for _ in range(DEEPEST):
-        inside = (v for kept in level for v in (kept.values() if isinstance(kept, dict) else kept))
-        level = [v for v in inside if isinstance(v, (list, dict))]
-        if not level:
-            return
-    raise BadInput(f"no calibrator: its lists are nested deeper than {DEEPEST}; {WRITTEN}")
+    return plain_json(text, WRITTEN)

@@ -99,6 +99,7 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
         "--percent": bool(data.get("percent")),
         "--drop-missing": drops_missing(data),
         "--quick": bool(s.get("quick")),
+        "--publish": bool(s.get("publish")),
         "--allow-same": bool(s.get("allow_same")),
     }
     return [start, *_typed(flags), *(flag for flag, wanted in switches.items() if wanted)]
@@ -159,13 +160,15 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--allow", _list(listed(s.get("allow"))))]
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
-    flags += [(f"--{k}", s.get(k)) for k in ("limit", "steps", "alpha", "tolerance", "seed")]
+    relative = s.get("limit_relative")
+    flags += [("--limit", s.get("limit") if relative is None else None), ("--limit-relative", relative)]
+    flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
-    flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
+    flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
-    flags += [("--judge", s["judge"] if s["judge"] != "error" else None), ("--target", s.get("target"))]
+    flags += [("--judge", s["judge"] if s["judge"] != "auto" else None), ("--target", s.get("target"))]
     flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from calibrant.arguments import MASK, judged_by
 from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Curve, Estimate, Outcome
@@ -19,10 +20,12 @@ UNREPORTED = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected events, and expected non-events, that a curve needs
 STRONG = "strong-calibration"
 TOGETHER = "dependence"
+UNDONE = ("not-run", "not-applicable")
 SUBGROUPS = "subgroups"  # the code of their check, and the name of their estimate and curve
 FIXED = "fixed"  # the curve of everyone, groups and subgroups before and after a repair
 Side = Literal["low", "high", "unclear"]
-Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "absent"]
+Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "absent", "withheld"]
+State = Literal["over", "undecided", "error_shown", "within", "not_checked", "absent", "withheld"]
 
 
 def ordered(
@@ -66,6 +69,11 @@ def limit_of(record: AuditRecord) -> float | None:
     return None if limit is None else float(limit)
 
 
+def limit_for(record: AuditRecord, finding: Finding) -> float | None:
+    """The limit of a finding as a fraction: its own where the limit is a share of the mean score."""
+    return limit_of(record) if record.settings.get("limit_relative") is None else finding.limit
+
+
 def noun(record: AuditRecord) -> str:
     """Return what the rows are called, in the plural: "people" only where somebody said so."""
     stated = (record.settings.get("about") or {}).get("noun")
@@ -82,9 +90,30 @@ def crossing(record: AuditRecord) -> Mapping[str, int]:
     return record.data.get("two_way") or {}
 
 
-def suppressed(record: AuditRecord) -> bool:
+def withheld(record: AuditRecord) -> bool:
     """Whether nothing is decided: rows are copies, or share clusters that nobody named."""
-    return bool(record.data.get("suppressed"))
+    return record.withheld is not None
+
+
+def state(record: AuditRecord, part: str) -> State:
+    """What is known of a part: its verdict, or why there is none.
+
+    ``"error_shown"``: a test of subgroups finds error, and none is certified over the limit. ``"absent"``: there are no
+    groups, or subgroups were not searched. ``"not_checked"``: there is no limit.
+    """
+    verdict, check = record.verdicts[part], check_of(record, SUBGROUPS)
+    if part == "subgroups" and verdict in ("within", "undecided") and record.error_shown[part]:
+        return "error_shown"
+    if verdict != "not_checked":
+        return verdict
+    if (part == "groups" and not record.groups) or (part == "subgroups" and (check is None or check.status in UNDONE)):
+        return "absent"
+    return "withheld" if withheld(record) else verdict
+
+
+def states(record: AuditRecord) -> dict[str, State]:
+    """The same of all three parts."""
+    return {part: state(record, part) for part in ("everyone", "groups", "subgroups")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +155,7 @@ def refuted(record: AuditRecord) -> SharedBy | None:
     copies = (
         repeats.get("copied") and repeats.get("times", 1.0) > SAME_VARIANCE and not record.settings.get("allow_same")
     )
-    return one if suppressed(record) and not copies and one is not None and one.refutes else None
+    return one if withheld(record) and not copies and one is not None and one.refutes else None
 
 
 def declared(record: AuditRecord) -> bool:
@@ -161,9 +190,15 @@ def stated_of(record: AuditRecord, what: str) -> str:
     return sanitize(stated).strip() if stated else ""
 
 
-def by_gap(record: AuditRecord) -> bool:
-    """Whether the limit is about the gap, in which errors cancel, and not about the calibration error."""
-    return record.settings.get("judge") == "gap"
+def by_gap(record: AuditRecord, of: Finding | str) -> bool:
+    """Whether a finding or a part is judged by the gap, in which errors cancel, and not by the calibration error."""
+    part = of if isinstance(of, str) else "groups" if of.variables else "everyone"
+    return judged_by(str(record.settings["judge"]), part) == "gap"
+
+
+def gaps_of(record: AuditRecord) -> str:
+    """Whose gaps were certified: "rows" in the data, or the "population", as of all before there was a choice."""
+    return str(record.everyone.gap.settings.get("target", "population"))
 
 
 def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
@@ -171,16 +206,25 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
 
     A group may be decided although its own range still holds the limit; what is decided moves the end to the limit.
     """
-    low, high = finding.lower.interval.low, finding.upper.interval.high
-    if by_gap(record):
-        low, high = size(finding.gap.interval.low, finding.gap.interval.high)
-    return decided(low, high, finding.verdict, limit_of(record))
+    low, high, limit = finding.lower.interval.low, finding.upper.interval.high, limit_for(record, finding)
+    if by_gap(record, finding):
+        error = low
+        low, high = gap_range(finding)
+        if finding.verdict == "over" and limit is not None and error > limit >= low:  # over by its error alone
+            return error, max(high, error)
+    return decided(low, high, finding.verdict, limit)
+
+
+def gap_range(finding: Finding) -> tuple[float, float]:
+    """The certified range of the size of a gap."""
+    of = finding.gap.guaranteed
+    return (0.0, 1.0) if of is None else size(of.low, of.high)
 
 
 def cancels(record: AuditRecord) -> bool:
     """Whether everyone's gap is judged and the calibration error is certified over the limit: errors cancel."""
     limit, least = limit_of(record), record.everyone.lower.interval.low
-    return by_gap(record) and limit is not None and record.everyone.verdict != "over" and least > limit
+    return by_gap(record, "everyone") and limit is not None and record.everyone.verdict != "over" and least > limit
 
 
 def size(low: float, high: float) -> tuple[float, float]:
@@ -220,7 +264,7 @@ def groups_off(record: AuditRecord) -> list[Off]:
 def subgroups_over(record: AuditRecord) -> list[Off]:
     """The subgroups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
-    if limit is not None and record.verdicts["subgroups"] != "over":
+    if limit is not None and state(record, "subgroups") != "over":
         return []
     return subgroups_known(record, limit or 0.0)
 
@@ -270,7 +314,7 @@ def stands(record: AuditRecord, check: CheckRecord) -> bool:
     """
     joined = ran(record, SUBGROUPS)
     once = check.code == STRONG and joined is not None and STRONG not in (record.settings.get("fail_on") or ())
-    return record.error_shown(check) and (not once or joined is None or record.error_shown(joined))
+    return record.test_shows(check) and (not once or joined is None or record.test_shows(joined))
 
 
 def products(record: AuditRecord) -> Mapping[str, Any]:
@@ -313,6 +357,24 @@ def few(record: AuditRecord) -> bool:
     return min(one.expected, one.rows - one.expected) < FEW
 
 
+def mask_of(record: AuditRecord) -> int:
+    """The people under whom a group is not shown; 1 where every group is."""
+    return int(record.settings.get("mask", MASK) or 1)
+
+
+def published(record: AuditRecord) -> bool:
+    """Whether numbers of groups are multiples of five; so they are in records that do not say."""
+    return bool(record.settings.get("publish", True) or record.data.get("rounded_for"))
+
+
+def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
+    """The people whose numbers are multiples of five; 0 where they are exact.
+
+    `searched`: of a set that a search cut, whose numbers are so wherever small groups are not shown.
+    """
+    return rows if published(record) or (searched and mask_of(record) > 1) else 0
+
+
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
     result = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
@@ -340,8 +402,8 @@ def subgroups_state(record: AuditRecord) -> Subgroups:
     ``"error_shown"``: error was found, and no subgroup is certified over the limit. ``"absent"``: they were not
     searched.
     """
-    state = record.verdicts["subgroups"]
-    return {"error_shown": "error_shown", "not_checked": "measured"}.get(state, state)  # type: ignore[return-value]
+    known = state(record, "subgroups")
+    return "measured" if known == "not_checked" else known
 
 
 # ---- curves of the record, a row each ----
@@ -387,7 +449,7 @@ RANKING = ("variable", "kind", "beyond_gap", "beyond_low", "beyond_high", "vece"
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
     """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
-    alpha, mask, out = float(record.settings["alpha"]), int(record.settings.get("mask", 20)), []
+    alpha, mask, out = float(record.settings["alpha"]), mask_of(record), []
     for line in lines_of(record.curve("ranking")):
         seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
         worst, gap = (str(line["worst"]), float(line["worst_beyond_gap"])) if seen else ("", 0.0)

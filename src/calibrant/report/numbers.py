@@ -13,7 +13,9 @@ from calibrant.results import Estimate
 MINUS = "\u2212"
 DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
-FIVE = 5  # people: of a group fewer may be reported as none; see audit/rounding.py
+FIVE = 5  # people by which a count to publish may be off: see audit/rounding.py
+NO_GAP = "–"
+CLEAR = 200  # people from which on a rate of counts to publish says more than their rounding
 WIDE = Context(prec=800)  # every digit of any float
 
 
@@ -96,17 +98,33 @@ def rates(predicted: float, observed: float) -> tuple[str, str]:
 
 
 def reported_rate(rate: float, rows: float, digits: int = 1) -> str:
-    """Write a rate in 100 of people who are rounded to multiples of five: 0 of them stands for fewer than five.
+    """Write a rate in 100: of people in multiples of five its range where they are few; 0 is fewer than five of them.
 
-    `rows` is the people as reported; 0 where the rate is not of a set of people, such as a point of a smooth line.
+    `rows` is the people in multiples of five; 0 where the rate is exact, or a point of a smooth line.
     """
+    if 0 < rows < CLEAR:
+        low, high = rounded_range(rate * rows, rows)
+        return f"{_whole(100 * low)} to {_whole(100 * high)}"
     if rate or not rows:
         return nearest(rate, digits)
     return f"under {written(cut(exact(min(FIVE / rows, 1.0)), digits, ROUND_CEILING))}"
 
 
+def rounded_range(people: float, rows: float) -> tuple[float, float]:
+    """The least and the largest share that so many of `rows` can be, both in multiples of five."""
+    return max(people - FIVE, 0.0) / (rows + FIVE), min((people + FIVE) / max(rows - FIVE, 1.0), 1.0)
+
+
+def reported_gap(value: float, rows: float, digits: int = 1) -> str:
+    """Write a gap in points; of few people in multiples of five (`rows` as in `reported_rate`) its range alone says."""
+    return NO_GAP if 0 < rows < CLEAR else gap(value, digits)
+
+
 def reported_of_every(rows: int, people: float, d: int) -> str:
     """Write how many of every `d` people so many of `rows` are, both in multiples of five: 0 is fewer than five."""
+    if rows < CLEAR:
+        low, high = rounded_range(people, rows)
+        return f"{count(_whole(low * d))} to {count(_whole(high * d))}"
     return count(_whole(people * d / rows)) if people else f"under {count(math.ceil(min(FIVE / rows, 1.0) * d))}"
 
 

@@ -8,18 +8,20 @@ from typing import Literal
 from xml.etree import ElementTree as Xml
 
 from calibrant.arguments import flag
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import ERROR_SHOWN, AuditRecord, CheckRecord, Finding
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
-from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, refuted, subgroups_over, suppressed
+from calibrant.report.findings import ends, limit_for, limit_of, need_of, needed, ordered, subgroups_over
+from calibrant.report.findings import state as state_of
 from calibrant.report.spans import clipped, label
-from calibrant.report.wording.terms import cardinal, judged_range, p_reported
+from calibrant.report.wording.terms import cardinal, joined, judged_range, p_reported
 from calibrant.sanitize import sanitize
 
 State = Literal["within", "over", "undecided", "open", "absent"]
 Kind = Literal["everyone", "group", "subgroups", "check"]
 ERROR = "error-"  # the start of the codes of checks that a limit counts
 SUBGROUPS = "unlisted subgroups"
+PARTS = {"everyone": "everyone", "groups": "named groups", "subgroups": SUBGROUPS}
 OPEN = {
     "undecided": "not shown to be within the limit",
     "error_shown": "a test shows error, and no subgroup is certified over the limit",
@@ -76,7 +78,9 @@ def _named(some: Sequence[Judged]) -> str:
 def _finding(record: AuditRecord, f: Finding) -> Judged:
     kind: Kind = "group" if f.variables else "everyone"
     name = label(f)
-    least = num.lower_bound(ends(record, f)[0], limit_of(record))
+    least = num.lower_bound(ends(record, f)[0], limit_for(record, f))
+    if f.withheld is not None:
+        return Judged(kind, name, "undecided", f"withheld: {sanitize(f.withheld)}", "withheld")
     if f.verdict == "not_checked":
         return Judged(kind, name, "absent", "no limit was given")
     if f.verdict == "over":
@@ -85,13 +89,13 @@ def _finding(record: AuditRecord, f: Finding) -> Judged:
     reported = f"{span} points off"
     if f.verdict == "undecided" and (need := need_of(f)) is not None:
         reported += f", {num.amount(*need)} {needed(record)} would decide"
-    if f.verdict == "undecided" and suppressed(record):
-        reported += ", rows are copies" if refuted(record) is None else ", rows are correlated"
+    if f.error_shown and f.verdict in ("within", "undecided"):
+        reported += ", error shown"
     return Judged(kind, name, f.verdict, reported, span)
 
 
 def _subgroups(record: AuditRecord) -> Judged:
-    state = record.verdicts["subgroups"]
+    state = state_of(record, "subgroups")
     if state == "over":
         worst = subgroups_over(record)[:1]
         least = f"at least {num.lower_bound(worst[0].least, limit_of(record))}" if worst else ""
@@ -106,6 +110,9 @@ def _subgroups(record: AuditRecord) -> Judged:
 
 def _checks(record: AuditRecord) -> Iterator[Judged]:
     gates, limited = record.settings.get("fail_on", ()), limit_of(record) is not None
+    if ERROR_SHOWN in gates:
+        where = [PARTS[part] for part, shown in record.error_shown.items() if shown]
+        yield Judged("check", ERROR_SHOWN, "over" if where else "within", joined(where) if where else "no error shown")
     for check in record.checks:
         if check.code in gates:
             yield _gate(record, check)
@@ -115,7 +122,7 @@ def _checks(record: AuditRecord) -> Iterator[Judged]:
 
 def _gate(record: AuditRecord, check: CheckRecord) -> Judged:
     p = "" if check.outcome is None else p_reported(check.outcome)
-    if record.error_shown(check):
+    if record.test_shows(check):
         return Judged("check", check.code, "over", p)
     if check.status in ("undecided", "not-run", "not-applicable"):
         return Judged("check", check.code, "undecided", sanitize(check.reason).rstrip(".") or p)

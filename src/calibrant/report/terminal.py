@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
+WIDEST = 120  # of the line of facts
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
 GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "◇", "absent": "–", "measured": "·"}
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
@@ -49,7 +50,8 @@ def render(record: AuditRecord) -> str:
 
 
 def written(of: doc.Document) -> str:
-    blocks = [" · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))]
+    facts = " · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))
+    blocks = ["\n".join(wrap(facts, width=WIDEST))]
     for section in of.sections:
         lines = [line for node in doc.seen(section.nodes, "terminal") for line in _lines(node)]
         blocks += ["\n".join(lines).strip("\n")] if lines else []
@@ -241,7 +243,9 @@ def before_and_after(result: Comparison) -> list[str]:
     """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
     c, s = result.fixed.columns, result.fixed.settings
     limit, after = float(s["limit"]), s["candidate"]
-    what = "calibration error" if s["judge"] == "error" else "gap"
+    what = {"auto": "calibration error of everyone, gaps of groups", "error": "calibration error", "gap": "gap"}[
+        s["judge"]
+    ]
     heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
     rows = [heads]
     for p in lines_of(result.fixed):
@@ -250,7 +254,8 @@ def before_and_after(result: Comparison) -> list[str]:
             low, high = range_of(p, when, limit) or (0.0, 1.0)
             line += [num.ends(low, high, limit), VERDICTS[p[when]].lower()]
         rows.append(tuple(line))
-    lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
+    whose = "of all rows like those judged" if s.get("target") == "population" else "on the rows judged"
+    lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, {whose}:"]
     lines += aligned(rows, left=range(len(heads)))
     whom = "Everyone and the groups over the limit now or after" if s["groups"] else "Everyone"
     counts = (f"{d['name']} {d['over']} over the limit and {d['undecided']} undecided" for d in s["candidates"])
@@ -260,7 +265,7 @@ def before_and_after(result: Comparison) -> list[str]:
         + (f" Of {num.count(s['groups'])} groups only those over it now or after are listed." if unlisted else "")
         + (
             " The range of everyone above (as audited) is of the same rows, but shares its risk with every line there."
-            if s["judge"] == "error"
+            if s["judge"] != "gap"
             else ""
         )
     )
@@ -340,17 +345,17 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     limit, total = limit_of(record), len(record.groups)
     bound = "no limit" if limit is None else f"limit {num.limit_points(limit)} points"
     yield f"Audit of {sanitize(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
-    word = "" if limit is None else f"{VERDICTS[record.verdict].upper()}. "
+    word = "" if limit is None else f"{'WITHHELD' if record.withheld else VERDICTS[record.verdict].upper()}. "
     yield f"{word}{headline(record)}"
     known = known_only(record)
-    off = "a gap of" if by_gap(record) else "off by"
-    everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
+    off, off_groups = ("a gap of" if by_gap(record, part) else "off by" for part in ("everyone", "groups"))
+    everyone = verdict_word(record, "everyone")[1] if limit is not None else "Not judged"
     yield _lead(f"Everyone{known}", everyone, f"{off} {judged_range(record, record.everyone)} points")
     of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
     of = of.replace("named groups", "groups shown") if only_together(record) else of
     yield _lead(f"{of}{known}", verdict_word(record, "groups")[1], "")
     for worst in ordered(record.groups)[:1]:
-        yield _lead("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")
+        yield _lead("", "", f"worst, {label(worst)}: {off_groups} {judged_range(record, worst)} points")
     yield _lead(f"Unlisted subgroups{known}", verdict_word(record, "subgroups")[1], "")
     for subgroup in subgroups_over(record)[:1]:
         least = num.lower_bound(subgroup.least, limit)

@@ -74,8 +74,8 @@ def leaning(best: Floats, skewness: Floats) -> Floats:
     3``, where b is the best without a third moment.
     """
     lean = 2.0 / 3.0 * best * skewness
-    stakes: Floats = best * np.where(lean > 0.0, 1.0 + lean, 1.0 / (1.0 + np.abs(lean)))
-    return stakes
+    bet_sizes: Floats = best * np.where(lean > 0.0, 1.0 + lean, 1.0 / (1.0 + np.abs(lean)))
+    return bet_sizes
 
 
 def gammas(n: int) -> Floats:

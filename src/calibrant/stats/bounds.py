@@ -46,7 +46,7 @@ Flags = NDArray[np.bool_]
 # Shares of the evidence: of each of the bets `SCALED` the linear form in every level, and the better form a level. The
 # second to fourth bet's linear forms win where a model is far off, so that notches cost more than they forgive.
 PRODUCTS = ((0.02, 0.3), (0.1, 0.35), (0.04, 0.1), (0.04, 0.05))
-MOST_PILOT, FEWEST_PILOT = 200, 10  # rows whose scores choose the bets
+FEWEST_PILOT, MOST_PILOT = 10, 50  # rows whose scores choose the bets: their variance to a fifth or better
 PILOT = 0x9107  # stream of random numbers, apart from those of other methods
 SLACK = 1e-9  # added to every notch constant, and a millionth of it per row: above the rounding error of its search
 
@@ -107,9 +107,8 @@ def upper_bets(rows: int, variance: float) -> UpperBets:
 
 
 def pilot_rows(rows: int) -> int:
-    """How many rows choose the bets: one in a hundred, `MOST_PILOT` at most, none under `FEWEST_PILOT`."""
-    pilot = min(rows // 100, MOST_PILOT)
-    return pilot if pilot >= FEWEST_PILOT else 0
+    """How many rows choose the bets: one in two hundred, from 10 to 50; none of fewer than a thousand."""
+    return min(max(rows // 200, FEWEST_PILOT), MOST_PILOT) if rows >= 100 * FEWEST_PILOT else 0
 
 
 def pilot_variance(s: Floats, n: Floats) -> float:
@@ -318,8 +317,8 @@ def gap_evidence(cells: Cells, delta: float) -> Gap:
     best = steady_bet_sizes(cells.block_rows, variance, delta, np.inf)
 
     def log_e(mean: float, side: float) -> float:
-        away, stakes = side * (residual - mean), sized(leaning(best, side * skewness), mean, side)
-        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in stakes])
+        away, bet_sizes = side * (residual - mean), sized(leaning(best, side * skewness), mean, side)
+        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in bet_sizes])
 
     return Gap.of(log_e)
 

@@ -28,14 +28,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import SWITCH, sign_paths
+from calibrant.stats.betting import SWITCH, lower_rates, sign_paths
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.above import Above, Pairs
 from calibrant.stats.evidence import limit_of, log_mean_exp
@@ -307,6 +307,26 @@ class Range(Ends):
     def evidence(self, odds: float) -> Bets:
         """The bets on lines at these odds."""
         return Bets(self.counts, odds)
+
+    def gap(self, delta: float) -> tuple[float, float]:
+        """Where nothing is assumed of the others, or there are none, by the number of events among those with one.
+
+        That is binomial at the most, as of `row_gaps`; bets stay where scores alone say that they are narrower.
+        """
+        if self.some_unknown and not np.isinf(self.odds):
+            return super().gap(delta)
+        mean = self.counts.known * self.counts.score  # no whole number
+        expected = Range(replace(self.counts, events=mean), self.odds)  # type: ignore[arg-type]
+        low, high = expected._by_events(delta)
+        least, most = Ends.gap(expected, delta)
+        return super().gap(delta) if most - least < high - low else self._by_events(delta)
+
+    def _by_events(self, delta: float) -> tuple[float, float]:
+        """Between what the gap lies by the number of events, whatever the others' outcomes."""
+        events, known, unknown = (float(v.sum()) for v in (self.counts.events, self.counts.known, self.counts.unknown))
+        low, unlikely = lower_rates((events, known - events), known, delta) if known else (0.0, 0.0)
+        expected = float(self.counts.score @ (self.counts.known + self.counts.unknown))
+        return (known * low - expected) / self.counts.n, (known * (1.0 - unlikely) + unknown - expected) / self.counts.n
 
 
 ODDS = (*(1.05**j for j in range(142)), np.inf)  # ratios at which a verdict is asked whether it still stands

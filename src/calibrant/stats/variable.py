@@ -308,10 +308,10 @@ def _forward(ledger: Ledger, bet_size: float, ordered: bool, gaps: tuple[float, 
 
 def gap_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
     """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
-    return shift_evidence(ledger, delta / 2.0).limits(delta)
+    return gap_evidence(ledger, delta / 2.0).limits(delta)
 
 
-def shift_evidence(ledger: Ledger, delta: float) -> Gap:
+def gap_evidence(ledger: Ledger, delta: float) -> Gap:
     """Bet on the overall mean residual, with stakes that are the best at `delta`.
 
     That on a block is the best for the squares of earlier blocks' residuals, cut at each hypothesis m to what is safe
@@ -321,9 +321,9 @@ def shift_evidence(ledger: Ledger, delta: float) -> Gap:
     best = steady_bet_sizes(rows.astype(np.int64), ledger.sums[..., 2].sum(axis=1), delta, np.inf)
 
     def log_e(m: float, sign: float) -> float:
-        stakes = sign * sized(best, abs(m))
+        bet_sizes = sign * sized(best, abs(m))
         return log_mean_exp(
-            [sum(ledger.growth(np.full(cells, k), m, b).sum() for b, k in enumerate(each)) for each in stakes]
+            [sum(ledger.growth(np.full(cells, k), m, b).sum() for b, k in enumerate(each)) for each in bet_sizes]
         )
 
     return Gap.of(log_e)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from calibrant.report.document import Section as Section
     from calibrant.report.document import Table as Table
     from calibrant.report.document import number_table as number_table
-    from calibrant.report.findings import by_gap as by_gap
     from calibrant.report.findings import cluster_totals as cluster_totals
     from calibrant.report.findings import crossing as crossing
     from calibrant.report.findings import limit_of as limit_of
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from calibrant.report.findings import screened as screened
     from calibrant.report.findings import shared_by as shared_by
     from calibrant.report.findings import stated_of as stated_of
+    from calibrant.report.findings import states as states
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -89,7 +89,6 @@ _WHERE = {
     "Text": "calibrant.report.spans",
     "VERDICTS": "calibrant.report.wording.terms",
     "audits_compared": "calibrant.audit.compare",
-    "by_gap": "calibrant.report.findings",
     "cells": "calibrant.report.terminal",
     "certified_range": "calibrant.report.wording.terms",
     "clip": "calibrant.report.terminal",
@@ -123,6 +122,7 @@ _WHERE = {
     "results": "calibrant.report.outputs.results:",
     "shared_by": "calibrant.report.findings",
     "stated_of": "calibrant.report.findings",
+    "states": "calibrant.report.findings",
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",

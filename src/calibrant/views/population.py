@@ -57,6 +57,7 @@ class Shown:
     # `{"values": m}` for the score itself, which takes m values, or `{"steps": K}` for a display in K steps.
     display: dict[str, object]
     slack: float  # by how much reading scores to fixed precision can move its error
+    cell_of: CellOf  # the cell of each of some scores
     tallies: tuple[Tallies, ...] = ()  # the clusters' sums by value, of every shift; none of independent rows
 
     @property
@@ -210,6 +211,11 @@ class Population:
         return high, {"route": route}
 
     @property
+    def predicted(self) -> float:
+        """The mean score."""
+        return self.expected / self.n
+
+    @property
     def off(self) -> float:
         """The mean residual as estimated."""
         return (self.events - self.expected) / self.n
@@ -288,9 +294,9 @@ class Population:
         """Which of the score's values each is."""
         return np.searchsorted(self.scores, fixed_scores(p))
 
-    def _shown(self, cells: Cells, about: str, display: dict[str, object], _: CellOf, slack: float) -> Shown:
+    def _shown(self, cells: Cells, about: str, display: dict[str, object], cell: CellOf, slack: float) -> Shown:
         """A score shown, by the cell of each of its values."""
-        return Shown(cells, about, display, slack)
+        return Shown(cells, about, display, slack, cell)
 
     def judged(self, steps: int) -> Shown:
         """The score that "within" is about: as it is where it takes few values, else as shown in `steps`."""
@@ -329,6 +335,12 @@ class OfClusters(Population):
         return high, {"route": routes.route(high)}
 
     @property
+    def predicted(self) -> float:
+        own = [u.certified[u.cluster] for u in self.diagonals]
+        sums = [float((u.weight * u.p)[some].sum()) for u, some in zip(self.diagonals, own, strict=True)]
+        return sum(sums) / (sum(u.total for u in self.diagonals) or 1.0)
+
+    @property
     def off(self) -> float:
         total = [u.total for u in self.diagonals]
         return float(np.dot([u.mean for u in self.diagonals], np.array(total) / (sum(total) or 1.0)))
@@ -343,7 +355,7 @@ class OfClusters(Population):
     def _shown(self, cells: Cells, about: str, display: dict[str, object], cell: CellOf, slack: float) -> Shown:
         at = [cell(u.p) for u in self.diagonals]
         tallies = [u.tallies(c, cells.size, cells.low[c]) for u, c in zip(self.diagonals, at, strict=True)]
-        return ShownByClusters(cells, about, display, slack, tuple(tallies))
+        return ShownByClusters(cells, about, display, slack, cell, tuple(tallies))
 
 
 def _events(rng: np.random.Generator, rows: NDArray[np.int64], rates: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.arguments import COMMAND, PYTHON
-from calibrant.audit.judging import Judging, worst
+from calibrant.audit.judging import Judging, verdict_of, worst
 from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.reading import Reading
 from calibrant.errors import BadInput
@@ -41,8 +41,8 @@ def test_a_setting_is_refused_by_its_name(caller: Any, stated: str, given: dict[
 @pytest.mark.parametrize(
     ("caller", "quick", "words"),
     [
-        (PYTHON, False, "fail_on='brier': pass 'local-calibration' or 'strong-calibration'"),
-        (COMMAND, False, "--fail-on='brier': pass 'local-calibration' or 'strong-calibration'"),
+        (PYTHON, False, "fail_on='brier': pass 'local-calibration', 'strong-calibration' or 'error-shown'"),
+        (COMMAND, False, "--fail-on='brier': pass 'local-calibration', 'strong-calibration' or 'error-shown'"),
         (PYTHON, True, "fail_on='local-calibration' needs the tests that quick leaves out: drop one of the two"),
         (COMMAND, True, "--fail-on='local-calibration' needs the tests that --quick leaves out: drop one of the two"),
     ],
@@ -126,9 +126,8 @@ def test_sketch_and_audit_refuse_alike() -> None:
 
 
 def test_the_verdict_is_three_valued_and_the_worst_counts() -> None:
-    judging = Judging.of(gates=GATES, limit=0.02)
-    assert [judging.verdict(*r) for r in ((0.021, 0.03), (0.0, 0.02), (0.02, 0.03))] == ["over", "within", "undecided"]
-    assert Judging.of(gates=GATES).verdict(0.5, 0.6) == "not_checked"
+    assert [verdict_of(*r, 0.02) for r in ((0.021, 0.03), (0.0, 0.02), (0.02, 0.03))] == ["over", "within", "undecided"]
+    assert verdict_of(0.5, 0.6, None) == "not_checked"
     assert [worst(v) for v in (("within", "undecided"), ("undecided", "over"), ())] == [
         "undecided",
         "over",

@@ -55,7 +55,7 @@ def audited(data: Any, **settings: Any) -> AuditRecord:
 
 @pytest.fixture(scope="module")
 def record() -> AuditRecord:
-    return audited(rows(), by=["site", "rare"], limit=LIMIT)
+    return audited(rows(), by=["site", "rare"], limit=LIMIT, publish=True)
 
 
 def lines(record: AuditRecord) -> list[dict[str, Any]]:

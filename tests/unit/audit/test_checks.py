@@ -135,7 +135,7 @@ def test_no_score_of_a_certified_unit_moves_an_edge_of_its_ranges() -> None:
     np.testing.assert_array_equal(ranges, _fixed_ranges(second, second.clusters))
     # every run of ranges that people may ask for has its share
     alone = _shares(ranges, ranges, 0.05)
-    joined = _people(second, ranges, 20)
+    joined = _people(second, ranges, (20, ()))
     some = _shares(ranges, joined, 0.05)
     k = len(np.unique(ranges))
     assert k == 10

@@ -31,7 +31,8 @@ def audited(monkeypatch: pytest.MonkeyPatch, off: float, clusters: int = 250) ->
 def test_error_that_a_test_finds_leaves_pockets_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     record = audited(monkeypatch, 0.4)
     check = next(c for c in record.checks if c.code == "subgroups")
-    assert (check.status, check.estimate, record.verdicts["subgroups"]) == ("undecided", None, "error_shown")
+    assert (check.status, check.estimate, record.verdicts["subgroups"]) == ("undecided", None, "undecided")
+    assert record.error_shown["subgroups"]
     assert check.outcome is not None
     assert check.outcome.p_value <= 0.05
     assert check.outcome.settings["null"] == "signs"
@@ -43,5 +44,5 @@ def test_error_that_a_test_finds_leaves_pockets_not_cleared(monkeypatch: pytest.
 def test_few_units_have_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     record = audited(monkeypatch, 0.0, clusters=12)
     check = next(c for c in record.checks if c.code == "subgroups")
-    assert (check.status, record.verdicts["subgroups"]) == ("not-applicable", "absent")
+    assert (check.status, record.verdicts["subgroups"]) == ("not-applicable", "not_checked")
     assert "subgroups need 20 effective clusters" in check.reason

@@ -76,8 +76,10 @@ def snapshots(name: str = "bout", together: bool = False, n: int = 60) -> pa.Tab
 @slow
 def test_copies_decide_nothing_and_say_so_first() -> None:
     record = cal.audit(copied().drop_columns("own"), by="sex", **READ)
-    assert record.data["suppressed"]
-    assert {record.verdict, *record.verdicts.values()} <= {"undecided", "absent"}
+    assert record.withheld
+    assert {record.verdict, *record.verdicts.values()} == {"not_checked"}
+    assert not any(record.error_shown.values())
+    assert record.shares == ()
     assert record.exit_status == 3
     assert {c.code for c in record.checks if c.status in ("within", "over")} == set()
     assert all(f.rows_needed is None for f in (record.everyone, *record.groups))
@@ -92,7 +94,7 @@ def test_copies_decide_nothing_and_say_so_first() -> None:
 @slow
 def test_the_same_rows_once_are_judged() -> None:
     record = cal.audit(copied(1).drop_columns("own"), by="sex", **READ)
-    assert not record.data["suppressed"]
+    assert not record.withheld
     assert "copies" not in terminal.render(record)
 
 
@@ -100,12 +102,12 @@ def test_the_same_rows_once_are_judged() -> None:
 def test_what_tells_rows_apart_or_holds_copies_together_lets_them_be_judged() -> None:
     t, alone = copied(), copied().drop_columns("own")
     apart = alone.append_column("visit", pa.array(np.arange(len(t))))
-    assert not cal.audit(apart, key="visit", variables="age", quick=True, **READ).data["suppressed"]
+    assert not cal.audit(apart, key="visit", variables="age", quick=True, **READ).withheld
     by_cluster = cal.audit(t, cluster="own", quick=True, **READ)
-    assert not by_cluster.data["suppressed"]
+    assert not by_cluster.withheld
     assert by_cluster.data["clusters"]["design_effect"] > 3.0
     meant = cal.audit(alone, allow_same=True, quick=True, **READ)
-    assert not meant.data["suppressed"]
+    assert not meant.withheld
     assert meant.settings["allow_same"]
 
 
@@ -114,7 +116,7 @@ def test_few_copies_are_told_and_leave_the_verdict() -> None:
     record = cal.audit(copied(2, 2000, share=0.05).drop_columns("own"), quick=True, label="y", score="p", limit=0.3)
     assert "repeated-rows" in record.data["warnings"]
     assert 1.0 < record.data["repeats"]["times"] < 1.2
-    assert (record.data["suppressed"], record.verdict) == (False, "within")
+    assert (record.withheld, record.verdict) == (None, "within")
 
 
 @slow
@@ -125,7 +127,7 @@ def test_rows_that_repeat_by_chance_are_judged(decimals: int) -> None:
     t = {"y": (rng.uniform(size=5000) < p) * 1, "p": p, "sex": rng.integers(0, 2, 5000)}
     record = cal.audit(t, quick=True, label="y", score="p", limit=0.3)
     assert record.data["repeats"]["times"] > 5.0
-    assert (record.data["suppressed"], record.verdict) == (False, "within")
+    assert (record.withheld, record.verdict) == (None, "within")
 
 
 # ---- a column that rows share ----
@@ -144,7 +146,7 @@ def test_one_outcome_looked_at_many_times_decides_nothing_whatever_the_column_is
     c = record.curves["dependence"].columns
     assert (c["clusters"], c["rows"], c["one_outcome"], c["kind"]) == ((120,), (7200,), (1.0,), ("cluster",))
     assert c["design_effect"][0] > 50.0
-    assert (record.data["suppressed"], record.verdict, record.exit_status) == (True, "undecided", 3)
+    assert (record.withheld, record.verdict, record.exit_status) == ("copied rows", "not_checked", 3)
     reported = said(record)
     assert f"Not certified: rows of one {name} share one outcome. Audit by clusters." in reported
     assert "one outcome many times" in reported
@@ -164,7 +166,7 @@ def test_columns_that_name_a_game_together_are_found_and_audited(tmp_path: Any) 
     assert "--cluster season+away" in said(record)
     by_game = cal.audit(tmp_path / "log.parquet", quick=True, cluster="season+away", **READ)
     assert (by_game.data["cluster"], by_game.data["clusters"]["count"]) == ("season+away", 120)
-    assert not by_game.data["suppressed"]
+    assert not by_game.withheld
     three = cal.audit(tmp_path / "log.parquet", quick=True, cluster="season+home+away", **READ)
     assert three.data["clusters"]["count"] == 120
     assert (
@@ -186,7 +188,7 @@ def test_the_column_is_looked_at_beside_the_variables_named_too() -> None:
 @slow
 def test_declared_independence_is_kept_told_and_restores_the_verdict() -> None:
     record = cal.audit(snapshots(), cluster="none", quick=True, **READ)
-    assert (record.data["suppressed"], record.settings["independent"], record.verdict) == (False, True, "over")
+    assert (record.withheld, record.settings["independent"], record.verdict) == (None, True, "over")
     assert "declared independent by --cluster none" in said(record)
     alone = cal.audit(clinic(shared=0.0), cluster="none", quick=True, **READ)
     assert "Rows are declared independent by --cluster none." in said(alone)
@@ -222,7 +224,7 @@ def test_groups_are_looked_at_together(by: str, tmp_path: Any) -> None:
     pyarrow.csv.write_csv(snapshots(together=True, n=20), tmp_path / "log.csv")
     record = cal.audit(tmp_path / "log.csv", by=by.split(","), variables=None, quick=True, **READ)
     assert found_in(record) == [("season", "away")]
-    assert record.data["suppressed"]
+    assert record.withheld
     held = cal.audit(snapshots(together=True, n=20), by=by.split(","), quick=True, **READ)
     assert found_in(held) == [("season", "away")]
 
@@ -231,7 +233,7 @@ def test_groups_are_looked_at_together(by: str, tmp_path: Any) -> None:
 def test_a_group_of_one_outcome_each_is_a_cluster_too() -> None:
     record = cal.audit(snapshots("q", n=20), by="q", quick=True, **READ)
     assert found_in(record) == [("q",)]
-    assert record.data["suppressed"]
+    assert record.withheld
 
 
 def test_a_column_that_makes_the_label_is_left_out_and_no_cluster() -> None:
@@ -251,7 +253,7 @@ def test_a_few_sites_that_are_off_leave_the_verdict() -> None:
     record = cal.audit(pa.table({"y": y, "p": p, "site": site}), quick=True, **READ)
     assert found_in(record) == [("site",)]
     assert record.curves["dependence"].columns["kind"] == ("group",)
-    assert not record.data["suppressed"]
+    assert not record.withheld
     assert "a few of which are off: --by site." in said(record)
     assert "--cluster site" in said(record)
 
@@ -282,7 +284,7 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
     assert "--cluster patient" in reported
     assert "times too narrow" in reported
     assert "Or the score misses what patient says: --by patient." in reported
-    assert not record.data["suppressed"]  # of a design effect under 2
+    assert not record.withheld  # of a design effect under 2
     assert "cluster='patient'" in repr(record)
 
 
@@ -310,7 +312,7 @@ def test_of_a_sketch_the_rows_held_for_tests_are_looked_at() -> None:
     record = cal.audit(cal.Sketch.from_bytes(held.to_bytes()), limit=0.02, quick=True)
     assert found_in(record) == [("bout",)]
     assert record.curves["dependence"].settings["identifiers"] is False
-    assert record.data["suppressed"]
+    assert record.withheld
 
 
 # ---- identifiers, which are no covariates ----

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.rounding import reported_by_variable
+from calibrant.audit.rounding import Sums, reported_by_variable
 
 D = cal.detect
 ROWS, SEED, TOLERANCE = 400, 3, 0.01
@@ -91,8 +91,8 @@ def test_curve_and_worst_gap_of_the_audit_and_by_itself(record, rows, name):
     assert reported.settings["p_value"] == curve.settings["p_value"]
     if name == "age":  # a smooth line is told to a thousandth
         assert reported.settings["worst_gap"] == pytest.approx(curve.settings["worst_gap"], abs=0.001)
-    assert reported.columns == reported_by_variable(curve, rows.n).columns
-    rounded = reported_by_variable(curve, rows.n).settings
+    assert reported.columns == reported_by_variable(curve, rows.n, Sums).columns
+    rounded = reported_by_variable(curve, rows.n, Sums).settings
     for number in ("worst_label", "worst_at", "worst_gap", "worst_low", "worst_high"):
         assert reported.settings[number] == rounded[number]
 

@@ -28,7 +28,7 @@ def whole() -> Any:
 
 
 def case(whole: Any, limit: float | None, judge: str = "error") -> AuditContext:
-    return AuditContext(whole, Judging.of(gates=(), limit=limit, judge=judge))
+    return AuditContext(whole, Judging.of(gates=(), limit=limit, judge=judge, publish=True))
 
 
 def requested(whole: Any, limit: float | None, judge: str = "error") -> Any:
@@ -39,7 +39,7 @@ def requested(whole: Any, limit: float | None, judge: str = "error") -> Any:
 def size(finding: Any, judge: str) -> tuple[float, float]:
     if judge == "error":
         return finding.lower.interval.low, finding.upper.interval.high
-    low, high = finding.gap.interval.low, finding.gap.interval.high
+    low, high = finding.gap.guaranteed.low, finding.gap.guaranteed.high
     return max(low, -high, 0.0), max(high, -low)
 
 
@@ -106,10 +106,12 @@ def test_rows_needed_are_rows_of_the_log(whole: Any) -> None:
 def test_gaps_have_signed_ranges_that_hold_the_truth(whole: Any) -> None:
     for f in requested(whole, None)[0]:
         off = OFF[dict(f.variables)["site"]]
-        assert f.gap.method == "certify.gap"
-        assert f.gap.interval.low <= off <= f.gap.interval.high
+        assert f.gap.settings["target"] == "rows"
+        assert f.gap.guaranteed.low <= off <= f.gap.guaranteed.high
+        assert f.gap.guaranteed.low <= f.gap.value <= f.gap.guaranteed.high
         assert f.gap.interval.low <= f.gap.value <= f.gap.interval.high
-    assert requested(whole, None)[0][1].gap.interval.low > 0.08
+        assert f.gap.interval.guarantee == "asymptotic"
+    assert requested(whole, None)[0][1].gap.guaranteed.low > 0.08
 
 
 @pytest.mark.parametrize("judge", ["error", "gap"])

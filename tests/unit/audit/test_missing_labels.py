@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.rounding import MULTIPLE
+from calibrant.audit.rounding import MULTIPLE, RandomRounding
 from calibrant.certify.missing_labels import MissingLabelOptions as Of
 from calibrant.certify.missing_labels import ends, lines, verdict
 from calibrant.errors import BadInput
@@ -79,7 +79,7 @@ def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
 
 
 def test_groups_are_told_in_fives_and_outward() -> None:
-    record = audited()
+    record = audited(publish=True)
     whole = cal.sketch({"y": np.where(LOST, np.nan, HAPPENED), "p": P, "site": SITE}, label="y", score="p", by="site",
                        missing="keep")  # fmt: skip
     exact = cal.certify.missing_labels(whole, limit=0.1).columns
@@ -101,7 +101,7 @@ def test_a_verdict_stands_as_far_as_its_ends_as_told_do(judge: str, happened: np
     y = np.where(LOST, np.nan, happened)
     whole = cal.sketch({"y": y, "p": P, "site": SITE}, label="y", score="p", by="site", missing="keep")
     cells = Cells.of(whole, 0)
-    reported, asked = Outward.of(cells, judge), Of(judge, 0.12, 2.0, 100)
+    reported, asked = Outward.of(cells, judge, RandomRounding), Of(judge, 0.12, 2.0, 100)
     rows = list(lines("site = a", cells, asked, 0.01, reported))
     beyond = [odds for odds in ODDS if odds > rows[0].stands_to][:1]
     up_to = [odds for odds in ODDS if odds <= rows[0].stands_to]
@@ -151,7 +151,7 @@ def test_copies_decide_nothing_here_either() -> None:
     y = np.tile(np.where(LOST, np.nan, HAPPENED)[:1500], 4)
     record = cal.audit({"y": y, "p": np.tile(P[:1500] + RNG.uniform(size=1500) / 1e6, 4)}, label="y", score="p",
                        missing="keep", limit=0.2, quick=True)  # fmt: skip
-    assert record.data["suppressed"]
+    assert record.withheld
     assert checked(record) == "not-run"
 
 

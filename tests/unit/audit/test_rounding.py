@@ -14,7 +14,7 @@ from calibrant.audit.rounding import (
     FEW,
     MULTIPLE,
     RandomRounding,
-    reported_estimate,
+    Sums,
     reported_peak,
     step,
     stepped,
@@ -34,7 +34,9 @@ def people(seed: int, outcome: int, score: float, n: int = 400) -> pa.Table:
 
 
 def young(data: pa.Table, edge: int) -> dict[str, Any]:
-    record = cal.audit(data, label="y", score="p", by="age", bins={"age": [edge]}, variables=None, quick=True, seed=1)
+    record = cal.audit(
+        data, label="y", score="p", by="age", bins={"age": [edge]}, variables=None, quick=True, seed=1, publish=True
+    )
     return json.loads(record.to_json())["groups"][0]
 
 
@@ -79,8 +81,8 @@ def test_the_odds_of_an_outcome_given_two_records_at_most_about_double() -> None
 def test_the_same_people_are_told_alike_wherever_and_however_often_they_appear() -> None:
     data = people(3, 1, 0.4)
     again = data.append_column("young", pa.array([str(v < 45) for v in data["age"].to_pylist()]))
-    one = cal.audit(data, label="y", score="p", by="age", bins={"age": [45]}, variables=None, quick=True)
-    two = cal.audit(again, label="y", score="p", by="young", variables=["young"], quick=True, seed=7)
+    one = cal.audit(data, label="y", score="p", by="age", bins={"age": [45]}, variables=None, quick=True, publish=True)
+    two = cal.audit(again, label="y", score="p", by="young", variables=["young"], quick=True, seed=7, publish=True)
     reported = {(g.rows, g.events, g.expected) for g in one.groups}
     assert reported == {(g.rows, g.events, g.expected) for g in two.groups}
     curve = two.curve("variable_curve/young").columns
@@ -103,14 +105,13 @@ def test_ends_move_outward_by_at_most_two_steps(people: int) -> None:
             interval=Interval(low=low, high=high, level=0.95, guarantee="finite-sample"),
             assumes="",
         )
-        found = reported_estimate(of, reported)
+        found = reported.estimate(of)
         assert max(low - 2.001 * u, 0.0) <= found.interval.low <= low, i
         assert high <= found.interval.high <= min(high + 2.001 * u, 1.0), i
         assert found.interval.low <= found.value <= found.interval.high
         assert found.n == reported.rows
-    trivial = reported_estimate(
-        Estimate.from_dict(of.to_dict() | {"interval": Interval(low=0.0, high=1.0, level=0.9, guarantee="asymptotic")}),
-        reported,
+    trivial = reported.estimate(
+        Estimate.from_dict(of.to_dict() | {"interval": Interval(low=0.0, high=1.0, level=0.9, guarantee="asymptotic")})
     )
     assert (trivial.interval.low, trivial.interval.high) == (0.0, 1.0)
 
@@ -138,7 +139,15 @@ def test_the_verdict_follows_from_what_is_told() -> None:
     data = people(4, 0, 0.3, n=4000)
     for limit in (0.05, 0.1, 0.2):
         record = cal.audit(
-            data, label="y", score="p", by="age", bins={"age": [40]}, variables=None, quick=True, limit=limit
+            data,
+            label="y",
+            score="p",
+            by="age",
+            bins={"age": [40]},
+            variables=None,
+            quick=True,
+            limit=limit,
+            publish=True,
         )
         for g in record.groups:
             low, high = g.lower.interval.low, g.upper.interval.high
@@ -157,7 +166,7 @@ def five_sites() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def site_record() -> Any:
     """Their audit with every test."""
-    return cal.audit(five_sites(), label="y", score="p", by="site", seed=1)
+    return cal.audit(five_sites(), label="y", score="p", by="site", seed=1, publish=True)
 
 
 @pytest.mark.slow
@@ -198,8 +207,31 @@ def test_the_position_of_a_peak_is_told_alike_in_its_chart() -> None:
     share = (0.0, *(k / 1000 for k in (10, 100, 130, 133, 136, 200, 900)))
     facts = {"rows_tested": 1000, "peak_rows": 133, "peak_share": 0.133, "peak_observed": 0.4, "peak_predicted": 0.2}
     columns = {"x": share, "evidence": (0.0, 1.0, 2.0, 2.5, 3.0, 2.5, 2.0, 1.0), "null_1": share}
-    reported = reported_peak(Curve(method="diagnose.control_chart", columns=columns, settings=facts), 20)
+    reported = reported_peak(
+        Curve(method="diagnose.control_chart", columns=columns, settings=facts), 20, RandomRounding
+    )
     x, evidence = reported.columns["x"], reported.columns["evidence"]
     assert 0.133 not in x
     assert x[evidence.index(3.0)] == reported.settings["peak_share"]
     assert list(x) == sorted(set(x))
+
+
+def test_exact_numbers_are_reported_as_they_are() -> None:
+    exact = Sums.of(37, 4, 5.25)
+    assert (exact.rows, exact.events, exact.expected) == (37, 4, 5.25)
+    assert exact.end(0.123, -1, "low") == exact.over(0.123, "low") == exact.within(0.123, "low") == 0.123
+    assert exact.step(37) == 0.0
+    assert stepped(0.0237, exact.step(37), -1) == 0.0237
+
+
+def test_numbers_of_groups_are_exact_unless_they_are_to_be_published() -> None:
+    data = people(3, 1, 0.4)
+    age, y, p = (data[name].to_numpy() for name in ("age", "y", "p"))
+    how = {"label": "y", "score": "p", "by": "age", "bins": {"age": [45]}, "variables": None, "quick": True}
+    exact, rounded = (cal.audit(data, **how, publish=publish).groups[0] for publish in (False, True))
+    young = age < 45
+    assert (exact.rows, exact.events) == (young.sum(), y[young].sum())
+    assert exact.expected == pytest.approx(p[young].sum(), abs=1e-3)
+    assert exact.gap.value == pytest.approx(y[young].mean() - p[young].mean(), abs=1e-6)
+    assert rounded.rows % MULTIPLE == rounded.events % MULTIPLE == 0
+    assert rounded.gap.interval.low <= exact.gap.interval.low <= exact.gap.interval.high <= rounded.gap.interval.high

@@ -9,6 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
+from calibrant.report import html, markdown
 
 RNG = np.random.default_rng(4)
 P = RNG.beta(2, 8, 1200)
@@ -21,7 +22,7 @@ def audited(**more: Any) -> Any:
 
 
 def width(gap: Any) -> float:
-    return float(gap.interval.high - gap.interval.low)
+    return float(gap.guaranteed.high - gap.guaranteed.low)
 
 
 def test_gaps_are_of_the_rows_and_say_so() -> None:
@@ -48,3 +49,22 @@ def test_of_clusters_they_are_of_the_population() -> None:
 def test_another_target_is_refused() -> None:
     with pytest.raises(BadInput, match=r"target='people'"):
         audited(target="people")
+
+
+def test_the_page_says_whose_gaps() -> None:
+    rows, population = audited(limit=0.1, noun="loans"), audited(limit=0.1, noun="loans", target="population")
+    for record, whose in ((rows, "the loans in the data"), (population, "all loans like these")):
+        for page in (html.render(record), markdown.render(record)):
+            assert f"Gaps are of {whose}." in page
+            assert f"the raw score, of {whose}" in page
+        assert f"Gaps apply to the raw score of {whose}, observed minus predicted" in html.render(record)
+
+
+@pytest.mark.slow
+def test_repairs_are_judged_by_the_same_gaps() -> None:
+    data = {name: values[:400] for name, values in DATA.items()}
+    record = cal.audit(data, **HOW | {"quick": False, "variables": ["g"]}, limit=0.1, target="population")
+    fixed = record.curve("fixed")
+    assert fixed.settings["target"] == "population"
+    assert fixed.settings["about"]["now"] == "the raw score, of all rows like these"
+    assert cal.AuditRecord.from_dict(record.to_dict()) == record

@@ -41,7 +41,7 @@ def test_ends_are_those_of_the_certificates_of_both_columns(record: AuditRecord)
     assert record.everyone.upper.interval.high == pytest.approx(high, abs=1e-12)
     assert record.everyone.lower.interval.low == cal.certify.raw_lower(rows).interval.low
     assert record.estimates["distance"].settings["two_way"] == ("person", "question")
-    assert record.everyone.gap.interval.low < 0.25 < record.everyone.gap.interval.high
+    assert record.everyone.gap.guaranteed.low < 0.25 < record.everyone.gap.guaranteed.high
     assert len(record.groups) == 2
     alone = cal.audit(exam(off=0.25), **{**NAMED, "cluster": "person"}, quick=True)
     assert record.everyone.upper.interval.high > alone.everyone.upper.interval.high
@@ -54,7 +54,7 @@ def test_the_record_says_what_crosses_and_what_is_left_open(record: AuditRecord)
     assert {c.code for c in record.checks} - open_ == CERTIFIED
     assert all("--cluster person" in c.reason for c in record.checks if c.code in open_)
     assert not any(c.outcome for c in record.checks)  # no p-value
-    assert record.verdicts["subgroups"] == "absent"
+    assert record.verdicts["subgroups"] == "not_checked"
     assert record.everyone.rows_needed is record.everyone.clusters_needed is None
     assert {*record.curves} == {"reliability", "bins"}
     assert not record.curves["reliability"].columns

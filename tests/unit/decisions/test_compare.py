@@ -602,7 +602,7 @@ def test_the_command_refuses_in_one_line(
     ("words", "why"),
     [
         ("x.json bad.json", "'x.json': not an audit record"),
-        ("bad.json x.json", "'bad.json': not JSON (line 1)"),
+        ("bad.json x.json", "'bad.json': not JSON (Expecting property name enclosed in double quotes: line 1"),
         ("list.json x.json", "'list.json': not an audit record"),
         ("old.json x.json", "'old.json': schema is 'calibrant/1'"),
         ("x.json x.json", "name two different audits"),

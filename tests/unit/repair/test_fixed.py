@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from calibrant.errors import BadInput
 from calibrant.repair.judge.fixed import Fixed, verdict_on
 from calibrant.repair.judge.rows import Judged, Judging, People
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended
@@ -186,7 +187,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
     judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
     people = [People(id="small", who="small", kind="group", rows=np.flatnonzero(small), shown=False)]
-    found = Fixed.of(judged, people, Judging(limit=0.05, alpha=0.05))
+    found = Fixed.of(judged, people, Judging(limit=0.05, alpha=0.05, judge="error"))
     for name in scores:
         low, high = found.ends(people[0], name)
         assert 0.05 < low < 0.25 < high
@@ -220,6 +221,40 @@ def test_a_shift_over_the_limit_is_told_whatever_an_estimate_says() -> None:
     broken = [one.id for one in people if found.ends(one, AS_AUDITED)[0] > 0.14]
     assert broken
     assert [one.id for one in found.lines(AS_AUDITED)] == broken
+
+
+# ---- whose gap ----
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_gaps_of_all_rows_like_these_are_certified_under_each_repair(clusters: bool) -> None:
+    """As `certify.groups` certifies them: after a repair at the share of one of two repairs."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.1, 0.9, 1200)
+    y, cluster = (rng.uniform(size=1200) < p).astype(np.int8), np.arange(1200) // 3 if clusters else None
+    scores = {AS_AUDITED: p, "up": p + 0.05, "squared": p**2}
+    how = Judging(limit=0.1, alpha=0.1, judge="gap", target="population")
+    judged = Judged(cal.predictions(y, p, cluster=cluster), scores, np.zeros(1200, dtype=np.int64))
+    everyone = People(id="everyone", who="everyone", kind="everyone", rows=np.arange(1200))
+    subgroup = People(id="s", who="s", kind="subgroup", rows=np.arange(600))
+    found = Fixed.of(judged, [everyone, subgroup], how)
+    for name, alpha in ((AS_AUDITED, 0.1), ("up", 0.05), ("squared", 0.05)):
+        data = cal.predictions(y, scores[name], {"g": np.full(1200, "a")}, cluster=cluster)
+        (alone,) = cal.certify.groups(data, by="g", judge="gap", target="population", alpha=alpha).values()
+        assert found.ends(everyone, name) == pytest.approx(
+            (alone.interval.low, alone.interval.high), abs=1e-6
+        )  # cells of other widths
+    moved = float((scores["squared"] - p)[:600].mean())  # of a subgroup the gap is always that of its rows
+    now, after = found.ends(subgroup, AS_AUDITED), found.ends(subgroup, "squared")
+    assert after == pytest.approx((now[0] - moved, now[1] - moved))
+
+
+def test_a_target_is_of_gaps() -> None:
+    data = cal.predictions([0, 1] * 50, [0.3, 0.6] * 50)
+    with pytest.raises(BadInput, match=r"target='rows' \(--target\) is about gaps"):
+        cal.repair.compare(data, judge="error", target="rows")
+    with pytest.raises(BadInput, match="target='people'"):
+        cal.repair.compare(data, judge="gap", target="people")  # type: ignore[arg-type]
 
 
 # ---- which repair is taken ----

@@ -13,7 +13,8 @@ import pytest
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.repair import Calibrator
-from calibrant.repair.fitted import DEEPEST, LARGEST, LISTS, parsed
+from calibrant.repair.fitted import LARGEST, LISTS, parsed
+from calibrant.results import DEEPEST
 
 LINE = '{"format":"calibrant-calibrator/1","kind":"Logistic","recipe":"Platt","slope":1.0,"intercept":0.0'
 HEAD = '{"format":"calibrant-calibrator/1","recipe":"x",'

@@ -139,7 +139,7 @@ def test_metrics_are_flat_finite_numbers_under_names_that_trackers_take(record: 
     assert json.loads(reported_metrics.as_json(record)) == found
     one = record.everyone
     ends = (found["everyone/error_low"], found["everyone/error"], found["everyone/error_high"])
-    assert ends == (one.lower.interval.low, one.error, one.upper.interval.high)
+    assert ends == (one.lower.interval.low, one.error.value, one.upper.interval.high)
     assert sum(found[f"groups_{k}"] for k in ("within", "over", "undecided")) in (0, len(record.groups))
     assert sum(k.startswith("groups/") for k in found) == 7 * len({g.id for g in record.groups})
     assert found["exit_status"] == record.exit_status
@@ -162,7 +162,7 @@ def test_a_model_card_says_in_yaml_what_the_record_says(record: AuditRecord) -> 
     first, *more = result["metrics"]
     one = record.everyone
     assert (first["value"], first["args"]["low"], first["args"]["high"]) == (
-        one.error,
+        one.error.value,
         one.lower.interval.low,
         one.upper.interval.high,
     )

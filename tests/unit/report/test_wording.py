@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import factories
 from calibrant.audit.record import About, AuditRecord, CheckRecord
+from calibrant.report import findings as facts
 from calibrant.report.brief import parts
 from calibrant.report.brief.action import decision
 from calibrant.report.findings import Off
@@ -65,12 +66,12 @@ def mixed(everyone: str, groups: list[str], subgroups: str, use: str | None = "l
 
 def headline_is_short_and_never_better_than_the_worst_part(record, everyone, subgroups, use):
     stated = headline(record)
-    assert record.verdicts["subgroups"] == subgroups
+    assert facts.state(record, "subgroups") == subgroups
     assert words_of(stated) <= 16
     assert stated[0].isupper()
     assert stated.endswith(".")
     assert not any(odd in stated for odd in ("  ", "..", "None", "nan", " ."))
-    states = set(record.verdicts.values())
+    states = set(facts.states(record).values())
     assert ("Use it" in stated or "not use" in stated) <= (use is not None)
     if "over" in states:
         over = ("Do not use it", "not for") if use else ("Over the limit", "Over it for", "over it for")
@@ -102,12 +103,12 @@ def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, subgroups):
         "error_shown": "Error shown",
     }
     words |= {"absent": "Not checked"}
-    for part, state in record.verdicts.items():
+    for part, state in facts.states(record).items():
         status, word = verdict_word(record, part)
         assert status == state
         assert words[state].lower() in word.lower()
     assert verdict_word(record, "everyone")[1] == words[everyone]
-    worst = next((s for s in ("over", "error_shown", "undecided", "within") if s in record.verdicts.values()), "")
+    worst = next((s for s in ("over", "error_shown", "undecided", "within") if s in facts.states(record).values()), "")
     assert page_status(record) == worst
     for reported in (everyone_reported, groups_reported, subgroups_reported):
         stated = plain(reported(record))
@@ -121,7 +122,7 @@ def headline_says_of_whom_it_is_where_outcomes_are_not_known(record):
     assert words_of(stated) <= 16
     assert "use it" not in stated.lower()  # by those of whom nothing is known too
     assert "nown" in stated or (stated.startswith("Too few") and stated == headline(record))
-    if "over" in record.verdicts.values():
+    if "over" in facts.states(record).values():
         assert "ver the limit" in stated or "ver it for" in stated
     assert headline(factories.unlabelled(record, 50)) == headline(record)  # of 10 000: hardly anyone
 
@@ -394,7 +395,7 @@ CANCEL = "On balance within the limit for everyone together; on average off by a
 def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit(use):
     """Ten points too high for half and too low for the others: the gap is met, the average error far over the limit."""
     one = replace(factories.finding(0.092, 0.109, observed=0.5), verdict="within")
-    gap = replace(one.gap, value=0.0, interval=replace(one.gap.interval, low=-0.004, high=0.003))
+    gap = replace(one.gap, value=0.0, guaranteed=replace(one.gap.guaranteed, low=-0.004, high=0.003))
     one = replace(one, gap=gap)
     about = About(intended_use=use).to_dict()
     record = factories.record(one, judge="gap", limit=0.02, about=about)

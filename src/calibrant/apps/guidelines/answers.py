@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from calibrant import AuditRecord
 from calibrant.arguments import lacking
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
+from calibrant.report.findings import mask_of, published
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED
@@ -38,6 +39,7 @@ from calibrant.toolkit.report import (
     sentence,
     shared_by,
     stated_of,
+    states,
 )
 from calibrant.toolkit.report import numbers as num
 
@@ -95,7 +97,10 @@ def objective(record: AuditRecord) -> Lines:
     if limit is None:
         return (say("To measure the calibration of probabilities that exist; no limit was given."),)
     by = stated_of(record, "set_by")
-    judged = "gap between observed and predicted" if record.settings["judge"] == "gap" else "calibration error"
+    judged = {
+        "auto": "calibration error of everyone, and the gap between observed and predicted of each group,",
+        "gap": "gap between observed and predicted",
+    }.get(record.settings["judge"], "calibration error")
     reported = f"To decide whether the {judged} is at most {num.limit_points(limit)} points, for everyone and in every "
     return (say(f"{reported}group named.", *((" Limit set by ", literal(by), ".") if by else ())),)
 
@@ -222,7 +227,7 @@ def missing(record: AuditRecord) -> Lines:
 def _unlabelled(record: AuditRecord) -> str:
     apart = record.data.get("unlabelled", 0)
     if apart is None:
-        return f"Rows without a label, kept apart: fewer than {num.count(int(record.settings['mask']))}."
+        return f"Rows without a label, kept apart: fewer than {num.count(mask_of(record))}."
     return f"Rows without a label, kept apart: {num.count(apart) if apart else 'none'}."
 
 
@@ -237,16 +242,18 @@ def flow(record: AuditRecord) -> Lines:
 
 
 def characteristics(record: AuditRecord) -> Lines:
-    """Return rows and events of every group that may be shown; of groups in multiples of five."""
+    """Return rows and events of every group that may be shown."""
     if not record.groups:
         return NO_LINES
-    first = say("Groups, rows and rows with the outcome in multiples of five; smaller ones only together:")
-    each = (say(name(f), f": {num.count(f.rows)} rows, {_events(f)} with the outcome") for f in record.groups)
+    rounded, small = published(record), mask_of(record) > 1
+    fives, pooled = " in multiples of five" * rounded, "; smaller ones only together" * small
+    first = say(f"Groups, rows and rows with the outcome{fives}{pooled}:")
+    each = (say(name(f), f": {num.count(f.rows)} rows, {_events(f, rounded)} with the outcome") for f in record.groups)
     return (first, *each)
 
 
-def _events(f: Finding) -> str:
-    return num.count(f.events) if f.events else "under 5"
+def _events(f: Finding, rounded: bool) -> str:
+    return num.count(f.events) if f.events or not rounded else "under 5"
 
 
 def analyses(record: AuditRecord) -> Lines:
@@ -360,7 +367,8 @@ def _holds(e: Estimate) -> str:
 
 def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
-    a, b = num.signed_range(f.gap.interval.low, f.gap.interval.high)
+    gap = f.gap.guaranteed
+    a, b = num.signed_range(*((-1.0, 1.0) if gap is None else (gap.low, gap.high)))
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "not_checked" else ""
     ranges = (
         f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
@@ -397,9 +405,9 @@ def interpretation(record: AuditRecord) -> Lines:
     """The verdicts in their three parts, which none of them stands for another."""
     limit, reported = (
         limit_of(record),
-        {"absent": "not checked", "error_shown": "error shown", "not_checked": "no limit"},
+        {"absent": "not checked", "error_shown": "error shown", "withheld": "withheld", "not_checked": "no limit"},
     )
-    parts = "; ".join(f"{part}: {reported.get(v, VERDICTS.get(v, v)).lower()}" for part, v in record.verdicts.items())
+    parts = "; ".join(f"{part}: {reported.get(v, VERDICTS.get(v, v)).lower()}" for part, v in states(record).items())
     return (say(f"Verdict{'' if limit is None else f' at {num.limit_points(limit)} points'}: {parts}."),)
 
 

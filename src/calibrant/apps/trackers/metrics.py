@@ -49,10 +49,13 @@ def as_json(record: AuditRecord) -> str:
 
 
 def _people(where: str, f: Finding) -> Iterator[tuple[str, float]]:
-    yield f"{where}/error", f.error
+    yield f"{where}/error", f.error.value
     yield f"{where}/error_low", f.lower.interval.low
     yield f"{where}/error_high", f.upper.interval.high
-    yield from _estimate(f"{where}/gap", f.gap)
+    yield f"{where}/gap", f.gap.value
+    if f.gap.guaranteed is not None:
+        yield f"{where}/gap_low", f.gap.guaranteed.low
+        yield f"{where}/gap_high", f.gap.guaranteed.high
     yield f"{where}/rows", float(f.rows)
 
 

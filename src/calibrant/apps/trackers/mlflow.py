@@ -17,7 +17,7 @@ from calibrant.certify import raw_lower, rounded
 from calibrant.errors import NotComputable
 from calibrant.measure import auroc, brier, log_loss
 from calibrant.results import Estimate
-from calibrant.toolkit.report import document, write_all
+from calibrant.toolkit.report import document, states, write_all
 
 if TYPE_CHECKING:
     from mlflow.metrics import EvaluationMetric, MetricValue
@@ -81,7 +81,7 @@ def log_record(record: AuditRecord, *, run_id: str | None = None, folder: str = 
 
 
 def _tags(record: AuditRecord) -> dict[str, str]:
-    stated = {f"verdict_{part}": state for part, state in record.verdicts.items()}
+    stated = {f"verdict_{part}": state for part, state in states(record).items()}
     settings = {k: str(record.settings.get(k)) for k in ("limit", "judge", "alpha", "steps", "seed")}
     return {
         "verdict": record.verdict,

@@ -81,7 +81,7 @@ def _metrics(record: AuditRecord) -> Iterator[dict[str, object]]:
     yield {
         "type": "calibration_error",
         "name": "Average calibration error, certified",
-        "value": one.error,
+        "value": one.error.value,
         "args": {**ends, "level": one.upper.interval.level, "guarantee": one.upper.interval.guarantee},
     }
     if (worst := record.estimates.get("worst_group")) is not None:

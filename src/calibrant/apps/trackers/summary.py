@@ -25,7 +25,6 @@ from calibrant.toolkit.report import (
     Table,
     Text,
     audits_compared,
-    by_gap,
     clipped,
     decision,
     facts,
@@ -37,6 +36,7 @@ from calibrant.toolkit.report import (
     page_title,
     parts,
     say,
+    states,
     verdict_word,
     written,
 )
@@ -82,7 +82,7 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
     changed = [(old, new, d) for old, new, d in pairs if old.verdict != new.verdict or _certified(d)]
     changed.sort(key=lambda pair: (not _certified(pair[2]), -pair[2].interval.low))
     yield Heading("What changed")
-    if (by_gap(now), limit_of(now)) != (by_gap(before), limit_of(before)):
+    if (now.settings["judge"], limit_of(now)) != (before.settings["judge"], limit_of(before)):
         yield Paragraph(say("The audits were made against different limits: compare ranges, not verdicts."))
     if changed:
         heads = ("Who", "Before", "Now", "Certified change in points")
@@ -91,7 +91,7 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
             for old, new, d in changed[:MOST]
         )
         yield Table(tuple(Column(say(h)) for h in heads), rows)
-    if now.verdicts["subgroups"] != before.verdicts["subgroups"]:
+    if states(now)["subgroups"] != states(before)["subgroups"]:
         was, is_now = (verdict_word(r, "subgroups")[1].lower() for r in (before, now))
         yield Paragraph(say(f"Unlisted subgroups: {was} before, {is_now} now."))
     alone = len(earlier.keys() ^ later.keys())

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
+from calibrant.audit.judging import verdict_of
 from calibrant.audit.record import Finding, Status, Verdict
+from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence
 from calibrant.certify.groups import signed
 from calibrant.certify.jittered import jittered
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
-from calibrant.results import Curve, Estimate
+from calibrant.results import Curve, Estimate, Interval, Layered
+from calibrant.views.estimated import Estimated
 from calibrant.views.population import Population, Target
 
 Floats = NDArray[np.float64]
@@ -24,17 +29,21 @@ Whole = NDArray[np.int64]
 def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify everyone: each end of the range spends all of alpha."""
     plan, q = context.judging, context.everyone
-    alpha, level = plan.alpha, 1.0 - plan.alpha
+    alpha, level, by, limit = plan.alpha, 1.0 - plan.alpha, plan.by("everyone"), plan.limit_of(q.predicted)
     lower = raw_certificate(q).run((alpha, 0.0), level, context.seed)
     upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, alpha), level, context.seed)
     mean_gap = replace(gap(q, alpha, plan.target), method="certify.gap")
-    low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(mean_gap)
-    error, verdict = between(lower, upper), plan.verdict(low, high)
+    low, high = (lower.interval.low, upper.interval.high) if by == "error" else size(mean_gap)
+    error, verdict = between(lower, upper), verdict_of(low, high, limit)
     need = None
-    if verdict == "undecided" and plan.limit is not None:
-        off = error if plan.judge == "error" else abs(mean_gap.value)
-        need = rows_to_decide(q, (low, off, high), plan.limit, plan.steps, (alpha, alpha), plan.judge)
+    if verdict == "undecided" and limit is not None:
+        off = error if by == "error" else abs(mean_gap.value)
+        need = rows_to_decide(q, (low, off, high), limit, plan.steps, (alpha, alpha), by)
     rows, clusters = context.needed(None if need is None else need.rows)
+    p = (
+        p_value(ErrorEvidence.of(q, plan.steps, alpha, context.seed)),
+        p_value(SignedEvidence.of(q, alpha / 2.0, plan.target or q.target)),
+    )
     result = Finding(
         id="everyone",
         variables=(),
@@ -43,16 +52,93 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         expected=q.expected,
         lower=lower,
         upper=upper,
-        error=error,
-        gap=mean_gap,
+        **layered(context, q, (lower, upper, mean_gap), p),
         verdict=verdict,
+        by=by,
+        limit=limit,
         rows_needed=rows,
         clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
     )
     return CheckResult(
-        status=status(verdict), estimate=upper if plan.judge == "error" else mean_gap, findings=(result,)
+        status=status(verdict),
+        estimate=upper if by == "error" else mean_gap,
+        findings=(result,),
+        shares=() if limit is None else plan.shares.of_everyone(),
     )
+
+
+# ---- Estimates next to what is certified ----
+
+
+class Layers(TypedDict):
+    """The numbers of a finding in two layers."""
+
+    error: Layered
+    gap: Layered
+    observed_expected: Layered | None
+
+
+def p_value(evidence: Evidence) -> float:
+    """The p-value against "there is none", at any number of rows: 1 / e of an e-value."""
+    return min(math.exp(-evidence.over(Limit(0.0, 0.0))), 1.0)
+
+
+def layered(
+    context: AuditContext, q: Population, certified: tuple[Estimate, Estimate, Estimate], p: tuple[float, float]
+) -> Layers:
+    """Put estimates with ordinary intervals next to what is certified of error (two ends) and gap.
+
+    `p`: the p-values of error and gap.
+    """
+    lower, upper, mean_gap = certified
+    plan, of = context.judging, Estimated.of(q)
+    error, gap_of, ratio = (
+        (None, None, None)
+        if of is None
+        else (of.error(plan.steps, plan.alpha, context.seed), of.gap(plan.alpha), of.observed_expected(plan.alpha))
+    )
+    value, range_of = between(lower, upper), replace(upper.interval, low=lower.interval.low)
+    return Layers(
+        error=Layered(
+            value=value,
+            interval=_around(error, value),
+            guaranteed=range_of,
+            p_value=p[0],
+            assumes=upper.assumes,
+            settings={"about": f"from below {lower.settings['about']}, from above {upper.settings['about']}"},
+        ),
+        gap=Layered(
+            value=mean_gap.value,
+            interval=_around(gap_of, mean_gap.value),
+            guaranteed=mean_gap.interval,
+            p_value=p[1],
+            assumes=mean_gap.assumes,
+            settings=mean_gap.settings,
+        ),
+        observed_expected=None if ratio is None else _ratio(mean_gap, ratio, q.predicted, p[1]),
+    )
+
+
+def _ratio(mean_gap: Estimate, ordinary: Interval, predicted: float, p: float) -> Layered:
+    """Observed over expected: one plus the gap over the mean score, which is given where the gap is of the rows."""
+    value, of = max(1.0 + mean_gap.value / predicted, 0.0), mean_gap.interval
+    ends = replace(of, low=max(1.0 + of.low / predicted, 0.0), high=1.0 + of.high / predicted)
+    return Layered(
+        value=value,
+        interval=_around(ordinary, value),
+        guaranteed=ends if mean_gap.settings["target"] == "rows" else None,
+        p_value=p,
+        assumes=mean_gap.assumes,
+        settings={"about": "observed over expected events", "target": mean_gap.settings["target"]},
+    )
+
+
+def _around(interval: Interval | None, value: float) -> Interval | None:
+    """An interval with its estimate in it, which certified ends may have moved."""
+    if interval is None:
+        return None
+    return replace(interval, low=min(interval.low, value), high=max(interval.high, value))
 
 
 def between(lower: Estimate, upper: Estimate) -> float:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
+from calibrant.audit.pooling import guarded, order_of, pool_levels, unshown_levels
 from calibrant.audit.rounding import (
-    RandomRounding,
+    Sums,
     reported_by_variable,
     reported_line,
     reported_outcome,
@@ -49,15 +49,15 @@ def ranking(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     reported = ranked.columns.get("variable", ())[:RANGES]
     hidden = {name: unshown_levels(context.fullest, name, context.mask) for name in reported}
     made = {name: curve for name, curve in curves.items() if curve is not None}
-    return CheckResult(status="measured", curves={"ranking": _masked(ranked, hidden, context.mask), **made})
+    return CheckResult(status="measured", curves={"ranking": _masked(ranked, hidden, context), **made})
 
 
-def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
+def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], context: AuditContext) -> Curve:
     """The ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
 
     Worst bins are reported of the variables of `hidden` alone.
     """
-    c, n = ranking.columns, ranking.settings.get("n", 0)
+    c, n, mask = ranking.columns, ranking.settings.get("n", 0), context.mask
     keys = [k for k in c if k.startswith("worst")]
     if not keys:
         return ranking
@@ -70,10 +70,18 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: 
         for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
     ]
     reported = [
-        reported_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)
+        reported_worst({k: c[k][i] for k in keys}, _sums(context, c["kind"][i])) if kept else dict.fromkeys(keys)
+        for i, kept in enumerate(keep)
     ]
     worst = {k: tuple(line[k] for line in reported) for k in keys}
-    return Curve(method=ranking.method, columns={**c, **reported_sizes(c, n), **worst}, settings=ranking.settings)
+    return Curve(
+        method=ranking.method, columns={**c, **reported_sizes(c, n, context.sums), **worst}, settings=ranking.settings
+    )
+
+
+def _sums(context: AuditContext, kind: str) -> type[Sums]:
+    """How a variable's worst bin is reported: a level as the group that it may be, a range as what was searched."""
+    return context.sums if kind == "category" else context.searched
 
 
 def _curve(context: AuditContext, name: str) -> Curve | None:
@@ -91,11 +99,20 @@ def _curve(context: AuditContext, name: str) -> Curve | None:
         return None
     labels, s = curve.columns["label"], curve.settings
     keep = [i for i, label in enumerate(labels) if label not in hidden] if hidden else list(range(len(labels)))
+    if hidden and _is_binned(context, name):  # levels shown, and ranges that hold them, would tell those that are not
+        return None
     if not keep or (hidden and s["worst_label"] in hidden):
         return None
     columns = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     settings = {**s, "masked": s["masked"] + len(labels) - len(keep)}
-    return reported_by_variable(Curve(method=curve.method, columns=columns, settings=settings), context.sketch.n)
+    made = Curve(method=curve.method, columns=columns, settings=settings)
+    return reported_by_variable(made, context.sketch.n, context.sums)
+
+
+def _is_binned(context: AuditContext, name: str) -> bool:
+    """Whether a variable's ranges are groups."""
+    own = context.sketch.spec.by_name.get(name)
+    return own is not None and own.kind != "category"
 
 
 # ---- is error left among people with the same score? ----
@@ -108,7 +125,7 @@ def local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
     context.announce("testing for error that varies with covariates")
     outcome = local_calibration_test(context.tested, draws=DRAWS, seed=context.seed)
-    reported = reported_outcome(guarded(outcome, "region_", context.mask))
+    reported = reported_outcome(guarded(outcome, "region_", context.mask), context.searched)
     return CheckResult(status="measured", outcome=reported, curves=_maps(context))
 
 
@@ -152,18 +169,20 @@ def _map(rows: Predictions, name: str, context: AuditContext) -> Curve | None:
         whole = local_bias(rows, name, grid=POINTS, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
     except NotComputable:
         return None
-    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], context.mask) if len(g) == 1)
-    if not shown:
+    c = whole.columns
+    order = order_of(name, [None if x is None else str(x) for x in c["x"]])
+    shown = sorted(g[0] for g in pool_levels(c["people"], context.mask, order) if len(g) == 1)
+    if not shown or (len(shown) < len(c["x"]) and c["people"] == c["rows"] and _is_binned(context, name)):
         return None
     columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
     seen = set(columns["x"])  # a place that is not shown keeps its turn, and not its value
     axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"])
     curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
     if columns["people"] == columns["rows"]:
-        sets = reported_sets(curve, rows.n)
+        sets = reported_sets(curve, rows.n, context.sums)
         people = tuple(map(int, sets.columns["rows"]))
         return Curve(method=sets.method, columns={**sets.columns, "people": people}, settings=sets.settings)
-    people = tuple(RandomRounding.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
+    people = tuple(context.sums.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
     line, of = reported_line(curve), rows.n
     reported = {"people": people, "share": tuple(n / of for n in people)}
     return Curve(method=line.method, columns={**line.columns, **reported}, settings=line.settings)
@@ -176,7 +195,7 @@ def strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test for any badly served group among the rows held, and draw what was found."""
     context.needs_covariates()
     rows = context.needs_rows()
-    outcome = reported_outcome(guarded(context.adaptive, "peak_", context.mask))
+    outcome = reported_outcome(guarded(context.adaptive, "peak_", context.mask), context.searched)
     shown = outcome.p_value <= context.judging.alpha
     curves = _diagnosis(context.needs_sample(), rows, context, shown)
     return CheckResult(status="measured", outcome=outcome, curves=curves)
@@ -209,9 +228,9 @@ def _diagnosis(sample_rows: Predictions, rows: Predictions, context: AuditContex
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
     if "control_chart" in out:
-        out["control_chart"] = reported_peak(out["control_chart"], context.mask)
+        out["control_chart"] = reported_peak(out["control_chart"], context.mask, context.searched)
     if "searched_subgroups" in out:
-        out["searched_subgroups"] = reported_rules(out["searched_subgroups"], rows.n, context.mask)
+        out["searched_subgroups"] = reported_rules(out["searched_subgroups"], rows.n, context.mask, context.searched)
     return out
 
 

@@ -28,8 +28,8 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if not plan.thresholds:
         return CheckResult()
     context.needs_no_crossing()
-    if context.suppressed_for:
-        raise NotRun(context.suppressed_for)
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
     context.announce("asking what decisions mean")
     whole, all_groups = everyone(context), groups(context)
     pairs = {i for i, names in enumerate(context.sketch.spec.groupings) if len(names) > 1}
@@ -38,9 +38,9 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     for at in range(len(plan.thresholds)):
         if whole.least(at) < context.mask:
             continue
-        lines.append(line(whole, at, each, context.seed))
+        lines.append(line(whole, at, each, context))
         shown = reported(all_groups, at, context.mask, pairs)
-        lines += [line(p, at, each / len(all_groups), context.seed) for p in shown]
+        lines += [line(p, at, each / len(all_groups), context) for p in shown]
     if not lines:
         raise NotComputable(FEW.format(context.mask, plan.about.noun or "rows"))
     columns = {name: tuple(getattr(result, name) for result in lines) for name in COLUMNS}
@@ -65,7 +65,7 @@ def _curve(context: AuditContext) -> dict[str, Curve]:
     for i in range(1, len(rows)):  # between two thresholds nobody is, or people enough
         if rows[kept[-1]] == rows[i] or rows[kept[-1]] - rows[i] >= context.mask:
             kept.append(i)
-    cluster = step(context.everyone.n)
+    cluster = step(context.everyone.n)  # in every record: at so many thresholds exact ones would count events
     sides = {"low": -1, "high": 1, "over_all_low": -1, "over_all_high": 1}
     columns = {
         k: tuple(

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from calibrant.audit.checks.certified import between, size, status
+import numpy as np
+
+from calibrant.arguments import By
+from calibrant.audit.checks.certified import Layers, between, layered, p_value, size, status
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.inputs import two_way
-from calibrant.audit.judging import worst
+from calibrant.audit.judging import Shares, worst
 from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.record import Finding, Verdict
-from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
-from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
+from calibrant.audit.rounding import Sums, reported_layer, two_digits
+from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence, bet_sizes_for, rejected
 from calibrant.certify.groups import CLEAR_SIZE, gap_about, signed
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import raw_certificate, shown_certificate
@@ -33,18 +37,21 @@ class Group:
     name: Name
     members: int  # of a pool
     people: Population
-    reported: RandomRounding
+    reported: Sums
     # `lower`, `upper` and `gap`: with ranges that hold simultaneously, as they are reported.
     lower: Estimate
     upper: Estimate
     gap: Estimate
-    evidence: Evidence  # of what the limit is about; exact
-    judge: Judge
+    # Exact evidence about the error and about the gap, and which of them the limit is about.
+    errors: Evidence
+    gaps: Evidence
+    judge: By
+    limit: float | None
 
     @property
-    def error(self) -> float:
-        """The error as estimated."""
-        return between(self.lower, self.upper)
+    def evidence(self) -> Evidence:
+        """Of what the limit is about."""
+        return self.errors if self.judge == "error" else self.gaps
 
     @property
     def off(self) -> float:
@@ -55,14 +62,13 @@ class Group:
     def certified_ends(self) -> tuple[float, float, float]:
         """What the limit is about: at least, as estimated, and at most."""
         if self.judge == "error":
-            return self.lower.interval.low, self.error, self.upper.interval.high
+            return self.lower.interval.low, between(self.lower, self.upper), self.upper.interval.high
         least, most = size(self.gap)
         return least, abs(self.gap.value), most
 
-    @property
-    def _draws(self) -> tuple[str, str]:
+    def _draws(self, by: By) -> tuple[str, str]:
         """What the ends of its range are reported by: the same draws for its verdict, and as the worst of all."""
-        if self.judge == "error":
+        if by == "error":
             return f"{self.lower.method} low", f"{self.upper.method} high"
         return f"{self.gap.method} low", f"{self.gap.method} high"
 
@@ -75,19 +81,22 @@ class Group:
     # it is moved outward: what is found over the moved limit is over the limit, and the guarantee holds all the more.
     # From above the same with `within`.
 
-    def over(self, limit: float) -> float:
-        """The log e-value that it is over the limit, as it may be reported."""
-        low, high = self._draws
-        return self.evidence.over(Limit(self.reported.over(limit, low), self.reported.over(limit, high)))
+    def over(self, limit: float, by: By | None = None) -> float:
+        """The log e-value that it is over the limit, as it may be reported; by its error, its gap or what is judged."""
+        by = by or self.judge
+        low, high = self._draws(by)
+        return (self.errors if by == "error" else self.gaps).over(
+            Limit(self.reported.over(limit, low), self.reported.over(limit, high))
+        )
 
     def within(self, limit: float) -> float:
         """The log e-value that it is within the limit, as it may be reported."""
-        low, high = self._draws
+        low, high = self._draws(self.judge)
         return self.evidence.within(Limit(self.reported.within(limit, high), self.reported.within(limit, low)))
 
     def top(self, delta: float) -> float:
         """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
-        low, high = self._draws
+        low, high = self._draws(self.judge)
         least, most = self.evidence.ends(delta, delta)
         if self.judge == "error":
             return self.reported.end(most, 1, high, 0.0)
@@ -107,15 +116,37 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         raise NotComputable(HIDDEN.format(context.mask, _people(context)))
     plan = context.judging
     groups = [_certified(name, members, q, context, len(shown)) for name, q, members in shown]
-    says: Sequence[Verdict] = ["not_checked"] * len(groups)
-    if (limit := plan.limit) is not None:
-        over, within = [g.over(limit) for g in groups], [g.within(limit) for g in groups]
-        says = verdicts(over, within, plan.judge, plan.alpha, any(g.evidence.p_values for g in groups))
-    plainly = sum(plan.limit is not None and g.off > plan.limit for g in groups)
+    says = decided(groups, plan.shares)
+    plainly = sum(g.limit is not None and g.off > g.limit for g in groups)
     result = tuple(
         _finding(g, verdict, context, (plainly, len(groups))) for g, verdict in zip(groups, says, strict=True)
     )
-    return CheckResult(status=status(worst(says)), findings=result, estimates={"worst_group": _worst(groups, context)})
+    return CheckResult(
+        status=status(worst(says)),
+        findings=result,
+        estimates={"worst_group": _worst(groups, context)},
+        shares=plan.shares.of_groups() if plan.limited else (),
+    )
+
+
+def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
+    """The verdict on each group, as `Shares` share alpha: over by its gap or by its error, else within, or undecided.
+
+    Each of the three is closed by itself, over all groups. Where a group is found over and within, which may be about
+    different scores, "over" wins.
+    """
+    if any(g.limit is None for g in groups):
+        return ["not_checked"] * len(groups)
+    limits = [g.limit or 0.0 for g in groups]
+    over = np.zeros(len(groups), dtype=bool)
+    kinds: tuple[tuple[By, float], ...] = (("gap", shares.groups_over_gap), ("error", shares.groups_over_error))
+    for by, share in kinds:
+        if share:
+            log_e = [g.over(x, by) for g, x in zip(groups, limits, strict=True)]
+            over |= rejected(log_e, share, by == "gap" and any(g.gaps.p_values for g in groups))
+    log_e = [g.within(x) for g, x in zip(groups, limits, strict=True)]
+    within = rejected(log_e, shares.groups_within, any(g.evidence.p_values for g in groups))
+    return ["over" if o else "within" if w else "undecided" for o, w in zip(over, within, strict=True)]
 
 
 def _people(context: AuditContext) -> str:
@@ -128,32 +159,41 @@ def _people(context: AuditContext) -> str:
 def _certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:
     """Certify one of so many groups."""
     plan, level = context.judging, 1.0 - context.judging.alpha
-    each, bet_sizes = plan.alpha / (2.0 * count), bet_sizes_for(plan.alpha / 2.0, count)
-    reported = RandomRounding.of(q.n, q.events, q.expected)
-    lower = raw_certificate(q, bet_sizes).run((each, 0.0), level, context.seed)
-    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, each), level, context.seed)
+    # A range decides what closed testing decides, under the same share: so both have the ends of a share for "over".
+    # What is not judged has ranges of half of alpha an end.
+    shares, target = plan.shares, plan.target or q.target
+    over_gap, over_error = shares.groups_over_gap or plan.alpha, shares.groups_over_error or plan.alpha / 2.0
+    each, least, most = over_gap / (2.0 * count), over_error / count, plan.alpha / (2.0 * count)
+    errors, gaps = bet_sizes_for(over_error, count), bet_sizes_for(over_gap / 2.0, count)
+    reported = context.sums.of(q.n, q.events, q.expected)
+    lower = raw_certificate(q, errors).run((least, 0.0), level, context.seed)
+    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, most), level, context.seed)
     return Group(
         name=name,
         members=members,
         people=q,
         reported=reported,
-        lower=reported_estimate(lower, reported),
-        upper=reported_estimate(upper, reported),
-        gap=reported_gap(signed(q, (each, each), level, bet_sizes, plan.target or q.target), reported),
-        evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed, plan.target or q.target),
-        judge=plan.judge,
+        lower=reported.estimate(lower),
+        upper=reported.estimate(upper),
+        gap=reported.gap(signed(q, (each, each), level, gaps, target)),
+        errors=ErrorEvidence.of(q, plan.steps, errors, context.seed),
+        gaps=SignedEvidence.of(q, gaps, target),
+        judge=plan.by("groups"),
+        limit=plan.limit_of(q.predicted),
     )
 
 
 def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[int, int]) -> Finding:
     """Return what the record reports about a group; `counts` of groups estimated over the limit, and of all."""
     plan, need = context.judging, None
-    if verdict == "undecided" and plan.limit is not None:
+    if verdict == "undecided" and g.limit is not None:
         # In the end groups over the limit are never found within, and those within never over: only they share.
         over, every = counts
-        spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)
-        need = rows_to_decide(g.people, g.certified_ends, plan.limit, plan.steps, spend, plan.judge)
+        share = plan.shares.groups_over_error if g.judge == "error" else plan.shares.groups_over_gap
+        spend = share / (every - over + 1), plan.shares.groups_within / (over + 1)
+        need = rows_to_decide(g.people, g.certified_ends, g.limit, plan.steps, spend, g.judge)
     rows, clusters = context.needed(None if need is None else lambda n: two_digits(need.rows(n)))
+    p = two_digits(p_value(g.errors)), two_digits(p_value(g.gaps))
     return Finding(
         id=_identifier(g.name),
         variables=g.name,
@@ -162,13 +202,28 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
         expected=float(g.reported.expected),
         lower=g.lower,
         upper=g.upper,
-        error=g.error,
-        gap=g.gap,
+        **_as_reported(layered(context, g.people, (g.lower, g.upper, g.gap), p), g),
         verdict=verdict,
+        by=g.judge,
+        limit=g.limit,
         rows_needed=rows,
         clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
         pooled=g.members,
+    )
+
+
+def _as_reported(layers: Layers, g: Group) -> Layers:
+    """The numbers of a group as they are reported: ends moved outward, of the ratio in steps of expected events."""
+    ratio, q = layers["observed_expected"], g.people
+    if ratio is not None and g.reported.expected:
+        steps = type(g.reported).of(q.expected, q.events, q.expected)
+        ratio = replace(ratio, value=g.reported.events / g.reported.expected)
+        ratio = reported_layer(ratio, steps, "ratio", 0.0, math.inf)
+    return Layers(
+        error=reported_layer(layers["error"], g.reported, "error", 0.0),
+        gap=reported_layer(layers["gap"], g.reported, "gap"),
+        observed_expected=ratio if g.reported.expected else None,
     )
 
 
@@ -181,7 +236,7 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     undecided. As `worst_group` from above at alpha / 2; of groups as they are shown, a pool being one.
     """
     plan = context.judging
-    target = plan.target or groups[0].people.target
+    target, gap = plan.target or groups[0].people.target, plan.by("groups") == "gap"
     tops = [g.top(plan.alpha / 2.0) for g in groups]
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
@@ -193,10 +248,10 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
         unit="probability",
         n=context.sketch.n,
         interval=Interval(low=0.0, high=high, level=1.0 - plan.alpha / 2.0, guarantee="finite-sample"),
-        assumes=groups[0].people.assumed(target) if plan.judge == "gap" else groups[0].people.assumes,
+        assumes=groups[0].people.assumed(target) if gap else groups[0].people.assumes,
         settings={
-            "about": f"the worst of {which}, of {gap_about(target) if plan.judge == 'gap' else shown.about}",
-            "judge": plan.judge,
+            "about": f"the worst of {which}, of {gap_about(target) if gap else shown.about}",
+            "judge": plan.by("groups"),
             "groups": len(groups),
             "pooled": pooled,
             "group_high": _identifier(groups[tops.index(high)].name),

@@ -11,7 +11,7 @@ from calibrant.audit.checks.certified import status
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_name, people_of, shown_groups
-from calibrant.audit.rounding import RandomRounding, two_digits
+from calibrant.audit.rounding import Sums, two_digits
 from calibrant.certify.closed import Judge
 from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLabelOptions, Row, lines, table
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
@@ -33,19 +33,14 @@ class Outward(Exact):
     """Tells ends of few people moved outward, as ends of groups are reported."""
 
     # Those with a label: every end depends on their outcomes. Where nobody has one, those without.
-    people: RandomRounding
+    people: Sums
     judge: Judge
 
     @classmethod
-    def of(cls, cells: Cells, judge: Judge) -> Outward:
+    def of(cls, cells: Cells, judge: Judge, sums: type[Sums]) -> Outward:
         """Describe some people."""
         (known, unknown), events = cells.expected, int(cells.labelled[:, 1].sum())
-        return cls(
-            RandomRounding.of(cells.rows, events, known)
-            if cells.rows
-            else RandomRounding.of(cells.missing, 0, unknown),
-            judge,
-        )
+        return cls(sums.of(cells.rows, events, known) if cells.rows else sums.of(cells.missing, 0, unknown), judge)
 
     def end(self, value: float, side: int) -> float:
         """Move an end outward by up to two steps."""
@@ -60,11 +55,11 @@ class Outward(Exact):
         return self.people.within(limit, "missing 1")
 
 
-def counts_reported(cells: Cells) -> tuple[int, int]:
-    """Return people with a label and without, in multiples of five; none if there are none."""
+def counts_reported(cells: Cells, sums: type[Sums]) -> tuple[int, int]:
+    """Return people with a label and without as they are reported; none if there are none."""
     (known, unknown), events = cells.expected, int(cells.labelled[:, 1].sum())
-    rows = RandomRounding.of(cells.rows, events, known).rows if cells.rows else 0
-    return rows, RandomRounding.of(cells.missing, 0, unknown).rows if cells.missing else 0
+    rows = sums.of(cells.rows, events, known).rows if cells.rows else 0
+    return rows, sums.of(cells.missing, 0, unknown).rows if cells.missing else 0
 
 
 def shown(context: AuditContext) -> Iterator[Shown]:
@@ -117,27 +112,33 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """
     if context.sketch.unlabelled < context.mask:
         return CheckResult()
-    if context.suppressed_for:
-        raise NotRun(context.suppressed_for)
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
     plan, everyone = context.judging, Cells.of(context.sketch)
     if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are clusters
         return CheckResult()
     groups = list(shown(context))
-    options = MissingLabelOptions(plan.judge, plan.limit, plan.missing_odds, plan.steps)
+    options, of_groups = (
+        MissingLabelOptions(plan.by(part), plan.limit, plan.missing_odds, plan.steps) for part in ("everyone", "groups")
+    )
     rows = list(lines(EVERYONE, everyone, options, plan.alpha / 2.0))
     for group in groups:
-        rows += _reported(group, options, plan.alpha / 2.0 / len(groups))
+        rows += _reported(group, of_groups, plan.alpha / 2.0 / len(groups), context.sums)
+    made = table(rows, options, plan.alpha, everyone)
     stated = worst(row.verdict for row in rows if row.assumption == BOUNDED)
     return CheckResult(
         status=status(stated),
-        curves={NAME: table(rows, options, plan.alpha, everyone), WHO: _who(context, everyone, groups)},
+        curves={
+            NAME: replace(made, settings={**made.settings, "judge": plan.judge}),
+            WHO: _who(context, everyone, groups),
+        },
     )
 
 
-def _reported(group: Shown, options: MissingLabelOptions, delta: float) -> Iterator[Row]:
-    """Yield the lines of a group: counts in multiples of five, ends moved outward."""
-    rows, missing = counts_reported(group.cells)
-    for row in lines(keyed(group.name), group.cells, options, delta, Outward.of(group.cells, options.judge)):
+def _reported(group: Shown, options: MissingLabelOptions, delta: float, sums: type[Sums]) -> Iterator[Row]:
+    """Yield the lines of a group as they are reported."""
+    rows, missing = counts_reported(group.cells, sums)
+    for row in lines(keyed(group.name), group.cells, options, delta, Outward.of(group.cells, options.judge, sums)):
         yield row._replace(rows=rows, unlabelled=missing)
 
 
@@ -147,7 +148,7 @@ def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Cur
     families = [by_score(everyone, context.sketch.spec.score, ranges)]
     reported = [
         [
-            Part(p.level, *counts_reported(everyone.part(a, b)))
+            Part(p.level, *counts_reported(everyone.part(a, b), context.sums))
             for p, (a, b) in zip(families[0].parts, ranges, strict=True)
         ]
     ]
@@ -155,7 +156,7 @@ def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Cur
         kept = [(", ".join(level for _, level in group.name), group.cells) for group in own]
         variable = ", ".join(context.sketch.spec.groupings[g])
         families.append(Family("group", variable, [Part(level, cells.rows, cells.missing) for level, cells in kept]))
-        reported.append([Part(level, *counts_reported(cells)) for level, cells in kept])
+        reported.append([Part(level, *counts_reported(cells, context.sums)) for level, cells in kept])
     result = compared(families, everyone, reported)
     short = {
         k: tuple(None if p is None else two_digits(float(p)) for p in result.columns[k])

@@ -13,6 +13,7 @@ from calibrant.audit.checks.certified import coarse
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.rounding import reported_line, reported_sets
 from calibrant.certify.closed import SignedEvidence
+from calibrant.decisions.ladder import Ladder
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.cells import equal_mass
@@ -26,6 +27,7 @@ from calibrant.views.population import Population, fixed_scores
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate rounded to fives is within a few points
 FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
+Few = tuple[int, Sequence[float]]  # people under whom a count is not shown, and thresholds at which people are counted
 ALONE = 0.9  # of alpha, for ranges that are not joined; the rest for all runs of several, one of which may be
 # Where clusters cross: there are no pilot clusters
 FIXED = np.array([0.001, 0.01, *(np.arange(1, 10) / 10), 0.99, 0.999])
@@ -37,10 +39,21 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     plan = context.judging
     curves = {"reliability": smoothed(context)}
     try:
-        curves["bins"] = bins_of(context.everyone, plan.steps, plan.alpha, plan.mask)
+        curves["bins"] = reported_sets(
+            bins_of(context.everyone, plan.steps, plan.alpha, context.mask, _cuts(context)),
+            context.everyone.n,
+            context.sums,
+        )
     except NotComputable as e:
         return CheckResult(status="not-applicable", reason=e.reason, curves=curves)
     return CheckResult(status="measured", curves=curves)
+
+
+def _cuts(context: AuditContext) -> tuple[float, ...]:
+    """The scores from which on people are acted on, where that is reported."""
+    if context.everyone.two_way:
+        return ()
+    return tuple(Ladder.of(context.everyone, t).acts_from for t in context.judging.thresholds)
 
 
 @dataclass(frozen=True)
@@ -53,14 +66,21 @@ class Ranges:
     limits: Sequence[tuple[float, float]]  # of the gap, all at once
 
 
-def bins_of(q: Population, steps: int, alpha: float, mask: int) -> Curve:
-    """The binned reliability of the score, with gaps certified all at once."""
+def bins_of(q: Population, steps: int, alpha: float, mask: int, thresholds: Sequence[float] = ()) -> Curve:
+    """The binned reliability of the score, with gaps certified all at once.
+
+    `thresholds`: from which on people are acted on, and counted: ranges next to them leave no few people between.
+    """
     event_count = q.counted.expected
     if min(event_count, q.n - event_count) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
-    result = _by_rows(q, steps, alpha, mask) if q.clusters is None else _by_clusters(q, q.clusters, alpha, mask)
+    result = (
+        _by_rows(q, steps, alpha, (mask, thresholds))
+        if q.clusters is None
+        else _by_clusters(q, q.clusters, alpha, (mask, thresholds))
+    )
     counts, _, low, high = coarse(q, result.bins)
     columns = {
         "x": result.predicted,
@@ -74,28 +94,26 @@ def bins_of(q: Population, steps: int, alpha: float, mask: int) -> Curve:
         "rows": counts.sum(axis=1).astype(np.int64),
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
-    curve = Curve(
-        method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True, "target": q.target}
-    )
-    return reported_sets(curve, q.n)
+    settings = {"level": 1.0 - alpha, "simultaneous": True, "target": q.target}
+    return Curve(method="reliability", columns=plain, settings=settings)
 
 
-def _by_rows(q: Population, steps: int, alpha: float, mask: int) -> Ranges:
+def _by_rows(q: Population, steps: int, alpha: float, few: Few) -> Ranges:
     """Take the steps of the display, neighbours joined until each holds enough people to show.
 
     Where fewer than ten come of that (rare events), they are twenty ranges of the raw score with about equally many
     people.
     """
-    bins = _people(q, np.floor(q.counted.middle * steps + 0.5).astype(np.int64), mask)
+    bins = _people(q, np.floor(q.counted.middle * steps + 0.5).astype(np.int64), few)
     if bins[-1] + 1 < FEW_BINS:
-        bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
+        bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), few), key=lambda b: int(b[-1]))
     counts, sums, *_ = coarse(q, bins)
     n, events, expected, each = counts.sum(axis=1), counts[:, 1], sums.sum(axis=1), alpha / (2.0 * len(counts))
     of = (SignedEvidence(binomial(*one)) for one in zip(events.tolist(), n.tolist(), expected, strict=True))
     return Ranges(bins, expected / n, events / n, [gap.ends(each, each) for gap in of])
 
 
-def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> Ranges:
+def _by_clusters(q: Population, clusters: Clusters, alpha: float, few: Few) -> Ranges:
     """Take ranges that no score of a certified cluster decides, joined where too few people would be shown.
 
     Given all scores of a cluster, a rate is not that of its score alone: a score that moved an edge would choose which
@@ -104,7 +122,7 @@ def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> 
     rows in it is evidence of 1.
     """
     fixed = _fixed_ranges(q, clusters)
-    bins = _people(q, fixed, mask)
+    bins = _people(q, fixed, few)
     gaps = q.diagonals
     of_row = [bins[_cell(q, u.p)] for u in gaps]
     means, limits = [], []
@@ -143,15 +161,36 @@ def _cell(q: Population, p: NDArray[np.float64]) -> NDArray[np.int64]:
     return cell
 
 
-def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
+def _people(q: Population, first: NDArray[np.int64], few: Few) -> NDArray[np.int64]:
     """Join runs of cells, numbered without gaps or not, until each holds enough people to show.
 
     A tenth of all, up to a hundred: rounded to multiples of five, the rates of fewer would be noise. And one in 500, or
     the ranges would fill the page.
     """
-    rows = np.bincount(first, q.counted.totals.sum(axis=1))
+    (mask, thresholds), people = few, q.counted.totals.sum(axis=1)
+    rows = np.bincount(first, people)
     starts = run_starts(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))
+    starts = [int(s) for s in starts]
+    for t in thresholds:
+        below = q.counted.middle < t
+        while (at := _splits(starts, first, people, below, mask)) > 0:
+            del starts[at]
     return (np.searchsorted(starts, first, side="right") - 1).astype(np.int64)
+
+
+def _splits(
+    starts: Sequence[int], first: NDArray[np.int64], people: NDArray[np.int64], below: NDArray[np.bool_], mask: int
+) -> int:
+    """The range to join to the one before it, where few of a range's people are on one side of a threshold; else 0."""
+    which = np.searchsorted(starts, first, side="right") - 1
+    sides = [np.bincount(which, people * side, minlength=len(starts)) for side in (below, ~below)]
+    for at in range(len(starts)):
+        low, high = (float(side[at]) for side in sides)
+        if low and high and min(low, high) < mask:
+            if low < mask and at:
+                return at
+            return at + 1 if high < mask and at + 1 < len(starts) else 0
+    return 0
 
 
 def smoothed(context: AuditContext) -> Curve:

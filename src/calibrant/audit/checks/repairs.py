@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.record import NO_CURVE
-from calibrant.audit.rounding import step, stepped
+from calibrant.audit.rounding import Sums, stepped
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.results import Curve
 
@@ -83,13 +83,14 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
         seed=context.seed,
         limit=plan.limit,
         judge=plan.judge,
+        target=plan.target or "rows",
         people=people.of,
         reported=people.ends,
         exact=context.everyone.exact,
     )
     result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
-    curves = {"repairs": _shortened(result, ranked)}
+    curves = {"repairs": _shortened(result, ranked, context.sums)}
     if result.fixed.columns:
         curves["fixed"] = people.shown(result.fixed)
     if result.decisions.columns:
@@ -97,7 +98,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     return CheckResult(status="measured", curves=curves)
 
 
-def _shortened(result: Comparison, ranked: Sequence[str]) -> Curve:
+def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> Curve:
     """The table with what the verdicts say; groups are counted, not listed."""
     columns = {name: result.table.columns[name] for name in COLUMNS}
     audited = result.settings["variables"]
@@ -110,7 +111,7 @@ def _shortened(result: Comparison, ranked: Sequence[str]) -> Curve:
         )
     )
     columns["error_by_variable"] = tuple(vece.get((name, by_variable)) for name in columns["probability"])
-    columns |= _reported(columns, result)
+    columns |= _reported(columns, result, sums.step)
     settings = {
         **{k: result.settings[k] for k in SETTINGS},
         "recommended": result.recommended,
@@ -120,7 +121,9 @@ def _shortened(result: Comparison, ranked: Sequence[str]) -> Curve:
     return Curve(method="repair.compare", columns=columns, settings=settings)
 
 
-def _reported(columns: Mapping[str, tuple[Any, ...]], result: Comparison) -> dict[str, tuple[Any, ...]]:
+def _reported(
+    columns: Mapping[str, tuple[Any, ...]], result: Comparison, step: Callable[[float], float]
+) -> dict[str, tuple[Any, ...]]:
     """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number."""
     c = result.groups.columns
     people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}

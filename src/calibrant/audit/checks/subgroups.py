@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from calibrant.audit.checks.certified import status
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.record import Status
+from calibrant.audit.judging import verdict_of
+from calibrant.audit.record import Share, Status
 from calibrant.audit.subgroups import reported_map, reported_subgroups, reported_worst
 from calibrant.certify.subgroups import CLEAR_SIZE
 from calibrant.errors import NotComputable
@@ -35,12 +36,14 @@ def subgroups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         worst = _worst(context, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
     except NotComputable:
         return _tested(context)
+    tested = _searched(context)
     return CheckResult(
         status=_status(context, worst),
         estimate=worst,
-        outcome=_searched(context),
+        outcome=tested,
         estimates={CODE: worst},
         curves=curves,
+        shares=_shares(context, tested=tested is not None),
     )
 
 
@@ -49,7 +52,14 @@ def _tested(context: AuditContext) -> CheckResult:
     searched = _searched(context)
     if searched is None:
         raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
-    return CheckResult(status="measured" if context.judging.limit is None else "undecided", outcome=searched)
+    shares = (context.judging.shares.of_test(),)
+    return CheckResult(status="undecided" if context.judging.limited else "measured", outcome=searched, shares=shares)
+
+
+def _shares(context: AuditContext, tested: bool) -> tuple[Share, ...]:
+    """The shares of alpha that certificates and the test used."""
+    shares = context.judging.shares
+    return (*(shares.of_subgroups() if context.judging.limited else ()), *((shares.of_test(),) if tested else ()))
 
 
 def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
@@ -70,7 +80,7 @@ def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
         for side in ("lower", "upper")
     )
     tables = tables_of(context.tested, None, ORDER, context.seed, by_clusters=True)
-    reported = reported_worst(least, most, tables, context.mask, _times(context, least))
+    reported = reported_worst(least, most, tables, context, _times(context, least))
     low = max(reported.interval.low, floor)
     return replace(reported, value=max(reported.value, low), interval=replace(reported.interval, low=low))
 
@@ -89,7 +99,7 @@ def _status(context: AuditContext, worst: Estimate) -> Status:
     Where the mask leaves larger subgroups only under the ceiling, those between are not known to be within the limit;
     nor are those of covariates that a screen left out.
     """
-    verdict = context.judging.verdict(worst.interval.low, worst.interval.high)
+    verdict = verdict_of(worst.interval.low, worst.interval.high, context.judging.limit)
     if verdict == "within" and (worst.settings["clear_size"] > CLEAR_SIZE or context.screen is not None):
         return "undecided"
     return status(verdict)
@@ -104,7 +114,7 @@ def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
         result = fixed_subgroups(context.tested, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=context.seed)
     except NotComputable:
         return {}
-    reported = reported_subgroups(result, context.tested.n, context.mask)
+    reported = reported_subgroups(result, context.tested.n, context.mask, context.searched)
     return {CODE: reported, **_map(context, reported)}
 
 
@@ -140,9 +150,8 @@ def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
     for conditions, floor in zip(result.settings["conditions"], result.columns["floor"], strict=True):
         names = [Condition.from_dict(c).variable for c in conditions]
         if len(names) == 2 and floor > 0.0:
-            drawn = reported_map(
-                subgroup_map(context.tested, *names, subgroups=result, seed=context.seed), context.mask
-            )
+            whole = subgroup_map(context.tested, *names, subgroups=result, seed=context.seed)
+            drawn = reported_map(whole, context.mask, context.searched)
             return {} if drawn is None else {"subgroup_map": drawn}
     return {}
 

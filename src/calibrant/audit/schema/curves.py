@@ -22,12 +22,13 @@ One = Annotated[float, Meta(ge=1, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 Some = Annotated[int, Meta(ge=1)]
 Several = Annotated[int, Meta(ge=2)]
-Reported = Annotated[int, Meta(ge=5)]  # of some of the people, in multiples of five
+Fewest = Annotated[int, Meta(ge=5)]  # people under whom a count is not shown
 Steps = Annotated[int, Meta(ge=2, le=1024)]
 Distinct = Annotated[int, Meta(ge=1, le=1024)]
 Pair = Annotated[list[str], Meta(min_length=2, max_length=2)]
 Condition: Kind = Annotated[dict, Meta(description="One condition of a rule, as data.")]
-Judge = Literal["error", "gap"]
+By = Literal["error", "gap"]
+Judge = Literal["auto", "error", "gap"]
 Target = Literal["rows", "population"]
 Order = Literal[1, 2, 3]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
@@ -97,7 +98,9 @@ def curve(
 
 
 FIXED_ABOUT = part(
-    "FixedAbout", {"now": str, "after": str | None}, "Which score the ranges of errors are about from above, in words."
+    "FixedAbout",
+    {"now": str, "after": str | None},
+    "Which score ranges are about (of errors from above), in words.",
 )
 FIXED_CANDIDATE = part(
     "FixedCandidate",
@@ -108,6 +111,27 @@ FIXED_CANDIDATE = part(
 FIXED_TEST = part("FixedTest", {"now after": float | None}, "The p-value of a test as audited and after the repair.")
 AXIS = part("Axis", {"name": str, "kind": Literal["number", "date", "category"], "labels": list[str | None]})
 NOT_RUN = "Absent where the test was not run."
+TESTED = {  # settings of what rests on the strong test
+    "alpha": Level,
+    "alternative": str,
+    "detector": str,
+    "model": str,
+    "null": str,
+    "rows_tested": Some,
+    "seed": Count,
+    "statistic": Size,
+    "tolerance": Share,
+}
+MAP_AXIS = part(
+    "MapAxis",
+    {"name": str, "kind": str, "scaling": str, "places": list[float | str | None]},
+    "Of a map of bias: a variable, and the places along it.",
+)
+REPAIR_VERDICT = part(
+    "RepairVerdict",
+    {"better worse": list[str], "line": str},
+    "What is better and worse after a repair than before.",
+)
 
 CURVES = {
     "bins": curve(
@@ -147,26 +171,154 @@ CURVES = {
     "ranking": curve(
         "diagnose.rank_variables",
         "Every covariate, the one the error follows most first. Absent where none was audited.",
+        {
+            "variable": str,
+            "kind": Literal["number", "date", "category", "pair"],
+            "vece vece_plain beyond_gap beyond_gap_plain": Size,
+            "p_value p_adjusted": Share,
+            "low high beyond_low beyond_high": Size | None,
+            "gain worst_gap worst_beyond_gap worst_predicted worst_observed": float | None,
+            "worst": str | None,
+            "worst_rows": Count | None,
+            "bins bins_collapsed": Count,
+        },
+        {
+            "alpha": Level,
+            "bins draws n variables_tried": Some,
+            "gap": Gap,
+            "left_out": named(str),
+            "not_certified pairs_null": str | None,
+            "null": str,
+            "pairs pairs_tried seed": Count,
+            "view": Literal["probability", "logit"],
+        },
     ),
-    "variable_curve/": curve("diagnose.variable_curve", "Curves of the covariates that the report draws."),
-    "local_bias/": curve("diagnose.local_bias", "Maps of the group variables."),
+    "variable_curve/": curve(
+        "diagnose.variable_curve",
+        "Curves of the covariates that the report draws.",
+        {
+            "group label": str,
+            "x": float | None,
+            "predicted observed gap low high low_point high_point": float,
+            "rows density": Size,
+            "stretch": int,
+        },
+        {
+            "alpha": Level,
+            "band null": str,
+            "by consistent consistent_how worst_group worst_label": str | None,
+            "critical gap statistic": float,
+            "worst_at worst_gap worst_high worst_low": float | None,
+            "date": bool,
+            "degree masked seed": Count,
+            "draws n": Some,
+            "kind": Literal["curve", "levels", "pair"],
+            "p_value": Share,
+            "span": Positive,
+            "variable": str | list[str],
+            "view": Literal["probability", "logit"],
+        },
+    ),
+    "local_bias/": curve(
+        "diagnose.local_bias",
+        "Maps of the group variables.",
+        {
+            "gap high low observed predicted": float,
+            "label": str,
+            "p_adjusted share": Share,
+            "people": Count,
+            "rows": Size,
+            "x": float | str | None,
+        },
+        {
+            "alpha": Level,
+            "axes": many(MAP_AXIS),
+            "band kernel law": str,
+            "bandwidths": named(named(float)),
+            "by groups_left_out": list,
+            "clusters weights": bool,
+            "contradicted masked seed": Count,
+            "critical statistic": float,
+            "draws n": Some,
+            "p_value": Share,
+        },
+    ),
     "control_chart": curve(
-        "diagnose.control_chart", f"Cumulative evidence of error, the most suspicious people first. {NOT_RUN}"
+        "diagnose.control_chart",
+        f"Cumulative evidence of error, the most suspicious people first. {NOT_RUN}",
+        {
+            "x": Share,
+            "evidence": float,
+            "line": float | None,
+            " ".join(f"null_{k}?" for k in range(1, 9)): float,
+        },
+        {
+            **TESTED,
+            "statistic": float,
+            "p_models?": Share | None,
+            "draws": Some,
+            "impossible peak_rows rows_beyond": Count,
+            "law": str,
+            "line": float | None,
+            "peak_observed peak_predicted peak_share": Share,
+            "peak_score": float,
+            "p_value": Share,
+            "side": str,
+            "threshold": float,
+        },
     ),
-    "importance": curve("diagnose.importance", f"What the strong test's finding rests on. {NOT_RUN}"),
+    "importance": curve(
+        "diagnose.importance",
+        f"What the strong test's finding rests on. {NOT_RUN}",
+        {"variable": str, "drop high low share": float},
+        {**TESTED, "folds": Count, "repeats rows_read": Some},
+    ),
     "searched_subgroups": curve(
-        "diagnose.subgroups.searched", f"Rules for the people the error was found among. {NOT_RUN}"
+        "diagnose.subgroups.searched",
+        f"Rules for the people the error was found among. {NOT_RUN}",
+        {
+            "rule side": str,
+            "excess gap high low observed observed_high observed_low predicted": float,
+            "p_adjusted p_value share stability": Share,
+            "rows": Some,
+            "finding": bool,
+        },
+        {
+            **{key: TESTED[key] for key in ("alpha", "alternative", "model", "seed", "tolerance")},
+            "conditions": many(many(Condition)),
+            "depth fewest rows_grown rows_judged": Some,
+            "min_share": Share,
+        },
     ),
     "inference": curve(
         "measure.inferred_mean",
         "What the events would look like if probabilities stood in for labels, the least likely by chance first: "
         "variable, level (null for the mean of a number or date), inferred, observed, bias, and low and high, its "
         "limits, which hold simultaneously. Without columns where nothing can be said: the settings say why.",
+        {"variable?": str, "level?": str | None, "inferred? observed? bias? low? high?": float},
+        {"alpha?": Level, "dates?": list[str], "lines?": Count, "reason? simultaneous?": str},
     ),
     "repairs": curve(
         "repair.compare",
         "Repairs fitted on one half of the rows held and judged on the other, as audited first. Absent where none was "
         "compared.",
+        {
+            "probability recipe order": str,
+            "scale": str | None,
+            "accuracy auroc brier log_loss error_low error_high": float | None,
+            "error_by_variable largest_gap local_p": float | None,
+            "largest_gap_group": str | None,
+            "groups_better groups_worse groups_shown_better groups_shown_worse impossible": Count | None,
+        },
+        {
+            "alpha": Level,
+            "by_variable how recommended": str,
+            "draws events_judged groups steps test_rows": Count,
+            "rows_fit rows_judged": Some,
+            "left_out": list,
+            "tests": list[str],
+            "verdicts": named(REPAIR_VERDICT),
+        },
     ),
     "repair_decisions": curve(
         "repair.compare.decisions",
@@ -174,6 +326,14 @@ CURVES = {
         "of the threshold, and the certified gain in net benefit, true positives a row: probability, threshold, "
         "population, rows, to_act, to_leave, gain, gain_low, gain_high, shown; null where fewer people than are shown "
         "change side. Absent without thresholds, and where no repairs were compared.",
+        {
+            "probability population": str,
+            "threshold": Level,
+            "rows": Count,
+            "to_act to_leave": Count | None,
+            "gain gain_low gain_high": float | None,
+            "shown": str | None,
+        },
     ),
     "fixed": curve(
         "repair.compare.fixed",
@@ -184,7 +344,7 @@ CURVES = {
             "id who variable value": str,
             "kind": Literal["everyone", "group", "subgroup"],
             "rows": Some,
-            "measure": Judge,
+            "measure": By,
             "now_low now_high": float,
             "now": Verdict,
             "after_low after_high": float | None,
@@ -197,6 +357,7 @@ CURVES = {
             "alpha": float,
             "limit": float | None,
             "judge": Judge,
+            "target?": noted(Target, "Of gaps: of the rows judged, or of all rows like these."),
             "about": FIXED_ABOUT,
             "groups": noted(int, "Groups that share alpha."),
             "candidates": many(FIXED_CANDIDATE),
@@ -211,12 +372,12 @@ CURVES = {
         "outside). Empty columns: none has people enough to be shown. Absent where not run.",
         {
             "rule": str,
-            "rows": Reported,
+            "rows": Some,
             "share predicted observed floor stability": Share,
             "gap low high": Gap,
             "evidence": Size,
             "gap_left": Gap | None,
-            "rows_left": Reported | None,
+            "rows_left": Some | None,
             "side": Literal["underpredicts", "overpredicts"],
             "over": bool,
         },
@@ -236,7 +397,7 @@ CURVES = {
         "The gap in the cells of the two attributes of a subgroup: numbers of cells along settings.axes, from 0. Cells "
         "of few people are left out, and others, so that none follows from totals. Absent where no subgroup of two "
         "attributes is reported.",
-        {"first second": Count, "rows": Reported, "predicted observed": Share, "gap": Gap},
+        {"first second": Count, "rows": Some, "predicted observed": Share, "gap": Gap},
         {
             "axes": noted(many(AXIS), "Of the map.", min_length=2, max_length=2),
             "n": Some,
@@ -283,7 +444,7 @@ CURVES = {
         "certify.missing_labels",
         "Everyone, then each group, with the people whose label is missing: a line for each assumption about them; "
         "stands_to is the ratio of odds up to which the verdict at random stands. Of groups, counts are multiples of "
-        "five and ends are moved outward. Only with missing=keep, and mask people or more without a label.",
+        "five, ends moved outward, with settings.publish. Only with missing=keep and mask people without a label.",
         {
             "people": str,
             "assumption": Literal["labelled", "at random", "odds", "any"],
@@ -307,7 +468,7 @@ CURVES = {
     "without_label": curve(
         "diagnose.missing_labels",
         "Who is without a label: the share in each range of the score and each group shown, its standardised "
-        "difference from those with one, and a test by variable. Counts are multiples of five. Only where "
+        "difference from those with one, and a test by variable. Counts are exact unless settings.publish. Only where "
         "missing_labels is.",
         {
             "about": Literal["score", "group"],
@@ -321,8 +482,8 @@ CURVES = {
     ),
     "decisions": curve(
         "audit.decisions",
-        "What it means to act from a threshold on: everyone and each group by threshold. Counts are multiples of five, "
-        "ends are moved outward; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
+        "What it means to act from a threshold on: everyone and each group by threshold. Counts and ends are exact "
+        "unless settings.publish; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
         "acted on; missed: an event, of those not), of net benefit, of what it is over acting on everyone and of "
         "regret are certified; all hold together, with an alpha of their own. Only where a threshold or costs were "
         "given.",

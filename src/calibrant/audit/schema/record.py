@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
@@ -15,9 +15,11 @@ from calibrant.audit.schema.curves import (
     CURVES,
     NULL,
     UNDONE,
+    By,
     Condition,
     Count,
     Distinct,
+    Fewest,
     Fields,
     Gap,
     Judge,
@@ -28,7 +30,6 @@ from calibrant.audit.schema.curves import (
     Order,
     Pair,
     Positive,
-    Reported,
     Several,
     Share,
     Size,
@@ -116,7 +117,7 @@ WORST = certified(
         "seed": Count,
         "subgroup_low subgroup_high": str | None,
         "conditions_low conditions_high": many(Condition),
-        "rows_low rows_high": Reported | None,
+        "rows_low rows_high": Some | None,
         "share_low share_high": Share | None,
         "rows_needed?": noted(Some | None, "Rows that would decide, about, or with rows_at_least at least."),
         "clusters_needed?": noted(Some | None, "The same in clusters, where rows share clusters."),
@@ -150,6 +151,25 @@ ESTIMATES = part(
 
 # ---- findings and checks ----
 
+
+def layered(name: str, ends: tuple[Kind, Kind], value: Kind, text: str) -> Kind:
+    """The type of a number in two layers: an estimate with its ordinary interval, and what is guaranteed of it."""
+    low, high = ends
+    kinds = {
+        layer: part(f"{name}{layer.title()}", {"low": low, "high": high, "level": Level, "guarantee": Literal[of]})
+        for layer, of in (("interval", "asymptotic"), ("guaranteed", "finite-sample"))
+    }
+    fields = {
+        "value": value,
+        "interval": noted(kinds["interval"] | None, "Ordinary: it decides nothing. Null where none is known."),
+        "guaranteed": kinds["guaranteed"] | None,
+        "p_value": noted(Share, "Against none; it holds at this number of rows."),
+        "assumes": str,
+        "settings": dict,
+    }
+    return part(name, fields, text)
+
+
 FINDING = {
     "id": Annotated[str, Meta(pattern="^[a-z0-9-]+$")],
     "variables": list[tuple[str, str]],
@@ -162,15 +182,25 @@ FINDING = {
         | certified("certify.rounded", (Zero, Share), {**DISPLAYED, "steps": Steps}),
         "Of the raw score where it takes few values, else of the rounded score; data.display says which.",
     ),
-    "error": noted(Share, "Debiased estimate; not certified."),
-    "gap": certified("certify.gap", (Gap, Gap), None, Gap, "Happened minus said on average, with its certified range."),
-    "verdict": Verdict,
+    "error": layered(
+        "Error", (Share, Share), Share, "Calibration error of the judged score: estimate, and lower to upper."
+    ),
+    "gap": layered("MeanGap", (Gap, Gap), Gap, "Observed minus predicted, on average."),
+    "observed_expected": noted(
+        layered("Ratio", (Size, Size), Size, "Observed over expected events.") | None,
+        "Null where fewer than one event is expected; certified where the gap is of the rows.",
+    ),
+    "verdict": noted(Verdict, "Of what by names, against limit; a group is over by its certified error too."),
+    "by": By,
+    "limit": noted(Share | None, "In probability units, of these people."),
+    "error_shown": noted(bool, "A gap or an error of any size is shown, by its own share of alpha."),
+    "withheld": noted(str | None, "Why there is no verdict: copied rows, or what rows depend by."),
     "rows_needed": noted(Some | None, "Rows of the log that would decide, about, or with rows_at_least at least."),
     "clusters_needed": noted(Some | None, "The same in clusters, where rows share clusters; rows_needed is then null."),
     "rows_at_least": noted(bool, "The limit is within the estimate's noise: so many rows if the score is calibrated."),
     "pooled": noted(Count, "Number of small levels pooled; 0 for an ordinary group."),
 }
-DECIDED = {
+DECIDED: dict[str, object] = {
     "if": {"properties": {"verdict": {"const": "undecided"}}},
     "else": {"properties": {"rows_needed": NULL, "clusters_needed": NULL}},
 }
@@ -183,7 +213,7 @@ GROUP = part(
     {
         **FINDING,
         "variables": noted(list[tuple[str, str]], "Of a pool one, with its members.", min_length=1, max_length=2),
-        "rows": noted(Reported, "At least settings.mask."),
+        "rows": noted(Some, "At least settings.mask."),
     },
     rules={**DECIDED, "properties": {"id": {"not": {"const": "everyone"}}, "pooled": {"not": {"const": 1}}}},
 )
@@ -312,10 +342,6 @@ DATA = part(
         "files": Annotated[list[str], Meta(max_length=20)],
         "variables": named(VARIABLE),
         "repeats": REPEATS,
-        "suppressed": noted(
-            bool,
-            "Rows are copies, or share clusters that nobody named: no verdict is within or over.",
-        ),
         "warnings": noted(list[WARNINGS], "What the reader of the numbers should know of the data."),
         "dropped_for?": noted(
             dict[LACKED, Some],
@@ -332,6 +358,7 @@ DATA = part(
         "left_out": noted(list[Pair], "Columns that are no attributes or could not be used, each with the reason."),
         "in_question?": noted(list[Pair], "Covariates that may reproduce the outcome: kept, and asked about."),
         "display?": DISPLAY,
+        "rounded_for?": noted(Pair, "Group columns of which exact numbers would tell those of small groups."),
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,
         "screen?": SCREEN | None,
@@ -341,19 +368,21 @@ ABOUT = part("About", {"noun": str, "model intended_use period population set_by
 FORM = part(
     "Form", {"encoding? delimiter? decimal? sheet? dates? format?": str}, "What was said of how files are written."
 )
-TESTS = Literal["local-calibration", "strong-calibration", "subgroups"]
+TESTS = Literal["local-calibration", "strong-calibration", "subgroups", "error-shown"]
 SETTINGS = part(
     "Settings",
     {
         "alpha": Level,
-        "limit": Level | None,
+        "limit": noted(Level | None, "In probability units; of everyone, where it is relative."),
+        "limit_relative?": noted(Level, "The limit as a share of the mean score of those judged."),
         "steps": Steps,
         "bandwidth": Annotated[float, Meta(gt=0, le=0.5)],
         "seed": Count,
         "blocks": Some,
         "quick": bool,
         "outcome date": str | None,
-        "mask": noted(Reported, "Groups with fewer people are never shown, nor are their names."),
+        "mask": noted(Fewest | None, "Groups with fewer people are never shown, nor are their names; null: all are."),
+        "publish?": noted(bool, "Numbers of groups are multiples of five; so too in records that do not say."),
         "fail_on": noted(list[TESTS], "Tests that count for the exit status."),
         "tolerance": noted(Annotated[float, Meta(ge=0, lt=1)], "Of the strong calibration test."),
         "missing_odds": noted(Odds, "How many times the odds may differ of people without a label."),
@@ -377,6 +406,7 @@ def of_verdict(verdict: Mapping[str, object]) -> dict[str, object]:
     return {"properties": {"verdict": verdict, "everyone": one, "groups": {"items": one}}}
 
 
+FEWEST = 5  # the smallest mask
 RECORD = part(
     "AuditRecord",
     {
@@ -386,11 +416,33 @@ RECORD = part(
         "verdicts": part(
             "Verdicts",
             {
-                "everyone": Verdict,
-                "groups": Literal[Verdict, "absent"],
-                "subgroups": Literal[Verdict, "absent", "error_shown"],
+                "everyone groups subgroups": Verdict,
             },
-            "In three parts, none of which stands for another.",
+            "In three parts, none of which stands for another; not_checked also where nothing was looked at.",
+        ),
+        "error_shown": part(
+            "ErrorShown",
+            {"everyone groups subgroups": bool},
+            "Whether error of any size is shown in each part; of subgroups by their test.",
+        ),
+        "shares": noted(
+            many(
+                part(
+                    "Share",
+                    {
+                        "wrong": Literal["over", "within", "error_shown"],
+                        "part": Literal["everyone", "groups", "subgroups", "everyone and groups"],
+                        "by": Literal["error", "gap", "either", "test"],
+                        "alpha": Level,
+                    },
+                )
+            ),
+            "How probable a wrong verdict of each kind is at most, about each part: alpha as it was used.",
+        ),
+        "joint_error": part(
+            "JointError",
+            {"over within error_shown": noted(Size, "The sum of its shares.")},
+            "How probable any wrong verdict of a kind is at most.",
         ),
         "everyone": EVERYONE,
         "groups": noted(many(GROUP), "All bounds of all groups hold together with probability 1 - alpha."),
@@ -409,12 +461,20 @@ RECORD = part(
     rules={
         "if": {"properties": {"settings": {"properties": {"limit": NULL}}}},
         "then": of_verdict({"const": "not_checked"}),
-        "else": of_verdict({"enum": ["within", "undecided", "over"]}),
+        "else": {
+            "if": {"properties": {"everyone": {"properties": {"withheld": {"type": "string"}}}}},
+            "then": of_verdict({"const": "not_checked"}),
+            "else": of_verdict({"enum": ["within", "undecided", "over"]}),
+        },
+        "anyOf": [
+            {"properties": {"settings": {"properties": {"mask": NULL}}}},
+            {"properties": {"groups": {"items": {"properties": {"rows": {"minimum": 5}}}}}},
+        ],
     },
 )
 
 
-def refuse_others(record: Mapping[str, object]) -> None:
+def refuse_others(record: Mapping[str, Any]) -> None:
     """Refuse what is no record and name the place, where curves of a family ("variable_curve/age") are together."""
     read = plain(record, str)
     if isinstance(curves := read.get("curves"), dict):
@@ -422,22 +482,37 @@ def refuse_others(record: Mapping[str, object]) -> None:
         for name in curves.keys() - read["curves"].keys():
             family, _, about = name.partition("/")
             read["curves"].setdefault(family, {})[about] = curves[name]
-    converted(read, RECORD)
-    curves = record["curves"]
-    for name, one in curves.items() if isinstance(curves, Mapping) else ():
-        mixed = [column for column, values in one["columns"].items() if _mixed(values)]
-        if mixed:
-            raise BadInput(
-                f"no AuditRecord as `to_dict` writes one: column {mixed[0]!r} holds values of several kinds - at "
-                f"`$.curves[{name!r}].columns`"
-            )
-        lengths = {column: len(values) for column, values in one["columns"].items()}
-        if len(set(lengths.values())) > 1:
-            short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-            raise BadInput(
-                f"no AuditRecord as `to_dict` writes one: columns {short!r} ({lengths[short]:,}) and {long!r} "
-                f"({lengths[long]:,}) differ in length - at `$.curves[{name!r}].columns`"
-            )
+    try:
+        converted(read, RECORD)
+        _refuse_huge(read, "$")
+        for name, one in record["curves"].items():
+            _refuse_columns(one["columns"], f"$.curves[{name!r}].columns")
+        fewest = record["settings"]["mask"] and FEWEST
+        if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
+            raise BadInput(f"{NONE}: group {few[0]!r} has fewer rows than a mask leaves")
+    except RecursionError:
+        raise BadInput(f"{NONE}: it is nested without end") from None
+
+
+def _refuse_huge(value: object, where: str) -> None:
+    """Refuse a number that no audit writes, such as NaN or 1e300: what is computed with it is none."""
+    if isinstance(value, (int, float)) and not abs(value) <= MOST:
+        raise BadInput(f"{NONE}: {str(value)[:40]} is no number of an audit - at `{where}`")
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        if not isinstance(one, str):
+            _refuse_huge(one, f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]")
+
+
+def _refuse_columns(columns: Mapping[str, Sequence[object]], where: str) -> None:
+    """Refuse columns of different lengths, and those that hold values of several kinds."""
+    if mixed := next((column for column, values in columns.items() if _mixed(values)), ""):
+        raise BadInput(f"{NONE}: column {mixed!r} holds values of several kinds - at `{where}`")
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        ends = f"columns {short!r} ({lengths[short]:,}) and {long!r} ({lengths[long]:,})"
+        raise BadInput(f"{NONE}: {ends} differ in length - at `{where}`")
 
 
 def _mixed(values: Sequence[object]) -> bool:
@@ -447,3 +522,5 @@ def _mixed(values: Sequence[object]) -> bool:
 
 
 GAPS = None, "inf", "-inf"
+MOST = 1e100  # a size that no number of an audit has: covariates end at 1e30
+NONE = "no AuditRecord as `to_dict` writes one"

@@ -9,6 +9,7 @@ from calibrant.errors import BadInput
 
 FREE, RATIO = 1 << 30, 50  # bytes that any file may take, and times its own size beyond
 VALUE, STREAMED = 40, 16  # bytes that a value of JSON takes, about, and in time where values are not kept
+ROW = 4  # bytes a row of a file of columns counts, however little is stored of it: rows take time
 CELL = 64  # bytes of a cell of a sheet, about
 COLUMN = 1 << 13  # bytes of a column, about, whatever is in it
 MARKS = b",", b"{", b"[", b"\n"  # of JSON: one of them at least stands next to every value
@@ -30,10 +31,16 @@ def allowed(path: Path) -> int:
 
 def afford(path: Path, size: int, what: str, fix: str = UNPACK) -> None:
     """Refuse to make so many bytes of a file; `what` says what would take them."""
-    if size > (limit := allowed(path)):
+    if size > FREE:
+        afford_of(path.name, path.stat().st_size, size, what, fix)
+
+
+def afford_of(name: str, own: int, size: int, what: str, fix: str = UNPACK) -> None:
+    """Refuse to make so many bytes of a file by its name and its own size, be it on another machine."""
+    if size > (limit := FREE + RATIO * own):
         raise BadInput(
-            f"{path.name} ({path.stat().st_size:,} bytes) {what}: that takes {size:,} bytes of memory, and a file of "
-            f"its size may take {limit:,}; {fix}"
+            f"{name} ({own:,} bytes) {what}: that takes {size:,} bytes of memory, and a file of its size may take "
+            f"{limit:,}; {fix}"
         )
 
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.data.layouts import know_extensions
+from calibrant.data.sources.arrow_messages import claims
+from calibrant.data.sources.budget import ROW, afford_of
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
 from calibrant.data.sources.listing import keyed
 from calibrant.data.sources.source import ROWS, Fragment, Fragments, Part, Read, Source, rows_at_once
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 AGAIN = "it may be damaged or cut short: fetch or write it again"
 BROKEN = (OSError, ValueError, LookupError, OverflowError, MemoryError, SystemError, RuntimeError)  # of a reader
+
+
+LOOKED = 1 << 26  # bytes of a file whose batches are looked through first: larger ones are no bombs
+BATCH = 1 << 27  # bytes, about, that are made of rows at once: long texts come fewer at a time
 
 
 @contextmanager
@@ -65,9 +71,10 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
 
     A file may hold offsets, indices and bytes of text that are none; what computes with them would end the process.
     """
-    batch = batch.select(list(columns))
+    batch, rows = batch.select(list(columns)), ROWS
     for name, column in zip(columns, batch.columns, strict=True):
         if pa.types.is_dictionary(column.type) and _codes_stand_for_values(column):
+            rows = min(rows, BATCH // _longest(column.dictionary))
             continue
         try:
             column.validate(full=True)
@@ -78,11 +85,23 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
                 f"{file}: column {name!r} holds {text}, in rows {row:,} to {last:,} ({why[:120]}): "
                 "correct or write that column again"
             ) from None
-    if batch.num_rows <= ROWS:
+    if batch.num_rows <= (rows := max(rows, 1)):
         yield batch
         return
-    for start in range(0, batch.num_rows, ROWS):
-        yield batch.slice(start, ROWS)
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _longest(values: pa.Array) -> int:
+    """The bytes of the longest text among the values of a dictionary; 1 for those that are no text."""
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return 1
+    return max(pc.max(pc.binary_length(values)).as_py() or 1, 1)
+
+
+def _afford_rows(name: str, own: int, rows: int) -> None:
+    """Refuse more rows than a file of its size may have: where they are all alike, a file says so in a few bytes."""
+    afford_of(name, own, ROW * rows, f"claims {rows:,} rows", "write those that differ, with weights, or in parts")
 
 
 def _codes_stand_for_values(column: pa.DictionaryArray) -> bool:
@@ -126,6 +145,7 @@ def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         parts.append(Part(name, start, file.reader(g)))
         pieces.append((path, name, start, g, rows, ()))
         start += rows
+    _afford_rows(file.name, filesystem.get_file_info(path).size or 0, start)
     if meta.num_row_groups > 1:
         file.buffered = meta
     return Source(name, file.names, tuple(parts), start, fragments=Fragments(filesystem, tuple(pieces)))
@@ -188,7 +208,10 @@ class ParquetRows:
                     read_dictionary=kept,
                     page_checksum_verification=True,
                 ) as opened:
-                    row, size = 0, rows_at_once(len(columns))
+                    row, size = (
+                        0,
+                        min(rows_at_once(len(columns)), BATCH // max(self._row_bytes(result, columns), 1) or 1),
+                    )
                     for batch in opened.iter_batches(size, [group], columns=list(columns), use_threads=False):
                         for sound in checked(batch, columns, self.name, row):
                             yield encoded(sound, texts) if len(kept) < len(texts) else sound
@@ -197,6 +220,12 @@ class ParquetRows:
                     raise BadInput(f"{self.name}: row group {group} has {row} of its {result.num_rows} rows; {AGAIN}")
 
         return read
+
+    def _row_bytes(self, group: pq.RowGroupMetaData, columns: Sequence[str]) -> int:
+        """The bytes of a row of a row group, about, as they are before they are compressed."""
+        there = (group.column(i) for i in range(group.num_columns))
+        size: int = sum(int(c.total_uncompressed_size) for c in there if c.path_in_schema.split(".")[0] in columns)
+        return size // max(group.num_rows, 1)
 
 
 def encoded(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
@@ -219,6 +248,7 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
     with readable(shown, ORC), filesystem.open_input_file(path) as file:
         opened = ORCFile(file)
         names = names_of(opened.schema, shown, ORC)
+        _afford_rows(shown, file.size(), opened.nrows)
         column = narrowest(opened.schema)
         cheap = None if column is None else [names[column]]
         lengths = [opened.read_stripe(i, cheap).num_rows for i in range(opened.nstripes)]
@@ -262,6 +292,11 @@ def arrow(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         file.seek(max(file.size() - 8, 0))
         if stream and not file.read(8).endswith(ENDS):  # rows that are missing would be missed by nobody
             raise BadInput(f"{shown} is a stream of Arrow IPC without an end; {AGAIN}")
+        claimed, unpacked = claims(file, stream) if file.size() <= LOOKED else (0, 0)
+        _afford_rows(shown, file.size(), claimed)
+        afford_of(
+            shown, file.size(), 2 * unpacked, f"unpacks to a batch of {unpacked:,} bytes", "write smaller batches"
+        )
 
     def reader(batches: range | None) -> Read:
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.arguments import (
     MASK,
+    Judge,
     acting,
     check_int,
     checked_alpha,
@@ -44,7 +45,6 @@ from calibrant.repair.judge.rows import (
     Fits,
     Judging,
     LeftOut,
-    Measure,
     People,
     Repair,
     checked_folds,
@@ -67,7 +67,7 @@ from calibrant.repair.judge.verdict import (
     verdict_of,
 )
 from calibrant.results import Curve
-from calibrant.views.population import are_few, values_of_scores
+from calibrant.views.population import Target, are_few, values_of_scores
 from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
@@ -87,7 +87,8 @@ def compare(
     variables: Iterable[str] | str | None = None,
     bins: Mapping[str, Sequence[float]] | None = None,
     limit: float | None = None,
-    judge: Measure = "error",
+    judge: Judge = "auto",
+    target: Target | None = None,
     threshold: float | Sequence[float] | None = None,
     costs: Sequence[float] | None = None,
     steps: int = 100,
@@ -128,8 +129,11 @@ def compare(
     limit : float in (0, 1), optional
         Largest acceptable error, 0.02 for two points: ``fixed`` then says who is over it before and after, and the
         recommendation takes it into account.
-    judge : {"error", "gap"}
+    judge : {"auto", "error", "gap"}
         What the limit is about: the calibration error, or the gap between what happened and what was said.
+    target : {"rows", "population"}, optional
+        Whose gap, unless ``judge="error"``: of the rows judged, given who they are (default), or of all rows like
+        these.
     threshold : float in (0, 1), or several, optional
         Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
         for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is reported.
@@ -234,10 +238,17 @@ def compare(
         draws=check_int("draws", draws, 99),
         seed=reading.seed,
         limit=None if limit is None else share("limit", limit, hint="such as 0.02 for two points"),
-        judge=choice("judge", judge, get_args(Measure)),
+        judge=choice("judge", judge, get_args(Judge)),
+        target=_checked_target(target, judge),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
     return compared(rows, judging)
+
+
+def _checked_target(target: Target | None, judge: Judge) -> Target:
+    if target is not None and judge == "error":
+        raise BadInput(f"target={target!r} (--target) is about gaps: leave judge='error' (--judge error) out")
+    return "rows" if target is None else choice("target", target, get_args(Target))
 
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
@@ -312,6 +323,7 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             "steps": how.steps,
             "limit": how.limit,
             "judge": how.judge,
+            **({"target": how.target} if how.judge == "gap" else {}),
             "alpha": how.alpha,
             "shares": SHARES,
             "groups": len(groups.names) if groups else 0,

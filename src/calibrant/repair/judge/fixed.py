@@ -11,8 +11,9 @@ here:
     and so do all ranges after, under every repair. Where all hold, no population picked from them, under a repair
     picked from them, is "within" though it is over the limit, or "over" though it is not. []
 
-Ranges of a *gap* need no share for a repair: given the scores a repair moves the mean score of a population by a known
-amount, so that one range of its gap now gives the range under every repair.
+Ranges of a *gap* of the rows judged need no share for a repair: given the scores a repair moves their mean score by a
+known amount, so that one range of the gap now gives the range under every repair. The gap of all rows like these has a
+range of its own under each repair, and shares as errors do.
 
 The other way to pay for the choice is to choose by cross-validation on the rows of the fit and to judge one repair. It
 was not taken: five repairs make ends at most a fifth wider for everyone (the root of ln(200) over ln(40), at alpha =
@@ -29,10 +30,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import By, judged_by
+from calibrant.certify.closed import SignedEvidence
 from calibrant.certify.whole import lower_of, raw_certificate, shown_certificate
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
-from calibrant.repair.judge.rows import Ends, Judged, Judging, Measure, People
+from calibrant.repair.judge.rows import Ends, Judged, Judging, People
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Whole
 from calibrant.results import Curve
@@ -45,6 +48,7 @@ COLUMNS = (
     *("id", "who", "kind", "variable", "value", "rows", "measure"),
     *("now_low", "now_high", "now", "after_low", "after_high", "after"),
 )
+OF_TARGET = {"rows": "the rows judged", "population": "all rows like these"}
 
 
 def verdict_on(ends: Ends, limit: float | None) -> Verdict:
@@ -73,12 +77,12 @@ class Fixed:
     @classmethod
     def of(cls, judged: Judged, people: Sequence[People], how: Judging) -> Fixed:
         """Take the populations to judge; refuse rows whose clusters certify nothing of an error: a single one."""
-        if how.judge == "error":
+        if how.judge != "gap" or how.target == "population":
             judged.clusters(AS_AUDITED, how.seed)
         return cls(judged, tuple(people), how)
 
-    def measure(self, one: People) -> Measure:
-        return "gap" if one.kind == "subgroup" else self.how.judge
+    def measure(self, one: People) -> By:
+        return judged_by(self.how.judge, one.kind)
 
     def ends(self, one: People, name: str) -> Ends:
         """The range of a population's error or gap under one probability, as it is reported."""
@@ -108,6 +112,8 @@ class Fixed:
     # ---- ranges ----
 
     def _gap(self, one: People, name: str) -> Ends:
+        if self.how.target == "population" and one.kind != "subgroup":
+            return self._population_gap(one, name)
         p, q, folds = self.judged.data.p, self.judged.scores[name], self.judged.each_fold(one.rows)
         if one.id not in self._gaps:
             _, *ends = self.judged.gap_range(self.how.alpha * one.share, one.rows)
@@ -116,6 +122,15 @@ class Fixed:
         moved = sum(share * float(np.average(q[rows] - p[rows], weights=weight[rows])) for rows, share in folds)
         low, high = self._gaps[one.id]
         return low - moved, high - moved
+
+    def _population_gap(self, one: People, name: str) -> Ends:
+        folds = self.judged.each_fold(one.rows)
+        delta, low, high = self._share(one, name) / (2 * len(folds)), 0.0, 0.0
+        for rows, share in folds:
+            q = self.judged.population(name, rows, self._values(name), self.how.seed)
+            ends = SignedEvidence.of(q, delta, "population").ends(delta, delta)
+            low, high = low + share * ends[0], high + share * ends[1]
+        return low, high
 
     def _error(self, one: People, name: str) -> Ends:
         folds = self.judged.each_fold(one.rows)
@@ -153,7 +168,7 @@ class Fixed:
     def about(self, name: str) -> str:
         """Say which score the ends of a probability's ranges are about."""
         if self.how.judge == "gap":
-            return "the raw score"
+            return f"the raw score, of {OF_TARGET[self.how.target]}"
         every, values = np.arange(self.judged.data.n), self._values(name)
         return self.judged.population(name, every, values, self.how.seed).judged(self.how.steps).about
 
@@ -213,6 +228,7 @@ class Fixed:
                 "alpha": self.how.alpha,
                 "limit": self.how.limit,
                 "judge": self.how.judge,
+                **({"target": self.how.target} if self.how.judge == "gap" else {}),
                 "about": {"now": self.about(AS_AUDITED), "after": self.about(chosen) if after else None},
                 "groups": kinds.count("group"),
                 "candidates": tuple(self._candidate(name, calibrators.get(name)) for name in self.judged.scores),

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.arguments import check_int
+from calibrant.arguments import Judge, check_int
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
@@ -26,14 +26,13 @@ from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
 from calibrant.stats.subgroups.row_gaps import row_gap
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population
+from calibrant.views.population import Population, Target
 from calibrant.views.sample import ClusterSample, cluster_totals, part_of
 
 # ---- What is asked of the judge ----
 
 Repair = Recipe | Calibrator
 LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
-Measure = Literal["error", "gap"]
 Ends = tuple[float, float]
 FEWEST = 20  # people in a group that is judged
 
@@ -77,7 +76,8 @@ class Judging:
     every: bool = True  # probability is tested; else the one audited and the one recommended
     seed: int = 0
     limit: float | None = None
-    judge: Measure = "error"  # what the limit is about for everyone and groups; for subgroups it is the gap
+    judge: Judge = "auto"  # what the limit is about: see `arguments.judged_by`
+    target: Target = "rows"  # whose gap: of the rows judged, or for everyone and groups of all rows like these
     # From the fits to who is held against the limit; by default everyone and the groups of `by`.
     people: Callable[[Fits], Sequence[People]] | None = None
     # Given a population, a probability and the ends of its range, the ends as they are reported, moved outward; by

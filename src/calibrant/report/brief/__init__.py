@@ -24,8 +24,8 @@ from calibrant.report.findings import (
     ordered,
     stated_of,
     subgroups_over,
-    suppressed,
     tested_rows,
+    withheld,
 )
 from calibrant.report.spans import clipped, label, literal, say
 from calibrant.report.wording.clusters import counted
@@ -40,7 +40,7 @@ from calibrant.report.wording.parts import (
     subgroups_reported,
     verdict_word,
 )
-from calibrant.report.wording.terms import VERDICTS, two_way
+from calibrant.report.wording.terms import VERDICTS, bound_of, jointly_wrong, two_way, verdict_on
 from calibrant.sanitize import sanitize
 
 WORST, SUBGROUPS = 4, 2  # groups, and subgroups
@@ -53,7 +53,8 @@ def ruler(record: AuditRecord) -> doc.Ruler:
     shown = [record.everyone, *worst]
     subgroups = [o for o in subgroups_over(record) if o.rule][:SUBGROUPS]
     top = places.ruler_top([*(ends(record, f) for f in shown), *((o.least, o.most) for o in subgroups)], limit)
-    what = "gap" if by_gap(record) else "calibration error"
+    parts = {by_gap(record, f) for f in shown}
+    what = "calibration error or gap" if len(parts) > 1 else "gap" if parts == {True} else "calibration error"
     of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
     of += ", and gaps of subgroups" if subgroups else ""
     return doc.Ruler(
@@ -78,10 +79,10 @@ def reading(record: AuditRecord) -> str:
 
 def _mark(record: AuditRecord, f: Finding, top: float) -> doc.Mark:
     low, high = judged(record, f)
-    text = f"raw {low}, rounded {high}" if two_way(f) and not by_gap(record) else num.between(low, high)
+    text = f"raw {low}, rounded {high}" if two_way(f) and not by_gap(record, f) else num.between(low, high)
     who = clipped(label(f), NAMED) if f.variables else "Everyone"
     bar = _bar(record, ends(record, f), top, f.verdict, text)
-    return doc.Mark(who, "", f"{num.count(f.rows)} {noun(record)}", text, f.verdict, VERDICTS[f.verdict], bar)
+    return doc.Mark(who, "", f"{num.count(f.rows)} {noun(record)}", text, f.verdict, verdict_on(record, f), bar)
 
 
 def _subgroup(record: AuditRecord, o: Off, top: float) -> doc.Mark:
@@ -120,7 +121,7 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
         yield doc.Paragraph(rows, "quiet", doc.EVERYWHERE)
     if acting := worst_reported(record):
         yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
-    if not suppressed(record) and (result := follows(record)):
+    if not withheld(record) and (result := follows(record)):
         yield doc.Heading("What the error varies with", where=doc.EVERYWHERE)
         yield result
     resting, unchecked = rests(record), not_checked(record)
@@ -156,14 +157,16 @@ def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
             yield doc.Paragraph(say(f"{word}: ", literal(clipped(reported, LONG))), where=doc.EVERYWHERE)
     bound = say("no limit")
     if limit is not None:
-        about = " on the gap" if by_gap(record) else ""
+        about = " on the gap" if by_gap(record, "everyone") else ""
         by = stated_of(record, "set_by")
-        bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", literal(by)) if by else ()))
+        bound = say(f"limit {bound_of(record)}{about}", *((", set by ", literal(by)) if by else ()))
     if gone := left_out(record):
         yield doc.Paragraph(gone, where=doc.EVERYWHERE)
     if of := counted(record):
         yield doc.Paragraph(of, where=doc.EVERYWHERE)
     yield doc.Paragraph(bound, where=doc.EVERYWHERE)
     yield doc.Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=doc.EVERYWHERE)
+    if wrong := jointly_wrong(record):
+        yield doc.Paragraph(say(wrong), where=doc.EVERYWHERE)
     if record.settings.get("date") is not None:
         yield doc.Paragraph(say(literal(record.settings["date"])), where=doc.PAGE)

@@ -57,7 +57,11 @@ def changes(record: AuditRecord) -> Changes:
     top = ruler_top([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
-    what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
+    by_gap = [
+        kind for kind in ("group", "subgroup") if any(p["kind"] == kind and p["measure"] == "gap" for p in result)
+    ]
+    of = f" ({' and '.join(f'{kind}s' for kind in by_gap)}: gap)" if by_gap else ""
+    what = "gap" if measures[0] == "gap" else f"calibration error{of}"
     lines = "; limit dashed" if limit is not None else ""
     caption = f"The same {facts.noun(record)} before and after: {what} in points"
     drawn = f"Held-out {facts.noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
@@ -125,7 +129,7 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
-    if facts.suppressed(record) and facts.refuted(record) is None:
+    if facts.withheld(record) and facts.refuted(record) is None:
         return _one_of_each(record)
     if record.data.get("events") in (0, record.data.get("rows")):
         return _check_the_label(record)
@@ -134,7 +138,7 @@ def decision(record: AuditRecord) -> Decision:
 
 
 def _by_verdict(record: AuditRecord) -> Decision:
-    state = record.verdicts
+    state = facts.states(record)
     if facts.limit_of(record) is None:
         return _give_a_limit(record)
     if record.verdict == "over":
@@ -223,7 +227,7 @@ def _recalibrate(record: AuditRecord) -> Decision:
 
 def _whom(record: AuditRecord) -> str:
     over = everyone_off(record)
-    if record.verdicts["everyone"] == "over" or not over:
+    if facts.state(record, "everyone") == "over" or not over:
         return "decisions that rest on it"
     return off_named(over[0]) or "those over the limit"
 
@@ -242,7 +246,7 @@ def _subgroups(record: AuditRecord) -> Decision:
 
 
 def _look_closer(record: AuditRecord) -> Decision:
-    groups, subgroups = (record.verdicts[k] == "absent" for k in ("groups", "subgroups"))
+    groups, subgroups = (facts.state(record, k) == "absent" for k in ("groups", "subgroups"))
     named = record.data.get("by")
     more, without, steps = [], [], []
     if groups and not named:
@@ -284,7 +288,7 @@ def _subgroups_need(record: AuditRecord) -> Need | None:
 def rows_that_would_decide(record: AuditRecord) -> Text:
     """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
     few = facts.with_verdict(record, "undecided")
-    if not few or facts.suppressed(record):
+    if not few or facts.withheld(record):
         return ()
     n = len(few)
     who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"

@@ -11,7 +11,7 @@ from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.terms import capital, joined, p_reported
+from calibrant.report.wording.terms import capital, joined, p_reported, whose_gaps
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -23,7 +23,6 @@ MISREAD = [
     )
 ]
 BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
-UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
     "gap": "the overall gap",
     "distance": "the distance from calibration",
@@ -64,6 +63,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from in_clusters(record)
     if result := facts.shared_by(record):
         yield correlated(record, result)
+    yield from _small(record)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
@@ -94,10 +94,22 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             yield say(f"{lead}: ", *text)
 
 
+def _small(record: AuditRecord) -> Iterator[Text]:
+    """Who may read the numbers of groups, where that was set, and why they are rounded where it was not."""
+    if facts.mask_of(record) == 1:
+        yield say("Every group is shown, however small: this is for readers who may see them.")
+    elif record.settings.get("publish"):
+        yield say("For readers outside: counts of groups are multiples of five, and ranges are wider by that.")
+    elif columns := record.data.get("rounded_for"):
+        one, other = columns
+        share = " share people, so exact ones would tell those of small groups."
+        yield say("Counts of groups are multiples of five: ", code(one), " and ", code(other), share)
+
+
 def _counted(record: AuditRecord) -> Iterator[Text]:
     for test in record.settings.get("fail_on") or ():
         check = facts.ran(record, test)
-        if check is not None and check.outcome is not None and record.error_shown(check):
+        if check is not None and check.outcome is not None and record.test_shows(check):
             what = capital(CHECKS.get(test, test))
             yield say(
                 f"{what} counts separately, by ", code("--fail-on"), f": error shown ({p_reported(check.outcome)})."
@@ -117,8 +129,9 @@ def _names(text: Text) -> Text:
 
 def _score(record: AuditRecord) -> Iterator[Text]:
     display = record.data.get("display") or {}
-    if facts.by_gap(record):
-        yield say("Gaps apply to the raw score, observed minus predicted; errors of opposite signs cancel in them.")
+    if facts.by_gap(record, "everyone"):
+        whose = f"Gaps apply to the raw score of {whose_gaps(record)}, observed minus predicted"
+        yield say(f"{whose}; errors of opposite signs cancel in them.")
     elif "values" in display:
         n = int(display["values"])
         values = "one value" if n == 1 else f"{num.count(n)} values"
@@ -135,7 +148,9 @@ def _subgroups(record: AuditRecord) -> Iterator[Text]:
         return
     order = int(e.settings["order"])
     reported = (
-        facts.by_gap(record) or not record.groups or "gap" in record.curve(facts.FIXED).columns.get("measure", ())
+        facts.by_gap(record, "groups")
+        or not record.groups
+        or "gap" in record.curve(facts.FIXED).columns.get("measure", ())
     )
     judged = "" if reported else " Groups are judged by calibration error, subgroups by gap."
     yield say(f"Subgroups of {BEYOND.get(order, 'more attributes')} are {_tested(record)}.{judged}")
@@ -154,10 +169,10 @@ def _tested(record: AuditRecord) -> str:
 
 def not_checked(record: AuditRecord) -> Text:
     """Return what was left out, in one sentence; empty where nothing was."""
-    undone = [c for c in record.checks if c.status in UNDONE]
+    undone = [c for c in record.checks if c.status in facts.UNDONE]
     missing = [PARTS[c.code] if c.code in PARTS else CHECKS.get(c.code, c.code) for c in undone]
     missing = list(dict.fromkeys(missing))
-    if record.verdicts["subgroups"] == "absent" and PARTS[facts.SUBGROUPS] not in missing:
+    if facts.state(record, "subgroups") == "absent" and PARTS[facts.SUBGROUPS] not in missing:
         missing.insert(0, PARTS[facts.SUBGROUPS])
     if facts.limit_of(record) is None:
         missing.insert(0, "against a limit")

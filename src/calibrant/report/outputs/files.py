@@ -106,7 +106,7 @@ def printed(page: bytes) -> bytes:
 
 
 Record = TypeVar("Record", bound=AuditRecord)
-LARGEST = 1 << 28  # bytes of a record that is read
+LARGEST = 1 << 26  # bytes of a record that is read: those of a thousand covariates have a few million
 ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^>]*>(.*?)</script>', re.DOTALL)
 PAGE = "report.html"
 KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside what plug-ins keep there and its tables

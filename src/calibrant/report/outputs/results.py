@@ -17,6 +17,7 @@ from calibrant.report.by_variable import anchor_of
 from calibrant.report.findings import ordered
 from calibrant.report.outputs import notebook
 from calibrant.report.terminal import WIDTH, aligned, cells, clip, pad, wrap
+from calibrant.report.wording.terms import gap_ends
 from calibrant.results import Curve, Estimate, Outcome, plain
 from calibrant.sanitize import sanitize
 
@@ -31,7 +32,15 @@ GROUPS = (
     "gap",
     "gap_low",
     "gap_high",
+    "error",
+    "gap_interval_low",
+    "gap_interval_high",
+    "observed_expected",
+    "by",
+    "limit",
     "verdict",
+    "error_shown",
+    "withheld",
     "rows_needed",
     "clusters_needed",
     "rows_at_least",
@@ -68,7 +77,7 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
 
 def _group(f: Finding) -> tuple[object, ...]:
     name = ", ".join(f"{variable} = {value}" for variable, value in f.variables) or "everyone"
-    ends = f.lower.low, f.upper.high, f.gap.value, f.gap.low, f.gap.high
+    ends = f.lower.low, f.upper.high, f.gap.value, *gap_ends(f)
     return (
         f.id,
         name,
@@ -76,7 +85,14 @@ def _group(f: Finding) -> tuple[object, ...]:
         f.events,
         f.expected,
         *ends,
+        f.error.value,
+        *((None, None) if f.gap.interval is None else (f.gap.interval.low, f.gap.interval.high)),
+        None if f.observed_expected is None else f.observed_expected.value,
+        f.by,
+        f.limit,
         f.verdict,
+        f.error_shown,
+        f.withheld,
         f.rows_needed,
         f.clusters_needed,
         f.rows_at_least,

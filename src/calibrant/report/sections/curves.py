@@ -21,7 +21,7 @@ from calibrant.report.by_variable import (
     share,
 )
 from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Table, number_table, row
-from calibrant.report.findings import limit_of, noun
+from calibrant.report.findings import limit_of, mask_of, noun, published
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
 from calibrant.report.wording.terms import DIRECTIONS, TOO, UNPROVEN, capital, cardinal, joined, together, variable_name
@@ -40,7 +40,7 @@ HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points"
 
 def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
     """Return what the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
-    limit, digits = limit_of(record), digits_of(by_variable.across)
+    digits = digits_of(by_variable.across)
     name, reported = clipped(shown(by_variable.variable)), heading(by_variable, digits)
     panels: tuple[Panel, ...] = ()
     readout = None
@@ -59,7 +59,7 @@ def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
         key=(),
         caption=(*finding(by_variable, digits), *say(f"{further(by_variable, digits)} {reading(by_variable)}")),
         readout=readout,
-        table=_levels(by_variable, digits, limit, noun(record), together(record)) if by_variable.levels else None,
+        table=_levels(record, by_variable, digits) if by_variable.levels else None,
         numbers=(points_table(name, by_variable, digits),) if panels else (),
     )
     return Details(reported, (drawn,), by_variable.anchor, name, 3, where=PAGE)
@@ -74,11 +74,12 @@ def _gaps(record: AuditRecord, by_variable: ByVariable, name: str, reported: str
     return Panel(GAP, svg.plot(drawn, f"Gap by {name}: {reported}.", *ends, kind), small=above, axis=name)
 
 
-def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
+def cells(p: Point, digits: int, rounded: bool = False) -> tuple[str, str, str, str]:
     """Return what the model says, what happened, the gap and its range, as the tables write them."""
     low, high = num.signed_range(p.low, p.high, digits)
-    says, happened = (num.reported_rate(rate, p.rows, digits) for rate in (p.predicted, p.observed))
-    return says, happened, num.gap(p.gap, digits), f"{low} to {high}"
+    rows = p.rows if rounded else 0
+    says, happened = (num.reported_rate(rate, rows, digits) for rate in (p.predicted, p.observed))
+    return says, happened, num.reported_gap(p.gap, rows, digits), f"{low} to {high}"
 
 
 def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
@@ -102,7 +103,8 @@ def _reads(text: str, x: float) -> bool:
 # ---- the levels of one variable ----
 
 
-def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str, times: str) -> Table:
+def _levels(record: AuditRecord, by_variable: ByVariable, digits: int) -> Table:
+    limit, who, times = limit_of(record), noun(record), together(record)
     top, kept = levels_top(by_variable), by_variable.levels[:MOST_LEVELS]
     columns = (
         Column(say("Level")),
@@ -115,7 +117,7 @@ def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str,
     )
     rows = []
     for p in kept:
-        says, happened, gap, band = cells(p, digits)
+        says, happened, gap, band = cells(p, digits, published(record))
         people = Cell(say(share(by_variable, p)), f"{p.density:.3g}")
         picture = Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit))
         verdict = Cell(say(TOO[p.side]), style=p.side)
@@ -353,8 +355,8 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     alone = place.at == place.where
     name = f"{clipped(shown(result.by_variable.variable), 40)}{' = ' if alone else ' '}{clipped(place.where, 48)}"
     start = say("Farthest off by a group variable: ", Span(clipped(name), "name"), ". ")
-    people = f"{num.count(place.people)} {noun(record)}" if place.people >= int(record.settings.get("mask", 20)) else ""
-    says, happened = (num.reported_rate(v, point.rows, digits) for v in (point.predicted, point.observed))
+    people = f"{num.count(place.people)} {noun(record)}" if place.people >= mask_of(record) else ""
+    says, happened, *_ = cells(point, digits, published(record))
     low, high = num.signed_range(point.low, point.high, digits)
     side, by = "underpredicted" if place.sign > 0 else "overpredicted", num.nearest(abs(point.gap), digits)
     reported = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"
@@ -374,7 +376,9 @@ def map_figure(record: AuditRecord, m: Map) -> Details:
         tested = "An outcome happened that a score of 0 or 1 called impossible."
     left = max(len(by_variable.levels) - ON_A_MAP, 0)
     more = f"{left} more levels are in the JSON of this audit. " if left else ""
-    drawn = Figure((), (), say(f"{more}{tested}"), table=_map_levels(m) if by_variable.levels else None)
+    drawn = Figure(
+        (), (), say(f"{more}{tested}"), table=_map_levels(m, published(record)) if by_variable.levels else None
+    )
     if by_variable.axis is not None:
         drawn = replace(
             drawn,
@@ -385,7 +389,7 @@ def map_figure(record: AuditRecord, m: Map) -> Details:
     return Details(reported, (drawn,), by_variable.anchor, name, 3, where=PAGE)
 
 
-def _map_levels(m: Map) -> Table:
+def _map_levels(m: Map, rounded: bool) -> Table:
     top = levels_top(m.by_variable)
     kept = sorted(m.by_variable.levels, key=lambda p: -max(p.low, -p.high, 0.0))[:ON_A_MAP]
     columns = (
@@ -397,7 +401,7 @@ def _map_levels(m: Map) -> Table:
     rows = []
     for p in m.by_variable.levels:
         if p in kept:
-            *_, gap, band = cells(p, m.digits)
+            *_, gap, band = cells(p, m.digits, rounded)
             verdict = Cell(say(TOO[p.side]), style=p.side)
             rows.append(row(say(literal(named(p))), Cell(picture=svg.level(p, top)), f"{gap} ({band})", verdict))
     return Table(columns, tuple(rows), style="forest levels")

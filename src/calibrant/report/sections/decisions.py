@@ -9,7 +9,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.findings import noun
+from calibrant.report.findings import noun, published
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import percent, signed
 from calibrant.report.spans import Text, clipped, code, literal, say, shown, strong
@@ -104,7 +104,7 @@ def _scope(record: AuditRecord) -> str:
     level = num.percent(1.0 - float(s["alpha"]))
     return (
         f"{priced}All ranges of these tables are certified and simultaneous, {level}%, in addition to those of the "
-        f"verdict, at {level}% too. Numbers of people are multiples of five."
+        f"verdict, at {level}% too.{' Numbers of people are multiples of five.' if published(record) else ''}"
     )
 
 

@@ -23,14 +23,24 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    gap_ends,
     together,
     two_way,
+    verdict_on,
+    whose_gaps,
 )
 from calibrant.results import Curve
+from calibrant.sanitize import sanitize
 
 SHORT = 9  # groups in the short table
-# As audit/rounding.py tells them
-FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer than five."
+# As audit/rounding.py reports them
+FIVES = (
+    "Counts are multiples of five, up or down by chance; “under”: fewer than five. Of fewer than "
+    "200, rates are the range that this leaves, and the gap is its certified range alone."
+)
+EXACT = "Counts are exact: two audits of nearly the same people tell them apart. To publish, audit with --publish."
+SHARING = "Groups of {} and of {} share people: exact counts of both would tell those of small groups."
+ALL = "Every group is shown, however small: this page is for readers who may see them."
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
@@ -50,9 +60,9 @@ def groups(record: AuditRecord) -> Iterator[doc.Node]:
         yield doc.Paragraph(say(cut_short(record)), where=doc.MARKDOWN)
     for text in notes(record):
         yield doc.Paragraph(text, "note")
-    mask = num.count(int(record.settings.get("mask", 20)))
-    pooled = f"A group under {mask} is never shown; it is pooled with the next smallest, so that it cannot be found by "
-    reported_so = doc.Paragraph(say(f"{pooled}subtraction. {FIVES}"))
+    reported_so = doc.Paragraph(say(counted(record)))
+    if facts.mask_of(record) == 1:
+        yield doc.Paragraph(say(ALL), "note")
     yield doc.Details("How groups are counted", (reported_so,), id="groups-read", where=doc.PAGE)
     yield replace(reported_so, style="note", where=doc.MARKDOWN)
     if people_drawn := tuple(icons(record)):
@@ -62,6 +72,19 @@ def groups(record: AuditRecord) -> Iterator[doc.Node]:
             id="people",
             where=doc.PAGE,
         )
+
+
+def counted(record: AuditRecord) -> str:
+    """Return which groups are shown, and how their people are counted."""
+    if (mask := facts.mask_of(record)) == 1:
+        return EXACT
+    pooled = (
+        f"A group under {num.count(mask)} is never shown; it is pooled with neighbours where levels are in order, "
+        "elsewhere with the next smallest, so that it cannot be found by subtraction."
+    )
+    if together := record.data.get("rounded_for"):
+        return f"{pooled} {SHARING.format(*map(sanitize, together))} {FIVES}"
+    return f"{pooled} {FIVES if facts.published(record) else EXACT}"
 
 
 def groups_answer(record: AuditRecord) -> Text:
@@ -104,7 +127,7 @@ def people(record: AuditRecord, finding: Finding) -> Text:
     """The natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
     d = num.denominator(facts.reported(record))
     expected, happened = map(num.count, num.of_every(finding, d))
-    if finding.variables:
+    if facts.fives(record, finding.rows) and finding.variables:
         expected, happened = (num.reported_of_every(finding.rows, n, d) for n in (finding.expected, finding.events))
     outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
     if outcome is None:
@@ -115,16 +138,18 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit = facts.limit_of(record)
+    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}."
     if limit is None:
-        return GAP
-    return f"{GAP} The limit is about the {'gap' if facts.by_gap(record) else 'calibration error'}."
+        return gaps
+    if record.settings["judge"] == "auto":
+        return f"{gaps} The limit is about the gap; a group whose error is certified over it is over the limit too."
+    return f"{gaps} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
 
 
 def table(record: AuditRecord) -> doc.Table:
     """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
-    judged, gap = limit is not None, facts.by_gap(record)
+    judged, gap = limit is not None, facts.by_gap(record, "groups")
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
@@ -148,22 +173,22 @@ def table(record: AuditRecord) -> doc.Table:
 
 
 def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
-    limit, predicted, observed = facts.limit_of(record), f.expected / f.rows, f.events / f.rows
+    limit, predicted, observed = facts.limit_for(record, f), f.expected / f.rows, f.events / f.rows
     low, high = facts.ends(record, f)
     track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
-    reported_in = f.rows if f.variables else 0  # everyone is reported exactly
+    reported_in = facts.fives(record, f.rows) if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
-    first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
+    first, last = num.signed_range(*gap_ends(f))
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
         num.reported_rate(predicted, reported_in),
         num.reported_rate(observed, reported_in),
-        f"{num.gap(f.gap.value)} ({first} to {last})",
+        f"{num.reported_gap(f.gap.value, reported_in)} ({first} to {last})",
         doc.Cell(sort=f"{low:.4g}", picture=track),
         error_range(record, f),
-        doc.Cell(say(VERDICTS[f.verdict]), str(-facts.RANK[f.verdict]), icon=f.verdict),
+        doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
@@ -171,9 +196,9 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
 
 def error_range(record: AuditRecord, f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if facts.by_gap(record) or two_way(f):
+    if facts.by_gap(record, f) or two_way(f):
         return certified_range(record, f, dashed=True)
-    return _range(*facts.ends(record, f), facts.limit_of(record))
+    return _range(*facts.ends(record, f), facts.limit_for(record, f))
 
 
 def _range(low: float, high: float, limit: float | None) -> str:
@@ -215,13 +240,15 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 def icons(record: AuditRecord) -> Iterator[doc.Columns]:
     """The people of the worst broken group as dots; nothing if none is broken or no dot would differ.
 
-    Nor where fewer than five are reported as none: they would be no dot.
+    Nor of counts to publish that are few: rounding alone would make dots.
     """
     worst = [f for f in facts.reported(record) if f.variables]
+    if worst and 0 < facts.fives(record, worst[0].rows) < num.CLEAR:
+        return
     d = num.denominator(facts.reported(record))
     total = min(d, DOTS)
     expected, happened = num.of_every(worst[0], total) if worst else (0, 0)
-    if expected == happened or not (worst[0].expected and worst[0].events):
+    if expected == happened:
         return
     same, apart, beyond = min(expected, happened), abs(happened - expected), happened > expected
     kinds = ["ic1"] * same + ["ic2"] * apart + ["ic0"] * (total - same - apart)
@@ -272,7 +299,7 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     if facts.limit_of(record) is None:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
-    return OutlineCheck(f"Every group: {error_at_most(record)}", ", ".join(results), meaning)
+    return OutlineCheck(f"Every group: {error_at_most(record, 'groups')}", ", ".join(results), meaning)
 
 
 def _verdict(record: AuditRecord) -> str:

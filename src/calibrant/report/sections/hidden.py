@@ -55,7 +55,7 @@ def carried(record: AuditRecord) -> tuple[Evidence, ...]:
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
-    parts, alpha, result = check.outcome.parts, float(record.settings["alpha"]), record.error_shown(check)
+    parts, alpha, result = check.outcome.parts, float(record.settings["alpha"]), record.test_shows(check)
     lines = zip(*(parts.get(k, ()) for k in ("variables", "variable_p", "variable_adjusted_p")), strict=True)
     rows = [Evidence(str(v), float(p), float(q), result and float(q) <= alpha) for v, p, q in lines]
     return tuple(sorted(rows, key=lambda e: (e.adjusted, e.p, e.variable)))
@@ -69,16 +69,16 @@ def answer(record: AuditRecord) -> Text:
     local, strong = ran(record, LOCAL), ran(record, STRONG)
     if strong is None:
         return local_answer(record)
-    if record.error_shown(strong) and not stands(record, strong):
+    if record.test_shows(strong) and not stands(record, strong):
         return _alone(record)
     clause, p = search.predicts(record), search.reported(record)
     if local is None or local.outcome is None:
-        return say(f"Yes: {clause} ({p}).") if record.error_shown(strong) else say(search.none_detected(record))
-    if record.error_shown(local):
-        unproven = "" if record.error_shown(strong) else f", {UNPROVEN}"
+        return say(f"Yes: {clause} ({p}).") if record.test_shows(strong) else say(search.none_detected(record))
+    if record.test_shows(local):
+        unproven = "" if record.test_shows(strong) else f", {UNPROVEN}"
         return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
     by_attribute = p_reported(local.outcome)
-    if record.error_shown(strong):
+    if record.test_shows(strong):
         rest = (
             f"Among {noun(record)} with the same score, no attribute is shown to carry it separately ({by_attribute})."
         )
@@ -104,7 +104,7 @@ def local_answer(record: AuditRecord) -> Text:
     reported = p_reported(check.outcome)
     if impossible(check.outcome):
         return say(f"Yes, {reported}.")
-    if not record.error_shown(check):
+    if not record.test_shows(check):
         return say(f"None was found, {UNPROVEN} ({reported}).")
     yes = [e.variable for e in carried(record) if e.error_shown]
     attributes = [v for v in yes if v != SCORE]

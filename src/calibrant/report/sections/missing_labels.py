@@ -89,14 +89,15 @@ def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
         rows.append((who, *cells, *((_stood(one),) if judged else ())))
     more = len(values) - MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
-    what = "gap" if by_gap(record) else "calibration error"
+    kinds = {by_gap(record, part) for part in ("everyone", *(("groups",) if len(values) > 1 else ()))}
+    what = "calibration error or gap" if len(kinds) > 1 else "gap" if kinds == {True} else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
     return number_table(f"{caption}simultaneously.{rest}", heads, rows, "cards")
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
     low, high = one.ranges[at]
-    if by_gap(record):
+    if by_gap(record, "everyone" if one.everyone else "groups"):
         reported = " to ".join(num.signed_range(low, high))
     else:
         reported = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
@@ -149,7 +150,7 @@ def _signed(x: float) -> str:
 
 def check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     kept, odds = people(record), stated(record)
-    question = f"All, outcomes known or not: {error_at_most(record)}"
+    question = f"All, outcomes known or not: {error_at_most(record, 'everyone')}"
     numbers = f"everyone {_range(record, kept[0], 1)}".replace(" ·", " points:") if kept else ""
     meaning = f"the worst of everyone and the groups, if odds differ by up to {odds:g}; no verdict counts it"
     return OutlineCheck(question, numbers, meaning)

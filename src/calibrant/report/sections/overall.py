@@ -31,6 +31,7 @@ from calibrant.report.wording.terms import (
     people_share,
     together,
     two_way,
+    whose_gaps,
 )
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
@@ -137,7 +138,7 @@ def figure(record: AuditRecord) -> doc.Figure:
         readout=doc.Readout(
             "Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())
         ),
-        numbers=_tables(by_variable, bins, digits, facts.noun(record)),
+        numbers=_tables(record, by_variable, bins, digits),
     )
 
 
@@ -199,14 +200,21 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     return f"{words} A {what} at the edge goes on beyond it." if cut else words
 
 
-def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[doc.Table, ...]:
+def _tables(record: AuditRecord, by_variable: ByVariable, bins: Sequence[Bin], digits: int) -> tuple[doc.Table, ...]:
     heads = ("Score, %", *HEADS[:3], HEADS[3] if by_variable.line[0] not in bins else "Range of the gap, points")
-    rows = []
+    rows, rounded = [], facts.published(record)
     for p in by_variable.line:
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
         span = f"{b.start * 100:.3g}–{b.end * 100:.3g}%"
-        rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
-    return (doc.number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
+        rows.append(
+            (
+                num.nearest(float(p.x or 0.0), digits),
+                *cells(p, digits, rounded),
+                num.count(b.rows),
+                span,
+            )
+        )
+    return (doc.number_table("", (*heads, f"{capital(facts.noun(record))} in range", "Range of the score"), rows),)
 
 
 # ---- what is certified ----
@@ -240,7 +248,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
-        "gap": ("Overall gap", "the raw score"),
+        "gap": ("Overall gap", f"the raw score, of {whose_gaps(record)}"),
     }
     if (worst := record.estimates.get("worst_group")) is not None:
         what = "Gap" if worst.settings.get("judge") == "gap" else "Calibration error"
@@ -377,9 +385,11 @@ def bins_off(record: AuditRecord) -> int:
 
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
-    judged = one.gap if facts.by_gap(record) else one.upper
+    assumes = one.gap.assumes if facts.by_gap(record, "everyone") else one.upper.assumes
     shown = f"{judged_range(record, one)} points"
-    return OutlineCheck(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {sanitize(judged.assumes)}")
+    return OutlineCheck(
+        f"Everyone: {error_at_most(record, 'everyone')}", shown, f"certified; assumes {sanitize(assumes)}"
+    )
 
 
 def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

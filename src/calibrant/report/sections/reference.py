@@ -11,7 +11,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
-from calibrant.report.findings import SUBGROUPS, limit_of, noun, screened, stands
+from calibrant.report.findings import SUBGROUPS, limit_of, mask_of, noun, screened, stands
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
 from calibrant.report.wording.clusters import counted, independent
@@ -143,7 +143,7 @@ def _read(record: AuditRecord) -> str:
     gone, apart = dropped(data), data.get("unlabelled", 0)
     reported = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
     if apart is None:
-        return f"{reported}; fewer than {num.count(int(record.settings['mask']))} more have no label"
+        return f"{reported}; fewer than {num.count(mask_of(record))} more have no label"
     return f"{reported}, {num.count(apart)} counted apart: they have no label" if apart else reported
 
 

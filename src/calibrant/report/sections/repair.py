@@ -8,7 +8,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.findings import FIXED, Line, limit_of, lines_of, noun, range_of
+from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, noun, range_of
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
@@ -169,6 +169,8 @@ def fixed_caption(record: AuditRecord) -> str:
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
     what = "Gap" if gap else "Calibration error"
+    if not gap and any(p["measure"] == "gap" and p["kind"] == "group" for p in populations(record)):
+        what = "Calibration error of everyone, gaps of groups and subgroups,"
     against = "" if limit is None else f" against the limit of {num.limit_points(limit)}"
     people = f"{num.count(s['rows_judged'])} {noun(record)}"
     if not s["candidate"]:
@@ -208,6 +210,13 @@ def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
     return doc.Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
 
 
+GAPS_OF = {  # by whose gaps there are here, and in the audit
+    ("rows", "rows"): "A gap here is that of the {rows} judged; in the audit, of all {rows} in the data.",
+    ("rows", "population"): "A gap here is that of the {rows} judged; in the audit, of all {rows} like these.",
+    ("population", "population"): "A gap is that of all {rows} like these, as in the audit.",
+}
+
+
 def fixed_note(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
@@ -219,9 +228,7 @@ def fixed_note(record: AuditRecord) -> str:
         "rows. Ranges are wider than in the audit, which has more rows."
     )
     if s.get("judge") == "gap":
-        text += (
-            f" A gap here is that of the {noun(record)} judged; in the audit, of the population they are drawn from."
-        )
+        text += f" {GAPS_OF[s.get('target', 'rows'), gaps_of(record)].format(rows=noun(record))}"
     return f"{text} {reported}" if (reported := _tests(record)) else text
 
 

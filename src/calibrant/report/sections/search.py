@@ -9,7 +9,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.findings import STRONG, Line, lines_of, noun, products, ran, stands
+from calibrant.report.findings import STRONG, Line, fives, lines_of, noun, products, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, Text, code, lines, literal, say, shown
 from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, joined, p_reported, variable_names
@@ -59,7 +59,7 @@ def sought(record: AuditRecord) -> str:
 
 def predicts(record: AuditRecord) -> str:
     check, also = ran(record, STRONG), products(record)
-    shown = check is not None and record.error_shown(check)
+    shown = check is not None and record.test_shows(check)
     if shown and also.get("smaller") == "bayes_factor":
         return f"{FEATURES[str(also['largest'])]} show the error"
     verb = "predicts" if shown else "does not predict"
@@ -180,7 +180,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     text += f" Grey: {repeats} repeats in which the model is calibrated."
     if line is None:
         text += " There are too few simulations for a line."
-    elif check is not None and not record.error_shown(check):
+    elif check is not None and not record.test_shows(check):
         text += " It stays under the dashed line, as for a calibrated model."
     elif products(record).get("smaller") == "bayes_factor":
         text += f" It is of the models alone: {FEATURES[str(products(record)['largest'])]} show the error."
@@ -217,20 +217,20 @@ def rules_table(record: AuditRecord) -> doc.Table:
         doc.Column(lines("Gap and its", "range, points"), "r"),
         doc.Column(say("The model says"), "now"),
     )
-    return doc.Table(columns, tuple(_rule(r, noun(record)) for r in rules(record)), style="cards", id="rules")
+    return doc.Table(columns, tuple(_rule(r, record) for r in rules(record)), style="cards", id="rules")
 
 
-def _rule(c: Line, who: str) -> doc.Row:
+def _rule(c: Line, record: AuditRecord) -> doc.Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
-    result, name = bool(c["finding"]), literal(shown(c["rule"]))
+    rows, result, name = fives(record, c["rows"], searched=True), bool(c["finding"]), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
-    again = f"{num.count(c['rows'])} {who} judged; {searches}"
+    again = f"{num.count(c['rows'])} {noun(record)} judged; {searches}"
     return doc.row(
         doc.Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
         f"{num.nearest(float(c['share']))}%",
-        num.reported_rate(float(c["predicted"]), c["rows"]),
-        num.reported_rate(float(c["observed"]), c["rows"]),
-        f"{num.gap(float(c['gap']))} ({low} to {high})",
+        num.reported_rate(float(c["predicted"]), rows),
+        num.reported_rate(float(c["observed"]), rows),
+        f"{num.reported_gap(float(c['gap']), rows)} ({low} to {high})",
         doc.Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
     )
 
@@ -263,7 +263,7 @@ def rules_note(record: AuditRecord) -> str:
 def needs(record: AuditRecord) -> list[Line]:
     """The variables without which evidence is lost, the most needed first; none where nothing was found."""
     check = ran(record, STRONG)
-    return lines_of(record.curve("importance")) if check is not None and record.error_shown(check) else []
+    return lines_of(record.curve("importance")) if check is not None and record.test_shows(check) else []
 
 
 def share_lost(line: Line, statistic: float) -> str:
@@ -278,7 +278,7 @@ def _percents(share: float) -> str:
 
 def needs_note(record: AuditRecord) -> str:
     check, result, s = ran(record, STRONG), needs(record), record.curve("importance").settings
-    if check is not None and not record.error_shown(check):
+    if check is not None and not record.test_shows(check):
         return "Which variables the search needs is not shown: where nothing is found it would be noise."
     if not result:
         return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."

@@ -107,20 +107,21 @@ def table(record: AuditRecord, results: Sequence[facts.Line]) -> doc.Table:
         caption = f"{LOOKED_AT}. {caption}"
     return doc.Table(
         columns,
-        tuple(_row(r, limit, top, facts.noun(record)) for r in results),
+        tuple(_row(r, limit, top, record) for r in results),
         caption,
         "forest subgroups",
         id="subgroups-reported",
     )
 
 
-def _row(r: facts.Line, limit: float | None, top: float, who: str) -> doc.Row:
+def _row(r: facts.Line, limit: float | None, top: float, record: AuditRecord) -> doc.Row:
     low, high = num.signed_range(float(r["low"]), float(r["high"]))
     kind, word = verdict(r, limit)
     name = literal(shown(r["rule"]))
     again = f"found again in {round(HALVES * float(r['stability']))} of {HALVES} halves"
-    says, happened = (num.reported_rate(float(r[k]), r["rows"]) for k in ("predicted", "observed"))
-    people = f"{num.count(r['rows'])} {who}, {people_share(float(r['share']))}"
+    rows = facts.fives(record, r["rows"], searched=True)
+    says, happened = (num.reported_rate(float(r[k]), rows) for k in ("predicted", "observed"))
+    people = f"{num.count(r['rows'])} {facts.noun(record)}, {people_share(float(r['share']))}"
     first, more = f"{people}: {says} predicted, {happened} happened", [again]
     if r["gap_left"] is not None:
         more[0] += f"; without those above: {num.gap(float(r['gap_left']))}"
@@ -131,7 +132,7 @@ def _row(r: facts.Line, limit: float | None, top: float, who: str) -> doc.Row:
     return doc.row(
         doc.Cell(say(name, *under), brief=brief),
         doc.Cell(sort=f"{gap:.6g}", picture=svg.signed_track(at, gap, end, top, limit, kind)),
-        f"{num.gap(gap)} ({low} to {high})",
+        f"{num.reported_gap(gap, rows)} ({low} to {high})",
         doc.Cell(say(word), icon=kind if limit is not None else ""),
     )
 
@@ -164,9 +165,10 @@ def _whole(share: float) -> str:
 def note(record: AuditRecord, results: Sequence[facts.Line]) -> str:
     mean_gap, start = record.estimates.get("gap"), "The gap is what happened minus what the model says"
     everyone = "" if mean_gap is None else f", for everyone {num.gap(mean_gap.value)}"
+    counts = "Counts are multiples of five, up or down by chance. " if facts.fives(record, 1, searched=True) else ""
     text = (
-        f"{start}{everyone}, of the raw score; its range is certified. Counts are multiples of five, up or down by "
-        f"chance. Halves are random halves of the {facts.noun(record)}, searched again."
+        f"{start}{everyone}, of the raw score; its range is certified. {counts}Halves are random halves of the "
+        f"{facts.noun(record)}, searched again."
     )
     if mean_gap is not None and all(float(r["low"]) <= mean_gap.value <= float(r["high"]) for r in results):
         text += " No range leaves out everyone’s gap: no subgroup is shown to be off in another way than everyone is."
@@ -207,7 +209,7 @@ def figure(record: AuditRecord) -> doc.Figure | None:
     key = [("over", "happened more often than predicted"), ("under", "less often")]
     key += [("blank", "too few to show")] if blank else []
     key += [("frame", "a subgroup" if several else "the subgroup")] if frames else []
-    mask = num.count(int(record.settings.get("mask", 20)))
+    mask = num.count(facts.mask_of(record))
     caption = "Gaps in points. Single cells are not certified: chance moves them too, small ones the most."
     if blank:
         caption += f" Cells of fewer than {mask} are blank, and some more, so that none follows from totals."
@@ -218,7 +220,7 @@ def figure(record: AuditRecord) -> doc.Figure | None:
         id="fig-subgroups",
         style="mapped",
         title=title(worst, names),
-        numbers=(_numbers(c, axes, facts.noun(record)),),
+        numbers=(_numbers(c, axes, record),),
     )
 
 
@@ -249,17 +251,18 @@ def _frames(
         yield int(a[0]), min(int(a[1]), size[0]), int(b[0]), min(int(b[1]), size[1])
 
 
-def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], who: str) -> doc.Table:
+def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], record: AuditRecord) -> doc.Table:
     """The cells, those farthest off for their people first."""
     names = (doc.Column(say(literal(clipped(shown(a["name"]), 40)))) for a in axes)
-    heads = (capital(who), "Model says, in 100", "Happened, in 100", "Gap, points")
+    heads = (capital(facts.noun(record)), "Model says, in 100", "Happened, in 100", "Gap, points")
     order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
     rows: list[tuple[str | Text, ...]] = []
     for i in order:
         labels = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
         cells = (say(literal("" if v is None else clipped(shown(v), 40))) for v in labels)
-        rates = (num.reported_rate(float(c[k][i]), c["rows"][i]) for k in ("predicted", "observed"))
-        rows.append((*cells, num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i]))))
+        few = facts.fives(record, c["rows"][i], searched=True)
+        rates = (num.reported_rate(float(c[k][i]), few) for k in ("predicted", "observed"))
+        rows.append((*cells, num.count(c["rows"][i]), *rates, num.reported_gap(float(c["gap"][i]), few)))
     return doc.number_table("", (*names, *heads), rows)
 
 
@@ -348,7 +351,7 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
         numbers += f"; test: {p_reported(check.outcome)}"
     meaning = "is a subgroup off that was not listed?"
     return OutlineCheck(
-        "Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.error_shown(check)
+        "Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.test_shows(check)
     )
 
 

@@ -29,13 +29,13 @@ def headline(record: AuditRecord) -> str:
     given, and outcomes are known; with a limit alone the same sentence speaks of the limit, and without one of points.
     Where outcomes are not known of all, it says of whom it is.
     """
-    if facts.suppressed(record):
+    if facts.withheld(record):
         one = facts.refuted(record)
         return COPIES if one is None else _first_that_fits(record, _correlated(one))
     if facts.limit_of(record) is None:
         return _first_that_fits(record, _in_points(record))
     reported = {"over": _everyone_over, "undecided": _everyone_undecided}.get(
-        record.verdicts["everyone"], _everyone_met
+        facts.state(record, "everyone"), _everyone_met
     )
     return _first_that_fits(record, reported(record))
 
@@ -149,7 +149,7 @@ def everyone_off(record: AuditRecord) -> list[facts.Off]:
 def _worse_off(record: AuditRecord) -> list[facts.Off]:
     """Return who is farther off than everyone: certified to be off by more than everyone is estimated to be."""
     one = record.everyone
-    about = max(facts.ends(record, one)[0], abs(one.gap.value) if facts.by_gap(record) else one.error)
+    about = max(facts.ends(record, one)[0], abs(one.gap.value) if facts.by_gap(record, one) else one.error.value)
     return [o for o in everyone_off(record) if o.least > about]
 
 
@@ -179,7 +179,7 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
-    if record.verdicts["subgroups"] == "error_shown":
+    if facts.state(record, "subgroups") == "error_shown":
         yield f"{few} for everyone, and error is shown in unlisted subgroups."
         return
     need = facts.need_of(record.everyone)
@@ -213,7 +213,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
                 yield f"{start} everyone together. Over it for {whom}."
                 yield f"{'On balance w' if hidden else 'W'}ithin the limit together, over it for {whom}."
         return
-    groups, subgroup_lines = record.verdicts["groups"], record.verdicts["subgroups"]
+    groups, subgroup_lines = facts.state(record, "groups"), facts.state(record, "subgroups")
     if (groups, subgroup_lines) == ("within", "within"):
         yield f"{start} everyone, {_every_group(record)} and unlisted subgroups."
         return
@@ -232,7 +232,7 @@ def _every_group(record: AuditRecord) -> str:
 
 def _left_open(record: AuditRecord) -> str:
     """Return what is not within the limit, where nothing is over it."""
-    groups, subgroup_lines = record.verdicts["groups"], record.verdicts["subgroups"]
+    groups, subgroup_lines = facts.state(record, "groups"), facts.state(record, "subgroups")
     few = f"Too few {_short_noun(record)} to decide for"
     if groups == "undecided":
         n, total = len(facts.with_verdict(record, "undecided")), len(record.groups)
@@ -264,7 +264,7 @@ def _in_points(record: AuditRecord) -> Iterator[str]:
     """Yield how far off everyone is, and who is farther off; without a limit nothing is judged."""
     low, high = facts.ends(record, record.everyone)
     start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
-    if two_way(record.everyone) and not facts.by_gap(record):
+    if two_way(record.everyone) and not facts.by_gap(record, "everyone"):
         start, short = (
             f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} rounded",
             "",

@@ -8,7 +8,7 @@ from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
 from calibrant.data.specs.column_names import JUDGE, SAMPLED, STATED, TOKENS, names_weights
 from calibrant.report import numbers as num
-from calibrant.report.findings import refuted, suppressed
+from calibrant.report.findings import refuted, withheld
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
 from calibrant.report.wording.terms import NAMED, capital
@@ -149,7 +149,7 @@ def _no_events(record: AuditRecord) -> Iterator[Span]:
 
 
 def _copies(record: AuditRecord, text: str) -> str:
-    if suppressed(record) and refuted(record) is None:
+    if withheld(record) and refuted(record) is None:
         narrow = wider(float(record.data["repeats"]["times"]))
         text = f"Ranges take them as independent and are about {narrow} times too narrow, so nothing is decided."
     return f"{_repeats(record)} {text}"

@@ -11,7 +11,15 @@ from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
 from calibrant.report.wording.clusters import independent, no_number, one_cluster_each, too_narrow
 from calibrant.report.wording.headline import group_named
-from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, error_bounds, p_reported, people_share, two_way
+from calibrant.report.wording.terms import (
+    ATTRIBUTES,
+    VERDICTS,
+    error_bounds,
+    gap_ends,
+    p_reported,
+    people_share,
+    two_way,
+)
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -20,17 +28,21 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
     "not_checked": ("measured", VERDICTS["not_checked"]),
     "error_shown": ("error_shown", "Error shown"),
     "absent": ("absent", "Not checked"),
+    "withheld": ("undecided", "Withheld"),
 }
 SIDES = {"low": "underpredicted", "high": "overpredicted", "unclear": "off"}
+OPEN = ("within", "undecided")  # verdicts next to which error may be shown
 NAMED = 2  # groups that a part names
 CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a subgroup
 
 
 def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     """The status of a part of the verdict and its word: how many are over the limit, where some are."""
-    state = record.verdicts[part]
+    state = facts.state(record, part)
     status, word = STATES.get(state, (state, sanitize(state)))
-    if part == "everyone" or state not in ("over", "undecided"):
+    if part == "everyone":
+        return status, f"{word}, error shown" if record.error_shown[part] and state in OPEN else word
+    if state not in ("over", "undecided"):
         return status, word
     n = (
         len(facts.with_verdict(record, state))
@@ -44,7 +56,7 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
 
 def page_status(record: AuditRecord) -> str:
     """The status of the three parts together: the worst of them; "measured" without a limit."""
-    states = set(record.verdicts.values())
+    states = set(facts.states(record).values())
     order = ("over", "error_shown", "undecided", "within")
     return "measured" if facts.limit_of(record) is None else next((s for s in order if s in states), "measured")
 
@@ -55,8 +67,8 @@ def page_status(record: AuditRecord) -> str:
 def everyone_reported(record: AuditRecord) -> Text:
     one, limit = record.everyone, facts.limit_of(record)
     low, high = judged(record, one)
-    if facts.by_gap(record):
-        reported = say(f"Gap of {' to '.join(num.signed_range(one.gap.interval.low, one.gap.interval.high))} points.")
+    if facts.by_gap(record, one):
+        reported = say(f"Gap of {' to '.join(num.signed_range(*gap_ends(one)))} points.")
         if facts.cancels(record):
             least = strong(error_bounds(record, one)[0])
             reported = say(*reported, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
@@ -64,17 +76,17 @@ def everyone_reported(record: AuditRecord) -> Text:
         reported = say(f"Raw score at least {low} points off, rounded score at most {high}.")
     else:
         reported = say(f"Off by {low} to {high} points on average.")
-    if facts.suppressed(record):
+    if facts.withheld(record):
         return say(*reported, f" {too_narrow(record)}")
     more = limit is not None and one.verdict == "undecided"
-    elsewhere = record.verdict == "undecided" and record.verdicts["subgroups"] != "error_shown"  # in the headline
+    elsewhere = record.verdict == "undecided" and facts.state(record, "subgroups") != "error_shown"  # in the headline
     return say(*reported, " ", *rows_would(record, one)) if more and not elsewhere else reported
 
 
 def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     """Return both ends of what is judged, in points: rounded outward, true to the verdict."""
-    low, high = facts.ends(record, finding)
-    return num.lower_bound(low, facts.limit_of(record)), num.upper_bound(high, facts.limit_of(record))
+    (low, high), limit = facts.ends(record, finding), facts.limit_for(record, finding)
+    return num.lower_bound(low, limit), num.upper_bound(high, limit)
 
 
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
@@ -94,7 +106,7 @@ def groups_reported(record: AuditRecord) -> Text:
     if not record.groups:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
-    if facts.suppressed(record):
+    if facts.withheld(record):
         return say(too_narrow(record))
     over = facts.groups_off(record)
     reported = [*_worst_groups(record, over[: NAMED if facts.limit_of(record) is not None else 1])]
@@ -102,6 +114,12 @@ def groups_reported(record: AuditRecord) -> Text:
         more, few = len(over) - NAMED, len(facts.with_verdict(record, "undecided"))
         reported += [say(f"{num.count(more)} more")] if more > 0 else []
         reported += [say(f"{num.count(few)} undecided")] if few and over else []
+        shown = sum(f.error_shown and f.verdict in OPEN for f in record.groups)
+        reported += (
+            [say(f"error shown in {num.count(shown)} more" if over else f"Error shown in {num.count(shown)}")]
+            if shown
+            else []
+        )
     first = tuple(span for text in reported for span in say(*text, "; "))[:-1]
     return _joined([say(*first, ".") if first else (), unchecked(record), no_group(record), _small_ones(record)])
 
@@ -152,7 +170,7 @@ def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
     high = max(facts.ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
-    return min(high, limit) if record.verdicts["groups"] == "within" and limit is not None else high
+    return min(high, limit) if facts.state(record, "groups") == "within" and limit is not None else high
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
@@ -172,8 +190,8 @@ def no_group(record: AuditRecord) -> Text:
     if high >= 1.0:
         return ()
     group = "group" if facts.all_named(record) else "group shown"
-    what = f"No {group}’s gap is more than " if facts.by_gap(record) else f"No {group} is off by more than "
-    if not facts.by_gap(record) and (
+    what = f"No {group}’s gap is more than " if facts.by_gap(record, "groups") else f"No {group} is off by more than "
+    if not facts.by_gap(record, "groups") and (
         any(map(two_way, record.groups)) or any(o.least > high for o in facts.groups_off(record))
     ):
         what = f"After rounding, n{what[1:]}"  # the raw score of one is off by more
@@ -190,13 +208,13 @@ def no_group(record: AuditRecord) -> Text:
 def subgroups_reported(record: AuditRecord) -> Text:
     check, e = facts.check_of(record, facts.SUBGROUPS), record.estimates.get(facts.SUBGROUPS)
     if check is not None and check.outcome is not None and e is None:
-        finds = f"shows error ({p_reported(check.outcome)})" if record.error_shown(check) else "shows no error"
+        finds = f"shows error ({p_reported(check.outcome)})" if record.test_shows(check) else "shows no error"
         return say(f"A test of all subgroups {finds}; how far off they are is not certified.")
     if check is None or e is None:
         why = "" if check is None else sentence(check.reason)
         quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
         return quick if quick[0].text else say("They were not searched.")
-    state = record.verdicts["subgroups"]
+    state = facts.state(record, "subgroups")
     known = facts.subgroups_known(record)
     reported = [
         _one_subgroup(record, o)
@@ -205,7 +223,7 @@ def subgroups_reported(record: AuditRecord) -> Text:
     least = num.lower_bound(e.interval.low, facts.limit_of(record))
     if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
         reported.append(_worst_subgroup(e, least))
-    if check.outcome is not None and record.error_shown(check) and state in ("error_shown", "not_checked"):
+    if check.outcome is not None and record.test_shows(check) and state in ("error_shown", "not_checked"):
         end = "; no subgroup is certified over the limit" if state == "error_shown" else ""
         reported.insert(0, say(f"A test shows error ({p_reported(check.outcome)}){end}."))
     reported.append(_no_subgroup(record, e))
@@ -255,9 +273,9 @@ def _least(record: AuditRecord, o: facts.Off) -> str:
 def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = facts.limit_of(record), e.interval.high
-    if high >= facts.UNREPORTED and record.verdicts["subgroups"] != "within":
+    if high >= facts.UNREPORTED and facts.state(record, "subgroups") != "within":
         return say(f"Too few {facts.noun(record)} to say what no subgroup exceeds.")
-    if record.verdicts["subgroups"] == "within" and limit is not None:
+    if facts.state(record, "subgroups") == "within" and limit is not None:
         high = min(high, limit)
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := facts.screened(record):

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.repair.catalogue import words_of
 from calibrant.report import numbers as num
-from calibrant.report.findings import by_gap, check_of, decided, draws_of, ends, impossible, limit_of
+from calibrant.report.findings import (
+    by_gap,
+    check_of,
+    decided,
+    draws_of,
+    ends,
+    gaps_of,
+    impossible,
+    limit_for,
+    limit_of,
+    noun,
+)
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
 from calibrant.results import Outcome
 from calibrant.sanitize import sanitize
@@ -60,6 +71,11 @@ def capital(text: str) -> str:
 def joined(texts: Sequence[str]) -> str:
     """Words as a list: "a, b and c"."""
     return " and ".join(t for t in (", ".join(texts[:-1]), *texts[-1:]) if t)
+
+
+def whose_gaps(record: AuditRecord) -> str:
+    """Return whose gaps were certified, in words."""
+    return {"rows": "the {} in the data", "population": "all {} like these"}[gaps_of(record)].format(noun(record))
 
 
 def together(record: AuditRecord) -> str:
@@ -138,7 +154,7 @@ def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]
 
 def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     """Return both certified ends of the calibration error, in points, whatever the limit is about."""
-    return bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
+    return bounds(finding, limit_for(record, finding), "gap" if by_gap(record, finding) else "error")
 
 
 def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
@@ -151,13 +167,48 @@ def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = Fal
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:
     """The certified range of what the limit is about: the calibration error, or the size of the gap."""
-    if not by_gap(record):
+    if not by_gap(record, finding):
         return certified_range(record, finding)
-    (low, high), limit = ends(record, finding), limit_of(record)
+    (low, high), limit = ends(record, finding), limit_for(record, finding)
     return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
 
 
-def error_at_most(record: AuditRecord) -> str:
+def gap_ends(finding: Finding) -> tuple[float, float]:
+    """The certified ends of a gap, with its sign."""
+    of = finding.gap.guaranteed
+    return (-1.0, 1.0) if of is None else (of.low, of.high)
+
+
+def error_at_most(record: AuditRecord, part: str) -> str:
     """Return what the limit is a limit of."""
-    limit, what = limit_of(record), "gap" if by_gap(record) else "calibration error"
-    return what if limit is None else f"{what} at most {num.limit_points(limit)} points"
+    limit, what = limit_of(record), "gap" if by_gap(record, part) else "calibration error"
+    return what if limit is None else f"{what} at most {bound_of(record)}"
+
+
+def bound_of(record: AuditRecord) -> str:
+    """The limit in words: points, or a share of the mean score and how many points of everyone that is."""
+    limit, relative = limit_of(record), record.settings.get("limit_relative")
+    points = "" if limit is None else f"{num.limit_points(limit)} points"
+    return points if relative is None else f"{num.percent(relative)}% of the mean score ({points} for everyone)"
+
+
+def verdict_on(record: AuditRecord, finding: Finding) -> str:
+    """The verdict on a finding in words; of a group within the limit by its gap, that it is the gap that is."""
+    if finding.withheld is not None:
+        return "Withheld"
+    if (
+        finding.verdict == "within"
+        and finding.variables
+        and by_gap(record, finding)
+        and (limit := limit_for(record, finding))
+    ):
+        return f"Gap within {num.limit_points(limit)}"
+    return VERDICTS[finding.verdict]
+
+
+def jointly_wrong(record: AuditRecord) -> str:
+    """How probable a wrong verdict of each kind is at most, by the shares of alpha that were used; empty of none."""
+    joint = record.joint_error
+    if not (joint["over"] or joint["within"]):
+        return ""
+    return f"any wrong over: at most {num.percent(joint['over'])}%, within: {num.percent(joint['within'])}%"

@@ -53,15 +53,15 @@ class Below(Evidence):
 
     def at(self, x: float) -> float:
         """The log e-value, which falls with x; no bet is larger than is safe at x."""
-        logs = [self._log(w, x) for w in self.wagers]
+        logs = [self._log(bet, x) for bet in self.wagers]
         return log_mean_exp(logs, np.array([w.share for w in self.wagers]))
 
-    def _log(self, wager: Bet, x: float) -> float:
-        bet = sized(wager.bet * self.largest, x, most=self.room) / self.largest
-        lost = float(bet.max(initial=0.0)) * self.largest * (self.reach + x)
+    def _log(self, bet: Bet, x: float) -> float:
+        kappa = sized(bet.bet * self.largest, x, most=self.room) / self.largest
+        lost = float(kappa.max(initial=0.0)) * self.largest * (self.reach + x)
         if self.reach > self.room and lost > MOST_LOST:
             return -np.inf
-        return float(np.log1p(bet * (wager.gain - x * self.size)).sum(axis=-1).min())
+        return float(np.log1p(kappa * (bet.gain - x * self.size)).sum(axis=-1).min())
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def test_both_measures_are_shown_and_which_of_them_the_limit_is_about():
         section = re.search(r'<section id="groups".*?</section>', page, re.S)[0]
         assert f"The limit is about the {which}." in section
         assert "errors in both directions cancel" in section
-        low, high = groups.num.signed_range(group.gap.interval.low, group.gap.interval.high)
+        low, high = groups.num.signed_range(group.gap.guaranteed.low, group.gap.guaranteed.high)
         assert f"({low} to {high})</td>" in section
         assert ("Gap, either way, <br>0 to " in section) == (judge == "gap")
         assert re.search(r'<td class="r iv">[\d.]+–[\d.]+</td>', section)

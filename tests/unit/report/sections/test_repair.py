@@ -36,13 +36,22 @@ def test_the_answer_names_the_repair_and_counts_who_is_over_the_limit() -> None:
     )
 
 
-def test_whose_gaps_these_are_is_said_where_gaps_are_judged() -> None:
+@pytest.mark.parametrize(
+    ("here", "audited", "said"),
+    [
+        ("rows", "rows", "A gap here is that of the rows judged; in the audit, of all rows in the data."),
+        ("rows", "population", "A gap here is that of the rows judged; in the audit, of all rows like these."),
+        ("population", "population", "A gap is that of all rows like these, as in the audit."),
+    ],
+)
+def test_whose_gaps_these_are_is_said_where_gaps_are_judged(here: str, audited: str, said: str) -> None:
     record = held()
     fixed = record.curve("fixed")
-    gaps = replace(fixed, settings={**fixed.settings, "judge": "gap"})
-    asked = replace(record, curves={**record.curves, "fixed": gaps})
-    assert "drawn from" in repair.fixed_note(asked)
-    assert "drawn from" not in repair.fixed_note(record)
+    gaps = replace(fixed, settings={**fixed.settings, "judge": "gap", "target": here})
+    everyone = replace(record.everyone, gap=replace(record.everyone.gap, settings={"target": audited}))
+    changed = replace(record, curves={**record.curves, "fixed": gaps}, everyone=everyone)
+    assert said in repair.fixed_note(changed)
+    assert "A gap" not in repair.fixed_note(record)
 
 
 def test_before_and_after_is_the_first_table_and_tells_verdicts() -> None:

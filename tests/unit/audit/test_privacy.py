@@ -1,0 +1,90 @@
+"""What exact numbers may not tell in one record, what a page to publish says of few, who may see every group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.cli.run import main
+from calibrant.report import markdown
+from calibrant.report import numbers as num
+from calibrant.report.outline import document
+
+TOWNS, COUNTIES = (
+    np.repeat(["big", "large", "tiny", "mid"], [300, 200, 12, 88]),
+    np.repeat(["n", "s", "s"], [300, 212, 88]),
+)
+
+
+def people(county: np.ndarray = COUNTIES, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2, 4, len(TOWNS))
+    return {"y": (rng.random(len(p)) < p).astype(int), "p": p, "town": TOWNS, "county": county}
+
+
+def test_the_record_is_rounded_then_and_says_so() -> None:
+    how: dict[str, Any] = {"label": "y", "score": "p", "by": ["town", "county"], "quick": True}
+    record = cal.audit(people(), **how)
+    assert record.data["rounded_for"] == ("town", "county")
+    assert all(g.rows % 5 == 0 for g in record.groups)
+    assert "Groups of town and of county share people" in markdown.written(document(record))
+    assert "rounded_for" not in cal.audit(people(), **{**how, "by": "town"}).data
+
+
+def test_grades_of_a_rating_pool_with_neighbours_and_regions_with_the_smallest() -> None:
+    grade = np.repeat(list("ABCDE"), [8, 300, 200, 90, 9])
+    p = np.full(len(grade), 0.3)
+    y = np.arange(len(grade)) % 3 == 0
+    names = {}
+    for column in ("rating", "region"):
+        record = cal.audit(cal.predictions(y, p, {column: grade}), by=column, quick=True, variables=None)
+        names[column] = {g.variables[0][1]: g.rows for g in record.groups}
+    assert names["rating"] == {"C": 200, "B + 1 more": 308, "D + 1 more": 99}
+    assert names["region"] == {"B": 300, "C": 200, "D + 2 more": 107}
+
+
+def test_every_group_is_shown_to_readers_who_may_see_them_and_the_page_says_so(capsys: Any, tmp_path: Any) -> None:
+    how: dict[str, Any] = {"label": "y", "score": "p", "by": "town", "quick": True, "variables": None}
+    for mask in ("none", None):
+        record = cal.audit(people(), **how, mask=mask)
+        assert {g.variables[0][1]: g.rows for g in record.groups} == {"big": 300, "large": 200, "mid": 88, "tiny": 12}
+        assert record.settings["mask"] is None
+        assert cal.AuditRecord.from_json(record.to_json()) == record
+    text = markdown.written(document(record))
+    assert "Every group is shown, however small" in text
+    with pytest.raises(cal.BadInput, match=r"mask='none' shows every group, and publish=True .* drop one of the two"):
+        cal.audit(people(), **how, mask="none", publish=True)
+    assert main(["audit", str(tmp_path / "none.csv"), "--mask", "none", "--publish"]) == 2
+    assert "--mask='none' shows every group, and --publish" in capsys.readouterr().err
+
+
+def test_rates_of_few_people_to_publish_are_the_range_that_rounding_leaves() -> None:
+    assert num.reported_rate(0.1, 50) == "0 to 22"
+    assert num.reported_rate(0.1, 0) == "10.0"
+    assert num.reported_rate(0.1, 200) == "10.0"
+    assert num.reported_gap(0.0, 50) == "–"
+    assert num.reported_gap(0.012, 0) == "+1.2"
+    rng = np.random.default_rng(0)
+    from calibrant.audit.rounding import RandomRounding
+
+    for _ in range(500):
+        n = int(rng.integers(20, 200))
+        events, expected = int(rng.integers(0, n + 1)), float(rng.uniform(0, n))
+        told = RandomRounding.of(n, events, expected)
+        for exact, rounded in ((events, told.events), (expected, told.expected)):
+            low, high = num.rounded_range(rounded, told.rows)
+            assert low <= exact / n <= high
+
+
+def test_a_page_to_publish_prints_no_rate_of_few_that_rounding_made() -> None:
+    """49 people, 16.3 in 100 predicted and 11.5 happened, read "10.0", "10.0" and a gap of 0."""
+    record = cal.audit(people(), label="y", score="p", by="town", quick=True, variables=None, publish=True)
+    small = next(g for g in record.groups if g.rows < 200)
+    written = markdown.written(document(record)).splitlines()
+    line = next(x for x in written if x.startswith("|") and f"| {small.rows} |" in x)
+    assert " to " in line.split("|")[3]
+    assert "– (" in line
+    assert small.gap.interval.low < small.gap.interval.high

@@ -347,6 +347,28 @@ def test_the_worst_is_told_like_a_group_and_a_box_that_leaves_few_is_not_named()
     assert hidden.interval.low == reported.interval.low
 
 
+@pytest.mark.parametrize(("mask", "exact"), [(None, True), (20, False)])
+def test_the_worst_is_exact_only_where_small_groups_are_shown(mask: int | None, exact: bool) -> None:
+    data = planted()
+    least, most = (cal.certify.subgroups(data, side=side) for side in ("lower", "upper"))
+    reported = reported_worst(least, most, tables_of(data, None, 2, 0), case(data, mask=mask), least.n)
+    assert (reported.interval.low == least.interval.low) == exact
+    assert (reported.interval.high == most.interval.high) == exact
+    assert not exact or reported.settings["rows_low"] == least.settings["rows_low"]
+
+
+def test_exact_sums_leave_pockets_and_cells_as_they_are() -> None:
+    made = lines(rows=(2_401, 3_003, 3_004), rows_left=(None, 1_001, 2_002))
+    reported = reported_subgroups(made, 60_000, 20, Sums).columns
+    for name in ("rows", "rows_left", "gap_left", "predicted", "observed", "gap", "low", "high"):
+        assert reported[name] == pytest.approx(made.columns[name]), name
+    table = mapped(np.full((4, 4), 301))
+    cells = reported_map(table, 20, Sums)
+    assert cells is not None
+    assert cells.columns == table.columns
+    assert reported_map(mapped(np.full((4, 4), 3)), 20, Sums) is None  # of few people nothing is told all the same
+
+
 # ---- the map ----
 
 

@@ -100,6 +100,11 @@ def test_two_way_counts_are_not_recoverable_even_from_the_margins(table):
     margins = [*index.tolist(), *index.T.tolist()]
     known = set(recoverable([], margins, table.reshape(-1)))  # by the margins alone: nothing an audit shows
     assert set(recoverable(groups, margins, table.reshape(-1))) <= known
+    shown = np.zeros(size, dtype=bool)
+    shown[[g[0] for g in groups if len(g) == 1]] = True
+    rests = np.where(shown, 0, table.reshape(-1)).reshape(table.shape)
+    whole = [rests.sum(axis=axis)[table.sum(axis=axis) >= MASK] for axis in (0, 1)]
+    assert not groups or all(not 0 < rest < MASK for side in whole for rest in side.tolist())
     assert all(table.reshape(-1)[list(g)].sum() >= MASK for g in groups)
 
 

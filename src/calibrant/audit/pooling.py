@@ -78,8 +78,8 @@ def _neighbours(
         at = min(range(len(runs)), key=lambda k: (people(runs[k]), k))
         if people(runs[at]) >= smallest:
             break
-        neighbour = min((k for k in (at - 1, at + 1) if 0 <= k < len(runs)), key=lambda k: (people(runs[k]), k))
-        first, last = sorted((at, neighbour))
+        neighbor = min((k for k in (at - 1, at + 1) if 0 <= k < len(runs)), key=lambda k: (people(runs[k]), k))
+        first, last = sorted((at, neighbor))
         runs[first : last + 1] = [runs[first] + runs[last]]
     others = [[i] for i in range(len(rows)) if rows[i] > 0 and i not in {*order, *placeless}]
     whole = [*runs, *others]
@@ -98,7 +98,7 @@ def order_of(name: str, labels: Sequence[str | None], numbered: bool = False) ->
         return tuple(range(len(labels) - 1))
     there = [i for i, label in enumerate(labels) if label not in (None, MISSING, OTHER, f"({MISSING})", f"({OTHER})")]
     try:
-        value: Mapping[int, float | str] = {i: float(str(labels[i])) for i in there}
+        value: Mapping[int, Any] = {i: float(str(labels[i])) for i in there}
     except ValueError:
         value = {i: str(labels[i]) for i in there}
         if not (RATED.search(name) and all(len(v) == 1 and v.isalpha() for v in value.values())):
@@ -115,7 +115,8 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
     """Pool the cells of a two-way table whose margins may be known.
 
     A pooled cell can be solved for from the margins exactly when, in the graph that joins row and column levels by
-    pooled cells, it is a bridge. So the next smallest cells join the pool until no small cell is a bridge.
+    pooled cells, it is a bridge. So the next smallest cells join the pool until no small cell is a bridge. And a level
+    less its cells that are shown is those that are pooled: they join until these are people enough, or none.
 
     Parameters
     ----------
@@ -136,7 +137,11 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
     size = len(small)
     while size < len(order):
         pool = order[:size]
-        if flat[pool].sum() >= smallest and not any(_is_bridge(i, pool, rows.shape[1]) for i in small):
+        rests = np.zeros_like(flat)
+        rests[pool] = flat[pool]
+        sides = [rests.reshape(rows.shape).sum(axis=axis) for axis in (0, 1)]
+        enough = all(not 0 < rest < smallest for side in sides for rest in side.tolist())
+        if enough and flat[pool].sum() >= smallest and not any(_is_bridge(i, pool, rows.shape[1]) for i in small):
             return [*((i,) for i in present if i not in set(pool)), tuple(sorted(pool))]
         size += 1
     return []
@@ -272,7 +277,7 @@ def sharing(sketch: Sketch, rows: Predictions | None, mask: int) -> tuple[str, .
     shown = [(name[0][0], members) for name, members, _ in shown_groups(sketch, mask) if len(name) == 1]
     of = {g[0]: [m for column, m in shown if column == g[0]] for g in sketch.spec.groupings if len(g) == 1}
     for one, other in combinations([column for column, groups in of.items() if groups], 2):
-        table = _shared_people(sketch, rows, (one, other), (of[one], of[other]))
+        table = _two_way_table(sketch, rows, (one, other), (of[one], of[other]))
         if table is None:
             if any(len(members) > 1 for members in (*of[one], *of[other])):
                 return one, other
@@ -283,7 +288,7 @@ def sharing(sketch: Sketch, rows: Predictions | None, mask: int) -> tuple[str, .
     return ()
 
 
-def _shared_people(
+def _two_way_table(
     sketch: Sketch, rows: Predictions | None, names: tuple[str, str], groups: tuple[Sequence[list[int]], ...]
 ) -> NDArray[np.int64] | None:
     """The people in each group shown of one column and of another; None where nobody counted them.

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from calibrant.report.findings import cluster_totals as cluster_totals
     from calibrant.report.findings import crossing as crossing
     from calibrant.report.findings import limit_of as limit_of
-    from calibrant.report.findings import mask_of as mask_of
     from calibrant.report.findings import noun as noun
     from calibrant.report.findings import ordered as ordered
-    from calibrant.report.findings import published as published
     from calibrant.report.findings import screened as screened
     from calibrant.report.findings import shared_by as shared_by
     from calibrant.report.findings import stated_of as stated_of
@@ -110,7 +108,6 @@ _WHERE = {
     "label": "calibrant.report.spans",
     "limit_of": "calibrant.report.findings",
     "marked": "calibrant.report.markdown",
-    "mask_of": "calibrant.report.findings",
     "name": "calibrant.report.spans",
     "notices": "calibrant.report.wording.notices",
     "noun": "calibrant.report.findings",
@@ -121,7 +118,6 @@ _WHERE = {
     "page_title": "calibrant.report.wording.headline",
     "parts": "calibrant.report.brief",
     "plain": "calibrant.report.spans",
-    "published": "calibrant.report.findings",
     "repair_named": "calibrant.report.wording.terms",
     "results": "calibrant.report.outputs.results:",
     "shared_by": "calibrant.report.findings",

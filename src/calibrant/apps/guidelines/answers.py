@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from calibrant import AuditRecord
 from calibrant.arguments import lacking
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
+from calibrant.report.findings import mask_of, published
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED
@@ -28,12 +29,10 @@ from calibrant.toolkit.report import (
     error_bounds,
     limit_of,
     literal,
-    mask_of,
     name,
     notices,
     noun,
     ordered,
-    published,
     repair_named,
     say,
     screened,

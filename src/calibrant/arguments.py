@@ -78,7 +78,7 @@ class Caller:
     def says(self, *arguments: str) -> str:
         """Return arguments as a sentence names them: ``label=, score= and by=`` or ``--label, --score and --by``."""
         words = [self.name(a) if self.command else f"{self.name(a)}=" for a in arguments]
-        return " and ".join(w for w in (", ".join(words[:-1]), words[-1]) if w)
+        return " and ".join(w for w in (", ".join(words[:-1]), *words[-1:]) if w)
 
     def turns_on(self, argument: str) -> str:
         """Return how a flag is set: ``percent=True`` or ``--percent``."""

@@ -78,8 +78,8 @@ def _neighbours(
         at = min(range(len(runs)), key=lambda k: (people(runs[k]), k))
         if people(runs[at]) >= smallest:
             break
-        beside = min((k for k in (at - 1, at + 1) if 0 <= k < len(runs)), key=lambda k: (people(runs[k]), k))
-        first, last = sorted((at, beside))
+        neighbor = min((k for k in (at - 1, at + 1) if 0 <= k < len(runs)), key=lambda k: (people(runs[k]), k))
+        first, last = sorted((at, neighbor))
         runs[first : last + 1] = [runs[first] + runs[last]]
     others = [[i] for i in range(len(rows)) if rows[i] > 0 and i not in {*order, *placeless}]
     whole = [*runs, *others]
@@ -272,7 +272,7 @@ def sharing(sketch: Sketch, rows: Predictions | None, mask: int) -> tuple[str, .
     shown = [(name[0][0], members) for name, members, _ in shown_groups(sketch, mask) if len(name) == 1]
     of = {g[0]: [m for column, m in shown if column == g[0]] for g in sketch.spec.groupings if len(g) == 1}
     for one, other in combinations([column for column, groups in of.items() if groups], 2):
-        table = _crossed(sketch, rows, (one, other), (of[one], of[other]))
+        table = _two_way_table(sketch, rows, (one, other), (of[one], of[other]))
         if table is None:
             if any(len(members) > 1 for members in (*of[one], *of[other])):
                 return one, other
@@ -283,7 +283,7 @@ def sharing(sketch: Sketch, rows: Predictions | None, mask: int) -> tuple[str, .
     return ()
 
 
-def _crossed(
+def _two_way_table(
     sketch: Sketch, rows: Predictions | None, names: tuple[str, str], groups: tuple[Sequence[list[int]], ...]
 ) -> NDArray[np.int64] | None:
     """The people in each group shown of one column and of another; None where nobody counted them.
@@ -303,7 +303,7 @@ def _crossed(
         first = start[names]
         a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
         counts, cluster = people_of(sketch)[first : first + len(a)], None
-    elif _all_held(sketch, rows, names) and rows is not None and rows.covariates is not None:
+    elif _all_rows_kept(sketch, rows, names) and rows is not None and rows.covariates is not None:
         a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
         counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
     else:
@@ -317,7 +317,7 @@ def _crossed(
     return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
 
 
-def _all_held(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:
+def _all_rows_kept(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:
     """Whether every row is held, with the levels of these columns."""
     there = rows is not None and rows.n == sketch.n
     return there and rows is not None and all(holds_levels(sketch, rows, sketch.spec.by_name[n]) for n in names)

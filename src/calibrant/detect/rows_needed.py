@@ -193,8 +193,8 @@ class Design:
         """The share of simulated outcomes that are detected; the mean over subgroups."""
         draws = math.ceil(DRAWS / len(self.subgroups))
         margins = [
-            self.scan.simulated(self.rows.cells, moved(self.rows.p, inside, error), self.rows.ids, draws)
-            for inside in self.subgroups
+            self.scan.simulated(self.rows.cells, moved(self.rows.p, inside, error), self.rows.ids ^ np.uint64(k), draws)
+            for k, inside in enumerate(self.subgroups, 1)  # each has draws of its own
         ]
         return float(np.mean(np.concatenate(margins) > self.detected))
 

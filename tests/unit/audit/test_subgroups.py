@@ -19,7 +19,7 @@ from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.context import AuditContext, CheckResult, NotRun
 from calibrant.audit.judging import Judging
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.rounding import step
+from calibrant.audit.rounding import RandomRounding, Sums, step
 from calibrant.audit.subgroups import few, people_in, reported_map, reported_subgroups, reported_worst
 from calibrant.detect.subgroup_test import WEIGHT
 from calibrant.errors import NotComputable
@@ -207,7 +207,9 @@ def lines(**columns: Any) -> Curve:
 
 
 def test_pockets_of_few_people_or_of_all_but_few_are_not_told() -> None:
-    reported = reported_subgroups(lines(rows=(19, 59_990, 2_700), rows_left=(None, 59_990, 1_800)), 60_000, 20)
+    reported = reported_subgroups(
+        lines(rows=(19, 59_990, 2_700), rows_left=(None, 59_990, 1_800)), 60_000, 20, RandomRounding
+    )
     assert (
         len(reported.columns["rule"]) == len(reported.settings["besides"]) == len(reported.settings["conditions"]) == 1
     )
@@ -225,7 +227,7 @@ def test_pockets_of_few_people_or_of_all_but_few_are_not_told() -> None:
     ],
 )
 def test_no_two_told_pockets_differ_by_few_people(rows: Any, left: Any, kept: int) -> None:
-    assert len(reported_subgroups(lines(rows=rows, rows_left=left), 60_000, 20).columns["rule"]) == kept
+    assert len(reported_subgroups(lines(rows=rows, rows_left=left), 60_000, 20, RandomRounding).columns["rule"]) == kept
 
 
 def test_of_units_people_are_counted_and_not_rows() -> None:
@@ -233,22 +235,26 @@ def test_of_units_people_are_counted_and_not_rows() -> None:
     found = ("c", "= d", 0.6, 0.2)
     clusters = {"people": ((200, 900),) * 3, "people_apart": (None, 20, 19), "people_shared": (0, 20, 50)}
     clusters["besides"] = ((found,), (), ())
-    reported = reported_subgroups(replace(made, settings={**made.settings, **clusters}), 60_000, 20)
+    reported = reported_subgroups(replace(made, settings={**made.settings, **clusters}), 60_000, 20, RandomRounding)
     assert reported.columns["rule"] == made.columns["rule"][:2]  # 19 people tell the third from another, of 1,000 rows
     assert [len(b) for b in reported.settings["besides"]] == [1, 0]
     clusters |= {"people_apart": (None, 20, 20)}
-    reported = reported_subgroups(replace(made, settings={**made.settings, **clusters}), 60_000, 20).columns
+    reported = reported_subgroups(
+        replace(made, settings={**made.settings, **clusters}), 60_000, 20, RandomRounding
+    ).columns
     assert reported["rows_left"] == (None, 1_000, 2_000)
     clusters |= {"people_shared": (0, 19, 50)}
-    reported = reported_subgroups(replace(made, settings={**made.settings, **clusters}), 60_000, 20).columns
+    reported = reported_subgroups(
+        replace(made, settings={**made.settings, **clusters}), 60_000, 20, RandomRounding
+    ).columns
     assert reported["rows_left"] == (None, None, 2_000)
     clusters |= {"people_apart": (None, 30, 30), "people_shared": (0, 30, 50)}
-    reported = reported_subgroups(replace(made, settings={**made.settings, **clusters}), 60_000, 30)
+    reported = reported_subgroups(replace(made, settings={**made.settings, **clusters}), 60_000, 30, RandomRounding)
     assert reported.settings["besides"] == ((), (), ())  # 20 have it, or lack it; nobody knows of 30
 
 
 def test_a_pocket_that_shares_few_people_does_not_tell_how_many() -> None:
-    reported = reported_subgroups(lines(rows_left=(None, 2_690, 2_000)), 60_000, 20)
+    reported = reported_subgroups(lines(rows_left=(None, 2_690, 2_000)), 60_000, 20, RandomRounding)
     assert reported.columns["rows_left"] == (None, None, 2_000)
     assert reported.columns["gap_left"][1] is None
 
@@ -256,7 +262,9 @@ def test_a_pocket_that_shares_few_people_does_not_tell_how_many() -> None:
 def test_what_few_people_of_a_pocket_have_or_lack_is_not_told() -> None:
     made = factories.subgroup_lines()
     found = (("a", "= b", 0.005, 0.0001), ("c", "= d", 0.995, 0.2), ("e", "= f", 0.6123456, 0.3))
-    reported = reported_subgroups(replace(made, settings={**made.settings, "besides": (found, (), ())}), 60_000, 20)
+    reported = reported_subgroups(
+        replace(made, settings={**made.settings, "besides": (found, (), ())}), 60_000, 20, RandomRounding
+    )
     ((name, level, inside, outside),) = reported.settings["besides"][0]
     assert (name, level) == ("e", "= f")
     assert inside == pytest.approx(0.6123456, abs=step(2_400))
@@ -279,7 +287,7 @@ def test_ranges_move_outward_and_verdicts_are_on_what_is_told(seed: int, limit: 
         high=tuple(gap + half),
     )
     made = replace(made, settings={**made.settings, "limit": limit})
-    reported = reported_subgroups(made, 60_000, 20).columns
+    reported = reported_subgroups(made, 60_000, 20, RandomRounding).columns
     of = {r: i for i, r in enumerate(made.columns["rule"])}
     for j, rule in enumerate(reported["rule"]):
         i = of[rule]
@@ -299,7 +307,9 @@ def test_evidence_says_no_more_than_the_gap_as_told() -> None:
         residual = events - 600.0
         one = lines(observed=(events / 2_400,) * 3, predicted=(0.25,) * 3, gap=(residual / 2_400,) * 3)
         one = replace(one, columns={**one.columns, "evidence": (residual / np.sqrt(450 + 4),) * 3})
-        c = reported_subgroups(replace(one, columns={**one.columns, "rows": (2_400,) * 3}), 60_000, 20).columns
+        c = reported_subgroups(
+            replace(one, columns={**one.columns, "rows": (2_400,) * 3}), 60_000, 20, RandomRounding
+        ).columns
         reported.append((c["evidence"][0], c["gap"][0]))
     assert len({evidence for evidence, _ in reported}) == len({gap for _, gap in reported}) < 10
 
@@ -310,7 +320,8 @@ def test_the_worst_gap_is_told_in_steps_of_people() -> None:
     tables, u = tables_of(data, None, 2, 0), step(least.settings["smallest_subgroup"])
     wide = replace(most, interval=replace(most.interval, high=1.0))
     values = {
-        reported_worst(replace(least, value=v), wide, tables, 20, least.n).value for v in np.linspace(0.4, 0.5, 50)
+        reported_worst(replace(least, value=v), wide, tables, case(data), least.n).value
+        for v in np.linspace(0.4, 0.5, 50)
     }
     assert least.interval.low < 0.35
     assert all(round(v / u, 6) % 1 == 0 for v in values)
@@ -320,20 +331,42 @@ def test_the_worst_is_told_like_a_group_and_a_box_that_leaves_few_is_not_named()
     data = planted()
     least, most = (cal.certify.subgroups(data, side=side) for side in ("lower", "upper"))
     tables = tables_of(data, None, 2, 0)
-    reported = reported_worst(least, most, tables, 20, least.n)
+    reported = reported_worst(least, most, tables, case(data), least.n)
     assert least.interval.low - 2.001 * step(least.settings["rows_low"]) <= reported.interval.low < least.interval.low
     assert reported.interval.high >= most.interval.high
     assert reported.settings["rows_low"] % 5 == 0
     rule = tuple(Condition.from_dict(c) for c in least.settings["conditions_low"])
-    assert people_in(tables, rule).exact[0] == least.settings["rows_low"]
-    assert people_in(tables, tuple(reversed(rule))) == people_in(tables, rule)
-    hidden = reported_worst(least, most, tables, least.settings["rows_low"] + 1, least.n)
+    assert people_in(tables, rule, RandomRounding).exact[0] == least.settings["rows_low"]
+    assert people_in(tables, tuple(reversed(rule)), Sums) == people_in(tables, rule, Sums)
+    hidden = reported_worst(least, most, tables, case(data, mask=least.settings["rows_low"] + 1), least.n)
     assert (hidden.settings["subgroup_low"], hidden.settings["rows_low"], hidden.settings["share_low"]) == (
         None,
         None,
         None,
     )
     assert hidden.interval.low == reported.interval.low
+
+
+@pytest.mark.parametrize(("mask", "exact"), [(None, True), (20, False)])
+def test_the_worst_is_exact_only_where_small_groups_are_shown(mask: int | None, exact: bool) -> None:
+    data = planted()
+    least, most = (cal.certify.subgroups(data, side=side) for side in ("lower", "upper"))
+    reported = reported_worst(least, most, tables_of(data, None, 2, 0), case(data, mask=mask), least.n)
+    assert (reported.interval.low == least.interval.low) == exact
+    assert (reported.interval.high == most.interval.high) == exact
+    assert not exact or reported.settings["rows_low"] == least.settings["rows_low"]
+
+
+def test_exact_sums_leave_pockets_and_cells_as_they_are() -> None:
+    made = lines(rows=(2_401, 3_003, 3_004), rows_left=(None, 1_001, 2_002))
+    reported = reported_subgroups(made, 60_000, 20, Sums).columns
+    for name in ("rows", "rows_left", "gap_left", "predicted", "observed", "gap", "low", "high"):
+        assert reported[name] == pytest.approx(made.columns[name]), name
+    table = mapped(np.full((4, 4), 301))
+    cells = reported_map(table, 20, Sums)
+    assert cells is not None
+    assert cells.columns == table.columns
+    assert reported_map(mapped(np.full((4, 4), 3)), 20, Sums) is None  # of few people nothing is told all the same
 
 
 # ---- the map ----
@@ -363,7 +396,7 @@ def test_no_small_cell_follows_from_rows_columns_or_pockets(seed: int, a: int, b
     table = rng.integers(0, 120, (a, b)) * (rng.uniform(size=(a, b)) < 0.9)
     i, j = int(rng.integers(a)), int(rng.integers(b))
     ranges = ((i, a), (j, b))
-    reported = reported_map(mapped(table, (ranges,)), 20)
+    reported = reported_map(mapped(table, (ranges,)), 20, RandomRounding)
     if reported is None:
         return
     shown = np.zeros_like(table, dtype=bool)
@@ -383,14 +416,14 @@ def test_no_small_cell_follows_from_rows_columns_or_pockets(seed: int, a: int, b
 def test_a_level_of_few_people_is_not_named() -> None:
     table = np.full((4, 4), 300)
     table[:, 3] = 3
-    reported = reported_map(mapped(table), 20)
+    reported = reported_map(mapped(table), 20, RandomRounding)
     assert reported is not None
     assert reported.settings["axes"][1]["labels"] == ("10", "11", "12", None)
     assert reported.settings["axes"][0]["labels"] == ("00", "01", "02", "03")
 
 
 def test_a_map_of_few_people_is_not_shown() -> None:
-    assert reported_map(mapped(np.full((4, 4), 3)), 20) is None
+    assert reported_map(mapped(np.full((4, 4), 3)), 20, RandomRounding) is None
 
 
 def test_few() -> None:

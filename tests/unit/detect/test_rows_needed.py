@@ -56,7 +56,9 @@ def test_what_is_detected_has_a_p_value_that_the_scans_part_of_alpha_reaches() -
     assert p_value(design.detected - 1e-6, null) > level
 
 
-def test_power_is_the_share_of_outcomes_that_are_detected() -> None:
+def test_power_is_the_share_of_outcomes_that_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "NULL_DRAWS", 1023)
+    monkeypatch.setattr(plans, "DRAWS", 1023)
     design = plan(pilot()).design(400)
     calibrated, off = design.power(1e-9), design.power(0.3)
     assert 0.01 < calibrated < 0.06
@@ -114,7 +116,7 @@ def test_the_power_is_that_of_the_scan(n: int, order: int, share: float) -> None
     rng, inside = np.random.default_rng(7), design.subgroups[0]
     promised = plans.Design(design.scan, design.rows, (inside,), design.detected).power(error)
     rate = plans.moved(design.rows.p, inside, error)
-    drawn = own._taken(n, np.random.default_rng([0, n]), source)
+    drawn = own._taken(n, np.random.default_rng([plans.STREAM, 0, n]), source)
     sets, detected = 300, 0
     for seed in range(sets):  # each has reference outcomes of its own
         data = cal.predictions(rng.uniform(size=n) < rate, drawn.p, drawn.covariates)

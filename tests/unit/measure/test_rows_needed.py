@@ -124,6 +124,7 @@ def test_the_command_prints_each_measure(tmp_path: Path, capsys: pytest.CaptureF
         (["--auroc", "0.2", "--expected-auroc", "2"], "--expected-auroc=2.0: pass"),
         (["--oe", "0.2", "--label", "y"], "go with --data"),
         (["--strong", "--oe", "0.2"], "one thing at a time"),
+        (["--data", "x.csv", "--rate", "0.1"], "--rate does not go with what a log can decide"),
     ],
 )
 def test_the_command_plans_one_thing(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,14 +41,18 @@ def test_a_name_of_300_characters_is_cut_in_sentences_and_whole_in_its_table():
 
 
 def test_fewer_than_five_people_are_never_told_as_none():
-    """Expected cases of a group are told in fives: 0 of 135 stands for up to 4, which is not "0.0 in 100"."""
-    group = factories.finding(0.02, 0.09, variables=[("ward", "B")], rows=135, expected=0.0, observed=5 / 135)
-    record = factories.record(groups=[group])
-    row = next(line for line in markdown(record).splitlines() if line.startswith("| ") and "ward" in line)
-    assert "| under 3.8 | 3.7 |" in row
-    assert "under 3.8" in render(record)
-    for text in (terminal(record), markdown(record), render(record)):
-        assert "expects 0 " not in text
+    """To publish, cases expected of a group are told in fives: 0 of 1,350 stands for up to 4, not "0.0 in 100"."""
+    group = factories.finding(0.02, 0.09, variables=[("ward", "B")], rows=1_350, expected=0.0, observed=50 / 1_350)
+    few = factories.finding(0.02, 0.09, variables=[("ward", "C")], rows=135, expected=0.0, observed=5 / 135)
+    for one, cells in ((group, ("under 0.4", "3.7")), (few, ("0 to 4", "0 to 8"))):  # of few people, ranges
+        record = factories.record(groups=[one], publish=True)
+        row = next(line for line in markdown(record).splitlines() if line.startswith("| ") and "ward" in line)
+        assert f"| {' | '.join(cells)} |" in row
+        assert cells[0] in render(record)
+        for text in (terminal(record), markdown(record), render(record)):
+            assert "expects 0 " not in text
+    exact = markdown(factories.record(groups=[few], publish=False))
+    assert "| 0.0 | 3.7 |" in next(line for line in exact.splitlines() if line.startswith("| ") and "ward" in line)
     everyone = factories.record(everyone=factories.finding(expected=0.0, observed=0.0))
     assert "under 0.1" not in markdown(everyone)
 

@@ -270,11 +270,29 @@ def test_the_readout_of_the_chart_rounds_the_line_up(page):
     assert "stays under 2.84 in" in search.control(record).readout.form
 
 
+def unmasked():
+    """Return a record in which small groups are shown, and every number is exact."""
+    of = factories.hidden()
+    return factories.replace(of, settings={**of.settings, "publish": False, "mask": None})
+
+
+def test_a_rule_of_few_people_has_no_exact_rates_where_small_groups_are_not_shown():
+    """A set that a search cut is rounded without --publish too."""
+    of = factories.hidden()
+    masked = factories.replace(of, settings={**of.settings, "publish": False})
+    row = next(r for r in markdown(masked).splitlines() if r.startswith("| `age over 72"))
+    assert "| 29 to 40 | 72 to 87 | \u2013 (+27.0 to +57.1) |" in row
+
+
 def test_rules_are_told_with_their_ranges_rounded_outward(page):
     text = words(page)
     again = "120 rows judged; found again in 4 of 5 searches"
-    assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) underpredicts" in text
-    assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
+    few = "2.4% 29 to 40 72 to 87 \u2013"  # of 120 people in multiples of five
+    assert f"age over 72 and sex = female {again} {few} (+27.0 to +57.1) underpredicts" in text
+    assert f"age up to 30 {again} {few} (\u22123.1 to +57.1) undecided" in text
+    exact = words(render(unmasked()))
+    assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) underpredicts" in exact
+    assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in exact
     assert "every number is from the other half, 5,000 that did not find them" in text
     assert "all two ranges hold simultaneously" not in text
     none = factories.drawn(factories.hidden(), searched_subgroups=factories.searched_subgroups(()))
@@ -425,10 +443,9 @@ def test_texts_carry_the_finding():
     text = markdown(record)
     assert "## Is error hiding in a mix of attributes?" in text
     again = "120 rows judged; found again in 4 of 5 searches"
-    assert (
-        f"| `age over 72 and sex = female` ({again}) | 2.4% | 34.0 | 79.0 | +45.0 (+27.0 to +57.1) | underpredicts |"
-        in text
-    )
+    start = f"| `age over 72 and sex = female` ({again}) | 2.4% |"
+    assert f"{start} 29 to 40 | 72 to 87 | \u2013 (+27.0 to +57.1) | underpredicts |" in text
+    assert f"{start} 34.0 | 79.0 | +45.0 (+27.0 to +57.1) | underpredicts |" in markdown(unmasked())
     assert re.search(r"\| `marital` \|.*\| p = 0.001\\?\* \|", text)
     again = AuditRecord.from_json(record.to_json())
     assert render(again) == render(record)

@@ -133,7 +133,9 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     given |= {"threshold": (0.2, 0.5)}
     reported = ("model", "intended_use", "period", "population", "set_by")
     given |= {"judge": "gap", "target": "population", "about": {"noun": "loans", **{k: f"some {k}" for k in reported}}}
-    record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
+    record = factories.replace(
+        record, settings={**record.settings, **given, "quick": True, "publish": True, "outcome": "ill"}
+    )
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
     kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}
     kept |= {

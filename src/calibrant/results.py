@@ -103,7 +103,7 @@ def plain_json(text: str, fix: str) -> Any:
     return value
 
 
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """An object, of which a reader must not see one half and another reader the other."""
     value = dict(pairs)
     if len(value) < len(pairs):

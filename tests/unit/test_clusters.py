@@ -23,7 +23,10 @@ TAKES_MORE: dict[str, dict[str, Any]] = {
     "net_benefit": {"threshold": 0.4},
     "regret": {"threshold": 0.4},
     "worst_group": {"by": "g"},
-    "rows_needed": {"gap": 0.1},
+    "certify.rows_needed": {"gap": 0.1},
+    "detect.rows_needed": {"error": 0.2},
+    "detect.smallest_error": {"rows": 600},
+    "measure.rows_needed": {"widths": {"auroc": 0.2}},
 }
 ROWS, SIZE = 400, 5
 FEWER_DRAWS = {"draws": 99, "jitters": 9}
@@ -52,10 +55,11 @@ def data(off: float = 0.0, **more: Any) -> cal.Predictions:
 def numbers(f: Callable[..., Any], d: cal.Predictions) -> Any:
     """Return what the function finds, without words; a refusal as itself."""
     name, parameters = f.__name__, inspect.signature(f).parameters
+    face_and_name = f"{f.__module__.split('.')[1]}.{name}"
     needed = {k for k, v in parameters.items() if v.default is v.empty and k in GIVEN}
     asked = {k: GIVEN[k] for k in needed} | {k: v for k, v in FEWER_DRAWS.items() if k in parameters}
     try:
-        found = f(data=d, **(asked | TAKES_MORE.get(name, {})))
+        found = f(data=d, **(asked | TAKES_MORE.get(name, TAKES_MORE.get(face_and_name, {}))))
     except cal.NotComputable as e:
         return e
     if isinstance(found, dict):

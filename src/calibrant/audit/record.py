@@ -27,6 +27,7 @@ HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a
 SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NOUN = "rows"  # what a row is, where nobody says
 WRITTEN = "pass the text that to_json wrote"
+LARGEST = 100_000  # bytes of a file of words for the report: names within names take more time than their length
 NO_CURVE = Curve(method="", columns={})
 AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
@@ -388,8 +389,16 @@ def _read(about: AboutInput, caller: Caller) -> dict[str, object]:
     path = fspath(about)
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise BadInput(f"{caller.name('about')} {path} has more than {LARGEST:,} bytes: write six lines")
+        return tomllib.loads(raw.decode())
     except OSError as e:
         raise BadInput(f"{caller.name('about')} {path}: {e.strerror or e}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise BadInput(f"{caller.name('about')} {path} is no TOML ({e}): write lines like model = 'risk 3.1'") from None
+    except BadInput:
+        raise
+    except (ValueError, RecursionError) as e:  # not TOML or UTF-8, a number without end, lists within lists
+        why = str(e)[:120]
+        raise BadInput(
+            f"{caller.name('about')} {path} is no TOML ({why}): write lines like model = 'risk 3.1'"
+        ) from None

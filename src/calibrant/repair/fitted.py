@@ -427,7 +427,7 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
     parts += [(FittedOn, d.get("fitted_on", {})), *((Coding, c) for c in d.get("codings", ()))]
     for of, inputs in parts:
         extra = sorted(set(inputs) - {f.name for f in fields(of)})
-        sound(not extra, f"unknown field {', '.join(map(repr, extra))}")
+        sound(not extra, f"unknown field {', '.join(map(shown, extra[:5]))}")
     for f in fields(one):
         sound(f.name == "settings" or _finite(getattr(one, f.name)), f"{f.name} is not what a fit leaves there")
     sound(len(one.codings) <= CODED, f"more than {CODED:,} covariates")

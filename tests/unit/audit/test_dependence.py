@@ -146,7 +146,7 @@ def test_one_outcome_looked_at_many_times_decides_nothing_whatever_the_column_is
     c = record.curves["dependence"].columns
     assert (c["clusters"], c["rows"], c["one_outcome"], c["kind"]) == ((120,), (7200,), (1.0,), ("cluster",))
     assert c["design_effect"][0] > 50.0
-    assert (record.withheld, record.verdict, record.exit_status) == ("copied rows", "not_checked", 3)
+    assert (record.withheld, record.verdict, record.exit_status) == (f"dependence by {name}", "not_checked", 3)
     reported = said(record)
     assert f"Not certified: rows of one {name} share one outcome. Audit by clusters." in reported
     assert "one outcome many times" in reported

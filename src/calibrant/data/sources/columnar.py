@@ -225,7 +225,7 @@ class ParquetRows:
         """The bytes of a row of a row group, about, as they are before they are compressed."""
         there = (group.column(i) for i in range(group.num_columns))
         size: int = sum(int(c.total_uncompressed_size) for c in there if c.path_in_schema.split(".")[0] in columns)
-        return size // max(group.num_rows, 1)
+        return size // max(int(group.num_rows), 1)
 
 
 def encoded(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:

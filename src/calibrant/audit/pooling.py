@@ -116,7 +116,7 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
 
     A pooled cell can be solved for from the margins exactly when, in the graph that joins row and column levels by
     pooled cells, it is a bridge. So the next smallest cells join the pool until no small cell is a bridge. And a level
-    less its cells that are shown is those that are pooled: they join until these are people enough, or none.
+    less its cells that are shown is those that are pooled: they join until these are people enough, or none; not of a level of few, which is not shown.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
         pool = order[:size]
         rests = np.zeros_like(flat)
         rests[pool] = flat[pool]
-        sides = [rests.reshape(rows.shape).sum(axis=axis) for axis in (0, 1)]
+        sides = [rests.reshape(rows.shape).sum(axis=axis)[rows.sum(axis=axis) >= smallest] for axis in (0, 1)]
         enough = all(not 0 < rest < smallest for side in sides for rest in side.tolist())
         if enough and flat[pool].sum() >= smallest and not any(_is_bridge(i, pool, rows.shape[1]) for i in small):
             return [*((i,) for i in present if i not in set(pool)), tuple(sorted(pool))]

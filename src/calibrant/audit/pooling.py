@@ -98,7 +98,7 @@ def order_of(name: str, labels: Sequence[str | None], numbered: bool = False) ->
         return tuple(range(len(labels) - 1))
     there = [i for i, label in enumerate(labels) if label not in (None, MISSING, OTHER, f"({MISSING})", f"({OTHER})")]
     try:
-        value: Mapping[int, Any] = {i: float(str(labels[i])) for i in there}
+        value: Mapping[int, float | str] = {i: float(str(labels[i])) for i in there}
     except ValueError:
         value = {i: str(labels[i]) for i in there}
         if not (RATED.search(name) and all(len(v) == 1 and v.isalpha() for v in value.values())):

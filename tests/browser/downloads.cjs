@@ -8,19 +8,28 @@ const { chromium } = require(path.join(modules, 'playwright-core'));
 
 (async () => {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
-  const page = await (await browser.newContext({ acceptDownloads: true, viewport: { width: 1280, height: 900 } })).newPage();
+  const context = await browser.newContext({ acceptDownloads: true, viewport: { width: 1280, height: 900 } });
   const said = [], asked = [], files = [];
-  page.on('console', m => said.push(m.text()));
-  page.on('pageerror', e => said.push(`error: ${e.message}`));
-  page.on('request', r => asked.push(r.url().slice(0, 40)));
-  await page.goto(`file://${file}`);
-  await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
-  for (const made of await page.$$('.tools button')) {
+  const opened = async () => {
+    const page = await context.newPage();
+    page.on('console', m => said.push(m.text()));
+    page.on('pageerror', e => said.push(`error: ${e.message}`));
+    page.on('request', r => asked.push(r.url().slice(0, 40)));
+    await page.goto(`file://${file}`);
+    await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
+    return page;
+  };
+  let page = await opened();
+  const count = (await page.$$('.tools button')).length;
+  for (let i = 0, taken = 0; i < count; i++) {
+    const made = (await page.$$('.tools button'))[i];
     if (word && (await made.textContent()) !== word) continue;
     const [download] = await Promise.all([page.waitForEvent('download', { timeout: 20000 }), made.click()]);
     const name = `${files.length}-${download.suggestedFilename()}`;
     await download.saveAs(path.join(folder, name));
     files.push({ name, size: fs.statSync(path.join(folder, name)).size });
+    taken += 1;
+    if (taken % 8 === 0) page = await opened();  // a browser asks before a tab saves more than ten files
   }
   const tables = await page.evaluate(async () => {
     const out = [];

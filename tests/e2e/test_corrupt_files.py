@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.cli.run import SPARING
 from e2e import corrupt_files
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +24,11 @@ def reported(paths: list[Path], how: str) -> dict[str, str]:
     where = os.pathsep.join([str(ROOT), *sys.path])
     while todo := [str(p) for p in paths if str(p) not in out]:
         done = subprocess.run(
-            [*command, *todo], capture_output=True, text=True, timeout=900, env=os.environ | {"PYTHONPATH": where}
+            [*command, *todo],
+            capture_output=True,
+            text=True,
+            timeout=900,
+            env=os.environ | SPARING | {"PYTHONPATH": where},
         )
         lines, last = done.stdout.splitlines(), ""
         for line in lines:

@@ -97,13 +97,14 @@ def order_of(name: str, labels: Sequence[str | None], numbered: bool = False) ->
     if numbered:
         return tuple(range(len(labels) - 1))
     there = [i for i, label in enumerate(labels) if label not in (None, MISSING, OTHER, f"({MISSING})", f"({OTHER})")]
+    texts = {i: str(labels[i]) for i in there}
     try:
-        value: Mapping[int, Any] = {i: float(str(labels[i])) for i in there}
+        numbers = {i: float(text) for i, text in texts.items()}
     except ValueError:
-        value = {i: str(labels[i]) for i in there}
-        if not (RATED.search(name) and all(len(v) == 1 and v.isalpha() for v in value.values())):
+        if not (RATED.search(name) and all(len(v) == 1 and v.isalpha() for v in texts.values())):
             return ()
-    return tuple(sorted(there, key=value.__getitem__))
+        return tuple(sorted(there, key=texts.__getitem__))
+    return tuple(sorted(there, key=numbers.__getitem__))
 
 
 def levels_in_order(v: Variable) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from calibrant.arguments import COMMAND
@@ -28,8 +28,8 @@ class Plan(NamedTuple):
 
     asks: tuple[str, ...]
     takes: tuple[str, ...]
-    made: Callable[[Namespace], list[Any]]
-    written: Callable[[list[Any]], str]
+    made: Callable[[Namespace], Sequence[Estimate | Curve]]
+    written: Callable[..., str]
 
 
 def plan(a: Namespace) -> int:

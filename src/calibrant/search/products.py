@@ -173,10 +173,10 @@ class Joint:
     """
 
     each: Floats  # shape (2, sets): p-value of the models' largest sum and of the mean Bayes factor, the data's first
-    facts: Mapping[str, Any]  # of the data
+    facts: Mapping[str, object]  # of the data
 
     @classmethod
-    def of(cls, peaks: Floats, factors: Floats, **facts: Any) -> Joint:
+    def of(cls, peaks: Floats, factors: Floats, **facts: object) -> Joint:
         """Rank both statistics among those of all sets, the data's first; `facts` of the data are kept."""
         each = ranked(np.stack([peaks, factors]))
         models, mean = (float(p) for p in each[:, 0])

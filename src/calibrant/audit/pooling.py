@@ -117,7 +117,8 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
 
     A pooled cell can be solved for from the margins exactly when, in the graph that joins row and column levels by
     pooled cells, it is a bridge. So the next smallest cells join the pool until no small cell is a bridge. And a level
-    less its cells that are shown is those that are pooled: they join until these are people enough, or none; not of a level of few, which is not shown.
+    less its cells that are shown is those that are pooled: they join until these are people enough, or none; not of a
+    level of few, which is not shown.
 
     Parameters
     ----------

@@ -137,6 +137,7 @@ def decided(
 
     Then groups are judged as Holm's procedure would if each were decided before all that have fewer rows.
     """
+    whole, groups = whole.as_one_block(), [(name, q.as_one_block()) for name, q in groups]
     alone, count = _Together.of([whole], plan), len(groups)
     parts, shown = [alone], list(groups)
     if most is not None and count > most:
@@ -192,8 +193,9 @@ class _Together:
         rng, size, shrunk = np.random.default_rng(plan.seed), bet_sizes_for(plan.alpha / 2.0, count), plan.shrunk
         tops = np.empty((len(populations), plan.draws, len(own[0])))
         for g, q in enumerate(populations):
+            drawn = q.drawn_gaps(size)
             for d in range(plan.draws):
-                evidence = SignedEvidence.of(q.redrawn(rng), size, q.target)
+                evidence = SignedEvidence(drawn(rng, 0.0))
                 ends = [evidence.ends(delta, delta) for delta in plan.alpha / 2.0 / own[g]]
                 tops[g, d] = [min(max(most, -least) / shrunk, 1.0) for least, most in ends]
         return cls(populations, plan, count, np.zeros(0, np.int64) if turns else sharing, tops)
@@ -239,10 +241,10 @@ class _Together:
         rng, shrunk = np.random.default_rng(plan.seed + 1), plan.shrunk
         result = []
         for q, tops in zip(self.populations, self.tops, strict=True):
-            gap = limit + float(np.median(tops[:, -1]))
+            drawn, gap = q.drawn_gaps(size), limit + float(np.median(tops[:, -1]))
             for step in range(1, STEPS_UP + 1):  # the first ones from fewer sets
                 sets = range(max(plan.draws * step // STEPS_UP, 20))
-                floors = [SignedEvidence.of(q.redrawn(rng, gap), size, q.target).ends(delta, 0.0)[0] for _ in sets]
+                floors = [SignedEvidence(drawn(rng, gap)).ends(delta, 0.0)[0] for _ in sets]
                 floor = gap - (gap - float(np.quantile(floors, 1.0 - plan.power))) / shrunk
                 gap = min(max(gap + limit - floor, limit), 1.0)
             result.append(gap)

@@ -28,7 +28,7 @@ from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
 from calibrant.stats.evidence import Evidence, Gap, mean
-from calibrant.stats.subgroups.row_gaps import row_gap
+from calibrant.stats.subgroups.row_gaps import drawn_gaps, row_gap
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
@@ -197,6 +197,10 @@ class Population:
         """Return evidence about the gap of the population, or of its rows: given scores, outcomes alone are random."""
         return row_gap(self.cells, delta) if target == "rows" else self.gap(delta)
 
+    def drawn_gaps(self, delta: float) -> Callable[[np.random.Generator, float], Gap]:
+        """Return what draws the same of outcomes drawn from scores, or that happen by so much more often."""
+        return drawn_gaps(self.cells, delta)
+
     def assumed(self, target: Target) -> str:
         """What a gap takes for granted."""
         return BY_SCORES.format("rows") if target == "rows" else self.assumes
@@ -219,6 +223,10 @@ class Population:
     def off(self) -> float:
         """The mean residual as estimated."""
         return (self.events - self.expected) / self.n
+
+    def as_one_block(self) -> Population:
+        """The same rows, not dealt into blocks: enough where no bet is learnt from earlier ones."""
+        return replace(self, raw=self.raw.sum(axis=0)[None], fine=self.fine.sum(axis=0)[None], shown={})
 
     def redrawn(self, rng: np.random.Generator, more: float = 0.0) -> Population:
         """The same rows with outcomes drawn anew, that happen as often as scores say, or by `more` more often.
@@ -322,6 +330,9 @@ class OfClusters(Population):
     def gap(self, delta: float) -> Gap:
         return Gap.mean([gap_of(u, delta) for u in self.diagonals])
 
+    def drawn_gaps(self, delta: float) -> Callable[[np.random.Generator, float], Gap]:
+        return lambda rng, more: self.redrawn(rng, more).gap(delta)
+
     @property
     def target(self) -> Target:
         return "population"
@@ -344,6 +355,9 @@ class OfClusters(Population):
     def off(self) -> float:
         total = [u.total for u in self.diagonals]
         return float(np.dot([u.mean for u in self.diagonals], np.array(total) / (sum(total) or 1.0)))
+
+    def as_one_block(self) -> Population:
+        return self
 
     def redrawn(self, rng: np.random.Generator, more: float = 0.0) -> Population:
         diagonals = []

@@ -9,6 +9,7 @@ is. The gap of a population is another: it moves with who is drawn, and takes `b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,21 @@ MULTIPLES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of it
 def row_gap(cells: Cells, delta: float) -> Gap:
     """Return evidence about the gap of the rows, by the method that scores alone say is narrower at `delta`."""
     return bets(cells, delta) if bets_are_narrower(cells, delta) else binomial(cells.events, cells.n, cells.expected)
+
+
+def drawn_gaps(cells: Cells, delta: float) -> Callable[[np.random.Generator, float], Gap]:
+    """Return what draws the same evidence of outcomes that happen as often as scores say, or by so much more often."""
+    filled, narrower, size = cells.nonempty, bets_are_narrower(cells, delta), _bet_size(cells, delta)
+    rows = filled.rows.sum(axis=0)
+    p = filled.score_sums.sum(axis=1) / rows
+
+    def drawn(rng: np.random.Generator, more: float) -> Gap:
+        events = rng.binomial(rows, np.clip(p + more, 0.0, 1.0))
+        if not narrower:
+            return binomial(int(events.sum()), cells.n, cells.expected)
+        return _bets(np.append(1.0 - p, -p), np.append(events, rows - events).astype(np.float64), size)
+
+    return drawn
 
 
 def bets_are_narrower(cells: Cells, delta: float) -> bool:

@@ -127,7 +127,7 @@ def of_everyone_and_groups(
     sketch = grouped_sketch(data, tuple(by), intersections, seed)
     named = named_groups(sketch)
     parts = groups_of(data, sketch, [[i] for _, i in named], seed)
-    return everyone(data, seed), [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]
+    return everyone(data, seed, sketch), [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]
 
 
 def decided(

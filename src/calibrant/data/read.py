@@ -462,7 +462,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     names = wanted(options.variables, available, spec)
     more = others(names, available, by, spec) if options.candidates and not cluster else ()
     seen = tuple(dict.fromkeys((*names, *more, *by)))
-    look = look_at(data, spec, seen) if options.variables or seen else None
+    asks = options.candidates or {*by} - {*options.allow}  # of group columns alone
+    look = look_at(data, spec, seen) if options.variables or (seen and asks) else None
     if look is not None:
         refuse_leaks(look, by, options.allow, seed, options.caller)
     result = None

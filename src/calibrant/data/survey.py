@@ -344,8 +344,8 @@ def leaking(detected: Sequence[Leak], allow: Sequence[str] = ()) -> dict[str, Le
 
 def refuse_leaks(look: Look, by: Sequence[str], allow: Sequence[str], seed: int, caller: Caller) -> None:
     """Refuse a group column that reproduces the outcome: its groups are made of what the score is held against."""
-    for leak in look.leaks(by, seed):
-        if leak.kind == "leak" and len(leak.columns) == 1 and leak.columns[0] not in allow:
+    for leak in look.leaks([name for name in by if name not in allow], seed):
+        if leak.kind == "leak" and len(leak.columns) == 1:
             raise BadInput(
                 f"group column {leak.columns[0]!r} reproduces the outcome ({leak.says()}): leave it out of "
                 f"{caller.says('by')}, or name it in {caller.says('allow')} too if it was known before the outcome"

@@ -259,9 +259,12 @@ class TwoWaySample(ClusterSample):
         return OfClusters(*counts, diagonals=clusters, two_way=True, assumes=assumes, reported=of)
 
 
-def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
-    """The population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
-    sketch, sample = counted(data, checked_seed(seed)), Sample.of(data, seed)
+def everyone(data: Predictions | Sketch, seed: int = 0, made: Sketch | None = None) -> Population:
+    """The population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held.
+
+    `made`: the sketch that was made of the data, where there is one, so that rows are not counted twice.
+    """
+    sketch, sample = counted(data, checked_seed(seed)) if made is None else made, Sample.of(data, seed)
     if sketch.n == 0:
         raise NotComputable("there are no rows")
     return sample.population(Population(sketch.cells, sketch.levels, *_by_score(sketch, None)))

@@ -18,6 +18,7 @@ from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import MASK, group_populations, pair_pools, pool_levels, pool_pairs, sharing
 from calibrant.views import sample
 from effort import examples
+from towns import TOWNS, people
 
 counts = st.one_of(st.integers(0, 60), st.sampled_from([0, 1, 19, 20, 21, 500]))
 vectors = st.lists(counts, min_size=1, max_size=9)
@@ -194,17 +195,6 @@ def test_audit_shows_what_these_tests_assume():
 
 
 # ---- what exact numbers of several tables tell together ----
-
-TOWNS, COUNTIES = (
-    np.repeat(["big", "large", "tiny", "mid"], [300, 200, 12, 88]),
-    np.repeat(["n", "s", "s"], [300, 212, 88]),
-)
-
-
-def people(county: np.ndarray = COUNTIES, seed: int = 0) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    p = rng.beta(2, 4, len(TOWNS))
-    return {"y": (rng.random(len(p)) < p).astype(int), "p": p, "town": TOWNS, "county": county}
 
 
 def sketched(data: dict[str, Any], **how: Any) -> cal.Sketch:

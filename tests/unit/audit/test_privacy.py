@@ -12,17 +12,7 @@ from calibrant.cli.run import main
 from calibrant.report import markdown
 from calibrant.report import numbers as num
 from calibrant.report.outline import document
-
-TOWNS, COUNTIES = (
-    np.repeat(["big", "large", "tiny", "mid"], [300, 200, 12, 88]),
-    np.repeat(["n", "s", "s"], [300, 212, 88]),
-)
-
-
-def people(county: np.ndarray = COUNTIES, seed: int = 0) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    p = rng.beta(2, 4, len(TOWNS))
-    return {"y": (rng.random(len(p)) < p).astype(int), "p": p, "town": TOWNS, "county": county}
+from towns import people
 
 
 def test_the_record_is_rounded_then_and_says_so() -> None:

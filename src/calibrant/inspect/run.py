@@ -107,8 +107,8 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
     files = files if isinstance(source, (str, Path, list, tuple)) else ()
     if isinstance(source, Sketch):
-        look = looked_at_sketch(source, of_sketch(()))
-        return replace(look, decides=_decides(source, (), 1.0)) if look.command else look
+        seen = looked_at_sketch(source, of_sketch(()))
+        return replace(seen, decides=_decides(source, (), 1.0)) if seen.command else seen
     if isinstance(source, Predictions):
         source = _table(source)
         options = replace(options, label="y_true", score="y_prob")
@@ -352,7 +352,7 @@ def _mostly_above_1(table: pa.Table, score: str) -> bool:
 
 
 def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
-    """Return what was plan with the coarsest column of clusters among the rows seen; or why there is none."""
+    """Return what was asked with the coarsest column of clusters among the rows seen; or why there is none."""
     if not {*options.levels} <= {*table.column_names}:
         return options, refused
     try:

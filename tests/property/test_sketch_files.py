@@ -307,7 +307,7 @@ def refused(raw: bytes) -> bool:
         sketch = Sketch.from_bytes(raw)
     except cal.BadInput as e:
         why = str(e)
-    assert time.process_time() - start < 5.0
+    assert time.process_time() - start < 15.0
     if sketch is None:
         assert "sketch" in why
         assert "\n" not in why

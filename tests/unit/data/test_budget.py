@@ -24,6 +24,7 @@ from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form
 from calibrant.repair import Calibrator
 
+SECONDS = 6.0  # of CPU: each takes less than one, and minutes where work goes before size
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
@@ -34,11 +35,11 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(path: Path, said: str) -> None:
-    """The file is refused in a short line that says why, in a second."""
+    """The file is refused in a short line that says why, in seconds."""
     began = time.process_time()
     with pytest.raises(cal.BadInput, match=said) as e:
         open_source(path)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < SECONDS
     assert "\n" not in str(e.value)
     assert len(str(e.value)) < 400
 
@@ -88,7 +89,7 @@ def test_columns_are_bounded_and_new_fields_are_read_in_time_of_the_text(tmp_pat
     (tmp_path / "d.csv").write_text(f"a{',' * 20_000}\n1{',' * 20_000}\n")
     began = time.process_time()
     assert len(delimited.head_of(tmp_path / "d.csv", Form()).columns) == 20_001
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < SECONDS
 
 
 # ---- arrays ----
@@ -189,7 +190,7 @@ def test_sheets_are_looked_through_in_time_of_their_text(rows: str) -> None:
     raw = rows.encode()
     for pattern in (formats.CELLS, formats.ROWS, formats.SHARED, formats.UNCOMPUTED, formats.TEXTS):
         pattern.findall(raw)
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - began < SECONDS
 
 
 @pytest.mark.usefixtures("little")
@@ -233,4 +234,4 @@ def test_names_of_a_calibrator_are_counted_once() -> None:
     began = time.process_time()
     with pytest.raises(cal.BadInput, match=re.escape("'a59999' is there twice")):
         Calibrator.from_json(f'{{{fields},"a59999":2}}')
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < SECONDS

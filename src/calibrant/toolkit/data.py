@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from calibrant.data.rewrite import rewrite as rewrite
     from calibrant.data.sources.budget import afford as afford
     from calibrant.data.sources.budget import afford_json as afford_json
+    from calibrant.data.sources.budget import afford_name as afford_name
     from calibrant.data.sources.files import open_source as open_source
     from calibrant.data.sources.formats import column as column
     from calibrant.data.sources.formats import json_text as json_text
@@ -72,6 +73,7 @@ _WHERE = {
     "TOKENS": "calibrant.data.specs.column_names",
     "afford": "calibrant.data.sources.budget",
     "afford_json": "calibrant.data.sources.budget",
+    "afford_name": "calibrant.data.sources.budget",
     "as_covariates": "calibrant.data.columns",
     "as_float": "calibrant.data.columns",
     "as_text": "calibrant.data.columns",

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.apps.llm_logs.answers import plain
 from calibrant.data.sources import budget, delimited, formats
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form
@@ -235,3 +236,59 @@ def test_names_of_a_calibrator_are_counted_once() -> None:
     with pytest.raises(cal.BadInput, match=re.escape("'a59999' is there twice")):
         Calibrator.from_json(f'{{{fields},"a59999":2}}')
     assert time.process_time() - began < SECONDS
+
+
+# ---- names of objects in objects, which are made for every field ----
+
+LONG_NAME = {"k" * 200_000: {f"f{j}": 1 for j in range(20_000)}}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("d.jsonl", {"y": 1, "p": 0.5} | LONG_NAME),
+        ("d.json", [{"y": 1, "p": 0.5} | LONG_NAME]),
+        ("d.json", {"k" * 200_000: {f"f{j}": [] for j in range(20_000)} | {"rows": [{}]}}),
+        ("samples_t.jsonl", {"doc_id": 1, "doc": LONG_NAME, "filtered_resps": [], "acc": 1.0}),
+        ("samples_t.jsonl", {"doc_id": 1, "doc": {}, "filtered_resps": [], "acc": 1.0, "more": LONG_NAME}),
+    ],
+)
+def test_names_in_names_are_bounded(name: str, rows: object, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(rows))
+    refused(tmp_path / name, "names make 2[0-9]{2},[0-9]{3} characters .*give it names of 1,000 at most")
+
+
+@pytest.mark.parametrize(
+    "inside", [{"metadata": LONG_NAME}, {"store": LONG_NAME}, {"scores": {"k" * 200_000: {"value": {"a": 1}}}}]
+)
+def test_names_in_answers_are_bounded(inside: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "d.eval"
+    sample = {"id": 1, "scores": {"a": {"value": "C"}}} | inside
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}))
+        z.writestr("samples/1_epoch_1.json", json.dumps(sample))
+    refused(path, "names make 2[0-9]{2},[0-9]{3} characters")
+
+
+def test_fields_of_objects_in_objects_are_read_in_time_of_the_text() -> None:
+    fields: dict[str, object] = {f"f{j}": j for j in range(5_000)}
+    deep = fields
+    for _ in range(300):
+        deep = {"a": deep}
+    began = time.process_time()
+    assert list(plain(deep, "d").values()) == list(fields.values())
+    assert time.process_time() - began < SECONDS
+
+
+# ---- what calibrant writes ----
+
+
+def test_a_page_of_tags_that_never_end_is_refused_in_time_of_its_text(tmp_path: Path) -> None:
+    tag = '<script type="application/json" id="calibrant-result"'
+    for i, text in enumerate((f"{tag}>" * 40_000, tag * 40_000, f"{tag} " + "a " * 400_000)):
+        path = tmp_path / f"{i}.html"
+        path.write_text(text)
+        began = time.process_time()
+        with pytest.raises(cal.BadInput, match=r"no record|not JSON"):
+            cal.AuditRecord.load(path)
+        assert time.process_time() - began < SECONDS

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from calibrant.apps.llm_logs.provenance import FIELDS, LISTED, of_field
 from calibrant.errors import BadInput
-from calibrant.toolkit.data import CONFIDENCE, Log, Source, column, column_of, seen_in, type_of, whole
+from calibrant.toolkit.data import CONFIDENCE, Log, Source, afford_name, column, column_of, seen_in, type_of, whole
 
 QUESTION, TASK, MODEL, EPOCH, CORRECT = "question", "task", "model", "epoch", "correct"
 OWN = (QUESTION, TASK, MODEL, EPOCH)
@@ -65,15 +65,19 @@ def named(task: str, sample: object) -> str:
     return f"{task}/{sample}" if task else str(sample)
 
 
-def plain(inputs: Mapping[str, object] | None, prefix: str = "") -> dict[str, object]:
+def plain(inputs: Mapping[str, object] | None, where: str, prefix: str = "") -> dict[str, object]:
     """The values of an object that are no objects or lists themselves, by dotted names; those in objects too."""
     out: dict[str, object] = {}
-    for key, value in (inputs or {}).items():
-        if isinstance(value, Mapping):
-            out |= plain(value, f"{prefix}{key}.")
-        elif not isinstance(value, list):
-            out[prefix + str(key)] = value
+    _add_plain(inputs or {}, where, prefix, out)
     return out
+
+
+def _add_plain(inputs: Mapping[str, object], where: str, prefix: str, out: dict[str, object]) -> None:
+    for key, value in inputs.items():
+        if isinstance(value, Mapping):
+            _add_plain(value, where, f"{prefix}{key}.", out)
+        elif not isinstance(value, list):
+            out[afford_name(f"{prefix}{key}", where) if prefix else key] = value
 
 
 # ---- the table ----

@@ -33,6 +33,7 @@ from calibrant.data.sources.budget import (
     AS_TABLE,
     CELL,
     FREE,
+    SHEET,
     afford,
     afford_columns,
     afford_json,
@@ -431,7 +432,11 @@ def _bounded(path: Path, requested: str) -> None:
         afford(path, 2 * size, f"would unpack to {size:,} bytes", AS_TABLE)
         there = {name.lower(): name for name in archive.namelist()}
         texts = TEXTS.split(archive.read(there[STRINGS])) if STRINGS in there else []
-        for sheet, inside in _sheets(archive).items():
+        sheets = _sheets(archive)
+        unpacked = sum(archive.getinfo(there[t.lower()]).file_size for t in sheets.values() if t.lower() in there)
+        what = f"has {len(sheets):,} sheets that unpack to {unpacked:,} bytes"
+        afford(path, SHEET * len(sheets) + 2 * unpacked, what, "keep the sheet of the table alone, or save it as CSV")
+        for sheet, inside in sheets.items():
             if inside.lower() in there and requested in ("", sheet):
                 _bounded_sheet(path, sheet, archive.read(there[inside.lower()]), [len(text) for text in texts[1:]])
 

@@ -43,7 +43,7 @@ from calibrant.data.survey import (
 )
 from calibrant.errors import BadInput, NotComputable
 
-MOST, FEW_TIMES = 8_000, 5  # covariates, which take 3 ms each, and times as many columns that are looked at
+MOST, FEW_TIMES = 6_000, 5  # covariates, which take 3 ms each, and times as many columns that are looked at
 MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
 STEP = 1 << 20  # rows counted at once, so that what is made beside them stays small
 

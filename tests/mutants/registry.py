@@ -125,6 +125,8 @@ POPULATIONS = (
         "SignedEvidence.over", "max(each) - math.log(2.0)", "max(each)"),
     one("population_gaps_under_repairs_unsplit", "both ends of a population's gap under a repair spend its share",
         "repair.judge.fixed", "Fixed._population_gap", "/ (2 * len(folds))", "/ len(folds)"),
+    one("ordinary_intervals_of_rows_of_clusters", "an ordinary interval takes rows of one cluster as independent",
+        "repair.judge.rows", "Judged.ordinary", "independent(self.data)[1][some]", "some"),
     one("met_spends_twice", "'met' is said with twice its alpha", CLOSED,
         "verdicts", "rejected(within, alpha / 2.0, p_values)", "rejected(within, alpha, p_values)"),
     one("share_of_gaps_dropped", "an audit's groups are over by gap with all of alpha, and by error too", JUDGING,

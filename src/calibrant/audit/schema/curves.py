@@ -306,6 +306,14 @@ CURVES = {
             "probability recipe order": str,
             "scale": str | None,
             "accuracy auroc brier log_loss error_low error_high": float | None,
+            "brier_change brier_change_low brier_change_high": noted(
+                float | None, "The paired change from as audited, with its ordinary 95% interval (or that of `alpha`)."
+            ),
+            "log_loss_change log_loss_change_low log_loss_change_high": float | None,
+            "largest_rise": noted(
+                float | None, "By how much the size of the gap of a group grows at most, as estimated."
+            ),
+            "largest_rise_group": str | None,
             "error_by_variable largest_gap local_p": float | None,
             "largest_gap_group": str | None,
             "groups_better groups_worse groups_shown_better groups_shown_worse impossible": Count | None,
@@ -313,6 +321,10 @@ CURVES = {
         {
             "alpha": Level,
             "by_variable how recommended": str,
+            "basis": noted(
+                Literal["guaranteed", "estimated", ""],
+                "What the recommendation rests on: a guarantee, ordinary intervals alone, or nothing.",
+            ),
             "draws events_judged groups steps test_rows": Count,
             "rows_fit rows_judged": Some,
             "left_out": list,
@@ -349,6 +361,8 @@ CURVES = {
             "now": Verdict,
             "after_low after_high": float | None,
             "after": Verdict | None,
+            "now_gap": noted(float, "Observed minus predicted on the rows judged, as estimated."),
+            "after_gap": noted(float | None, "The same after the repair."),
         },
         {
             "candidate": noted(str, "The repair recommended; empty where none is."),

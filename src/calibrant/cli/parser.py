@@ -248,6 +248,12 @@ def _look(p: Command) -> None:
 def _audit(p: Command) -> None:
     _data(p)
     _judging(p)
+    p.add_argument(
+        "--rows-of",
+        metavar="GROUP",
+        help="write the rows of a group or subgroup, named as the report names it ('site = Valley'), and audit nothing",
+    )
+    p.add_argument("-o", dest="rows_out", metavar="ROWS", help="of --rows-of: .csv, .tsv, .parquet, .arrow or .feather")
 
 
 def _example(p: Command) -> None:

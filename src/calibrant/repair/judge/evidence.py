@@ -62,7 +62,7 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], Bett
             ends = ranged(low, high, upward=measure == "accuracy")
             _, *interval = judged.paired(measure, name, AS_AUDITED, 2.0 * alpha)
             _, *joint = judged.paired(measure, name, AS_AUDITED, likely)
-            one = ScoreChange(
+            stated = ScoreChange(
                 probability=name,
                 measure=measure,
                 change=change,
@@ -71,7 +71,7 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], Bett
                 interval_high=interval[1],
                 estimated=by_ends(joint[0], joint[1], upward=measure == "accuracy"),
             )
-            changes.append(one)
+            changes.append(stated)
     worse: dict[str, list[str]] = {name: [] for name in names}
     behind: dict[str, list[str]] = {name: [] for name in names}
     for i, one in enumerate(judged.repairs):
@@ -224,7 +224,7 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     """
     data = judged.data
     limits = [judged.gap_range(delta / len(groups.rows), rows) for rows in groups.rows]
-    about = [judged.ordinary(data.y - data.p, 2.0 * delta / len(groups.rows), rows)[1:] for rows in groups.rows]
+    about = [judged.ordinary(data.y - data.p, 2.0 * delta / len(groups.names), rows)[1:] for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p

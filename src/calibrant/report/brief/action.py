@@ -1,4 +1,4 @@
-"""What to do: one action and one command, the most pressing first; and the same rows before and after a repair."""
+"""What to do: one action and one command, the most pressing first."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.follows import before_after
-from calibrant.report.document import Change, Changes, Decision
-from calibrant.report.places import ruler_top
-from calibrant.report.spans import Span, Text, clipped, code, say, shown
-from calibrant.report.wording.clusters import names_of, no_number, no_plan, wider
+from calibrant.report.document import Decision
+from calibrant.report.spans import Span, clipped, code, say, shown
+from calibrant.report.wording.clusters import names_of, no_number, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
-from calibrant.report.wording.terms import VERDICTS, capital, cardinal, repair_named
+from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
-MOST = 6  # populations on the brief; the others are in the section about repairs
 LONG = 40  # characters of a name
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
@@ -49,37 +46,6 @@ def judged(record: AuditRecord) -> bool:
 
 def helped(record: AuditRecord) -> bool:
     return judged(record) and bool(candidate(record))
-
-
-def changes(record: AuditRecord) -> Changes:
-    limit, result = facts.limit_of(record), populations(record)
-    few = result[:MOST]
-    top = ruler_top([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
-    rows = tuple(_change(p, record, limit, top) for p in few)
-    measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
-    by_gap = [
-        kind for kind in ("group", "subgroup") if any(p["kind"] == kind and p["measure"] == "gap" for p in result)
-    ]
-    of = f" ({' and '.join(f'{kind}s' for kind in by_gap)}: gap)" if by_gap else ""
-    what = "gap" if measures[0] == "gap" else f"calibration error{of}"
-    lines = "; limit dashed" if limit is not None else ""
-    caption = f"The same {facts.noun(record)} before and after: {what} in points"
-    drawn = f"Held-out {facts.noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
-    more = len(result) - len(few)
-    return Changes(
-        caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""
-    )
-
-
-def _change(p: facts.Line, record: AuditRecord, limit: float | None, top: float) -> Change:
-    now, when = p["now_range"], "now" if p["after_range"] is None else "after"
-    after, status = p[f"{when}_range"], p[when] or "not_checked"
-    rows = num.count(p["rows"])
-    rows = f"subgroup · {rows}" if p["kind"] == "subgroup" else f"{rows} {facts.noun(record)}"
-    first, then = num.ends(now[0], now[1], limit), num.ends(after[0], after[1], limit)
-    bar = before_after(now, after, top, limit, status, f"now {first}, after {then} points")
-    word = VERDICTS[status] if limit is not None else ""
-    return Change(clipped(p["who"], LONG), rows, first, then, status, word, bar)
 
 
 def outcome(record: AuditRecord) -> str:
@@ -283,23 +249,6 @@ def _need(record: AuditRecord) -> Need | None:
 
 def _subgroups_need(record: AuditRecord) -> Need | None:
     return facts.subgroups_need(record.estimates[facts.SUBGROUPS]) if facts.SUBGROUPS in record.estimates else None
-
-
-def rows_that_would_decide(record: AuditRecord) -> Text:
-    """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
-    few = facts.with_verdict(record, "undecided")
-    if not few or facts.withheld(record):
-        return ()
-    n = len(few)
-    who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
-    start = f"{who}: too few {facts.needed(record)}. "
-    need = facts.median_need(few)
-    if need is None:
-        return say(
-            start + (no_plan(record) or f"No number of {facts.needed(record)} is certain to settle most of them.")
-        )
-    half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
-    return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:

@@ -108,7 +108,8 @@ def _of_levels(name: str, are: bool, levels: tuple[str, ...], coding: Coding) ->
     if unknown := [v for v in levels if v not in coding.labels]:
         some = ", ".join(map(quoted, coding.labels[:NEAR])) + (", …" if len(coding.labels) > NEAR else "")
         raise BadInput(f"column {name!r} has no value {unknown[0]!r}: its values are {some}")
-    return Condition(variable=name, kind="category", **{"levels" if are else "others": levels})
+    named, others = (levels, ()) if are else ((), levels)
+    return Condition(variable=name, kind="category", levels=named, others=others)
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import Line, lines_of
-from calibrant.report.spans import shown
+from calibrant.report.spans import label, shown
+from calibrant.report.wording.headline import group_named
 
 AS_AUDITED = "as audited"
 SCORES = {"brier": "Brier score", "log_loss": "log loss"}
@@ -63,7 +64,10 @@ def moved(lines: Sequence[Line]) -> Line | None:
     return None if best is None or abs(best["after_gap"]) >= abs(best["now_gap"]) else best
 
 
-def brought(line: Line) -> str:
-    """Return such as "brings site = Valley from +8.9 to +0.7 points"."""
-    who = "everyone" if line["kind"] == "everyone" else shown(line["who"])
+def brought(record: AuditRecord, line: Line) -> str:
+    """Return such as "brings Valley from +8.9 to +0.7 points"."""
+    who = "everyone"
+    if line["kind"] != "everyone":
+        same = (f for f in record.groups if line["id"] == f.id or line["who"] == label(f))
+        who = next(map(group_named, same), shown(line["who"]))
     return f"brings {who} from {num.gap(line['now_gap'])} to {num.gap(line['after_gap'])} points"

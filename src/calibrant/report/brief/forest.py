@@ -24,8 +24,9 @@ def forest(record: AuditRecord) -> doc.Forest:
     groups, off = facts.by_evidence(record.groups), _subgroups(record)[:SUBGROUPS]
     kept = groups[: ROWS - 1 - len(off)]
     spans = [*(_span(record, f) for f in (record.everyone, *kept)), *((o.low, o.high) for o in off)]
+    values = [*(f.gap.value for f in (record.everyone, *kept) if shown(record, f)), *(o.gap for o in off), 0.0]
     limit = facts.limit_of(record)
-    low, high, step = places.forest_ends(spans, limit)
+    low, high, step = places.forest_ends(spans, values, limit)
     scale = drawing.Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
     over = [f for f in kept if facts.is_off(f)]
     lines = [

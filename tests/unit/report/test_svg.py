@@ -131,7 +131,12 @@ def drawn() -> list[str]:
     score = score_view(bins, record.curve("reliability"))
     age = by_variable_of("age", record.family("variable_curve")["age"])
     sex = by_variable_of("sex", record.family("variable_curve")["sex"])
-    plots = (svg.cross(bins, score.across, ("slope 1.02", "C 0.90")), svg.gaps(score, 0.015, 4.0), svg.gaps(age, 0.015, 4.0), svg.rates(age))
+    plots = (
+        svg.cross(bins, score.across, ("slope 1.02", "C 0.90")),
+        svg.gaps(score, 0.015, 4.0),
+        svg.gaps(age, 0.015, 4.0),
+        svg.rates(age),
+    )
     control = svg.control(factories.control_chart(), "crossed", "peak")
     assert control is not None
     return [

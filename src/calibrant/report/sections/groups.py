@@ -147,7 +147,7 @@ def about(record: AuditRecord) -> str:
 
 
 def table(record: AuditRecord) -> doc.Table:
-    """Return all groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
+    """All groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.by_evidence(record.groups)[: facts.MOST_ROWS]
     judged, gap = limit is not None, facts.by_gap(record, "groups")
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)

@@ -156,7 +156,7 @@ class Line:
 
     who: str
     rows: str
-    more: str  # how many events, or that it is a subgroup; empty where that may not be shown
+    of: str  # the same with how many events, where that may be shown, or that it is a subgroup
     estimate: str
     guaranteed: str
     status: str

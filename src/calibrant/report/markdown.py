@@ -80,8 +80,8 @@ def _grid(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _forest(forest: doc.Forest) -> list[str]:
-    rows = [("Who", "Rows", "", "Estimate", "Guaranteed", "State"), ("---", "--:", "---", "---", "---", "---")]
-    rows += [(fenced(r.who), r.rows, r.more, r.estimate, r.guaranteed, r.word) for r in (*forest.lines, *forest.folded)]
+    rows = [("Who", "Of how many", "Estimate", "Guaranteed", "State"), ("---", "---", "---", "---", "---")]
+    rows += [(fenced(r.who), r.of, r.estimate, r.guaranteed, r.word) for r in (*forest.lines, *forest.folded)]
     return [_grid(rows), *([forest.more] if forest.more else [])]
 
 

@@ -201,14 +201,18 @@ def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> flo
     return float(next((t for t in NICE if t >= max(min(most, cap), least)), 100))
 
 
-def forest_ends(spans: Sequence[tuple[float, float]], limit: float | None) -> tuple[float, float, float]:
-    """Return both ends of an axis of signed gaps, in points, and the step of its labels: most spans and the limit fit.
+def forest_ends(
+    spans: Sequence[tuple[float, float]], values: Sequence[float], limit: float | None
+) -> tuple[float, float, float]:
+    """Return both ends of an axis of signed gaps, in points, and the step of its labels.
 
-    The widest tenth may go on beyond the edge, unless it is little wider than the others.
+    All estimates, most of their spans and the limit fit. The widest tenth may go on beyond the edge, unless it is
+    little wider than the others.
     """
     sizes = sorted(100 * max(abs(low), abs(high)) for low, high in spans)
     most = sizes[max(0, -(-len(sizes) * 9 // 10) - 1)]
     most = sizes[-1] if sizes[-1] <= 1.6 * most else most
+    most = max(most, *(105 * abs(v) for v in values))
     least = max(120 * (limit or 0.0), 0.01)
     low = max(least, min(most, -100 * min(low for low, _ in spans)))
     high = max(least, min(most, 100 * max(high for _, high in spans)))

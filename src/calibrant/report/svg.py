@@ -27,6 +27,7 @@ TALL = 270  # pixels of a plot, as the style sheet has it
 ROW = 27  # pixels of a row of a map
 LEVEL = 3  # columns of a map up to which their labels need not be turned
 LINE = 14  # characters of a label of a map on one line
+HISTOGRAM = 0.12  # of the height of a reliability diagram
 WORDED = 12  # columns of a map up to which its cells have room for words
 DOT_AREAS = (7.0, 90.0)  # square pixels of a dot of nobody, and of the dot of most people
 At = tuple[int, int]
@@ -68,12 +69,6 @@ ICONS = {
     "measured": '<path d="M2.5 5v6M13.5 5v6M2.5 8h11" fill="none" stroke="currentColor" stroke-width="1.6"/>',
     "unfound": '<circle cx="8" cy="8" r="2.6" fill="none" stroke="currentColor" stroke-width="1.5"/>',
     "": '<path d="M3 8h10" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 2"/>',
-}
-SPOTS = {  # the shape of an estimate: a disc, a diamond, a triangle, an open ring
-    "within": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
-    "over": "M0 -7l7 7l-7 7l-7 -7z",
-    "error_shown": "M0 -6.5l6.5 11.5h-13z",
-    "undecided": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
 }
 SWATCHES = {
     "over": '<rect class="u4" width="22" height="12"/>',
@@ -161,86 +156,6 @@ def caterpillar(
         words = f"{t:g}".replace("-", "\N{MINUS SIGN}")
         parts.append(tag("text", words, x=place(t, top, -top), y=tall + 18, text_anchor=anchor(t + top, 2.0 * top)))
     return tag("svg", *parts, cls="t", width="100%", height=tall + 24, role="img", aria_label=label)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The axis of a forest plot, in points: its ends, which hold zero, and its labels."""
-
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-
-    def at(self, points: float) -> str:
-        return place(points, self.high, self.low)
-
-
-def estimated(  # one line of a forest plot
-    scale: Scale,
-    value: float | None,
-    interval: tuple[float, float] | None,
-    guaranteed: tuple[float, float] | None,
-    limit: float | None,
-    status: str,
-) -> Svg:
-    """Return an estimate as a shape, its interval as a line and what is guaranteed as a bar; the limit as a band."""
-    parts = []
-    if limit is not None:
-        left, right = (max(scale.low, min(scale.high, v * 100)) for v in (-limit, limit))
-        wide = percent((right - left) / (scale.high - scale.low))
-        parts.append(tag("rect", cls="okzone", x=scale.at(left), width=wide, height="100%"))
-    parts.append(tag("line", cls="ax", x1=scale.at(0), x2=scale.at(0), y2="100%"))
-    if guaranteed is not None:
-        low, high = (max(scale.low, min(scale.high, v * 100)) for v in guaranteed)
-        wide = max(high - low, THINNEST * (scale.high - scale.low))
-        bar = tag(
-            "rect",
-            cls=f"sure {status}",
-            x=scale.at(min(low, scale.high - wide)),
-            width=percent(wide / (scale.high - scale.low)),
-            y=-6,
-            height=12,
-            rx=3,
-        )
-        parts.append(tag("svg", bar, y="50%", overflow="visible"))
-        ends = (
-            ("M-1 -6l-7 6l7 6z", "0", guaranteed[0] * 100 < scale.low),
-            ("M1 -6l7 6l-7 6z", "100%", guaranteed[1] * 100 > scale.high),
-        )
-        parts += [
-            tag("svg", tag("path", cls=f"sure {status}", d=d), x=x, y="50%", overflow="visible")
-            for d, x, off in ends
-            if off
-        ]
-    if interval is not None:
-        low, high = (v * 100 for v in interval)
-        parts.append(tag("line", cls=f"span {status}", x1=scale.at(low), x2=scale.at(high), y1="50%", y2="50%"))
-    if value is not None:
-        shape = tag("path", cls=f"spot {status}", d=SPOTS.get(status, SPOTS["within"]))
-        parts.append(tag("svg", shape, x=scale.at(value * 100), y="50%", overflow="visible"))
-    return tag("svg", *parts, cls="t", aria_hidden="true")
-
-
-def forest_head(scale: Scale, words: str) -> Svg:
-    """Return the directions over a forest plot on both sides of zero, and between them the words of the limit."""
-    zero = (0 - scale.low) / (scale.high - scale.low)
-    near = min(max(zero, 0.3), 0.7)  # words of either direction need room
-    parts = [
-        tag("text", "← overpredicts", x="0", y=28),
-        tag("text", "underpredicts →", x="100%", y=28, text_anchor="end"),
-    ]
-    if words:
-        parts.append(tag("text", escape(words), cls="t-lim", x=percent(near), y=12, text_anchor="middle"))
-    return tag("svg", *parts, cls="t", aria_hidden="true")
-
-
-def forest_foot(scale: Scale) -> Svg:
-    parts = []
-    for t in scale.ticks:
-        side = anchor(t - scale.low, scale.high - scale.low)
-        parts.append(tag("line", cls="ax", x1=scale.at(t), x2=scale.at(t), y2=4))
-        parts.append(tag("text", signed(t), x=scale.at(t), y=17, text_anchor=side))
-    return tag("svg", *parts, cls="t", aria_hidden="true")
 
 
 # ---- dots that stand for people ----
@@ -400,7 +315,8 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
         edge = min(limit * 100, top)
         shapes.append(("okzone", f"M0 {y(edge)}h{SIZE}V{y(-edge)}H0z"))
     shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in by_variable.strip]
-    shapes.append(("hist", _strip(shares)))
+    tall = SIZE * (FLOOR - 1.12) / (1 + FLOOR)  # a gap as high as an eighth of the top stays clear above them
+    shapes.append(("hist", _strip(shares, tall)))
     runs = runs_of(by_variable.line)
     for run in runs:
         low, high = [at(p, p.low) for p in run], [at(p, p.high) for p in run]
@@ -471,8 +387,11 @@ def _two(line: Sequence[Point], at: Callable[[Point, float], At]) -> tuple[Mark,
     return words(happened, over, "happened"), words(stated, not over, "the model says")
 
 
-def cross(bins: Sequence[Bin], across: Window) -> Plot:
-    """Return what happened against what the model says: a dot a bin, its area is people, over the dashed diagonal."""
+def cross(bins: Sequence[Bin], across: Window, stated: Sequence[str] = ()) -> Plot:
+    """A reliability diagram: a dot at the mean of each bin, its area is people, over the diagonal and a histogram.
+
+    `stated` are lines written under the diagonal, the last at the foot.
+    """
     low, high = across
     most, (least, largest) = max(b.rows for b in bins), DOT_AREAS
     rings = []
@@ -483,8 +402,12 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
     labels = [(v, f"{v:g}%") for v in ticks(across, 5)]
     up = tuple((percent((high - v) / (high - low)), text) for v, text in reversed(labels))
     right = tuple((percent((v - low) / (high - low)), text) for v, text in labels)
-    shapes = (("ax", f"M0 0V{SIZE}"), ("says", f"M0 {SIZE}L{SIZE} 0"))
-    return Plot(up, right, shapes, tuple(rings), ruled=True)
+    bars = [Bar(b.start * 100, b.end * 100, b.rows / max(b.end - b.start, 1e-9)) for b in bins]
+    bars = [Bar((b.low - low) / (high - low), (b.high - low) / (high - low), b.density) for b in bars]
+    shapes = (("hist", _strip(bars, SIZE * HISTOGRAM)), ("ax", f"M0 0V{SIZE}"), ("says", f"M0 {SIZE}L{SIZE} 0"))
+    foot = percent(1.0 - HISTOGRAM)
+    marks = tuple(Mark("99%", foot, -15 * i - 3, "end", "mark small", text) for i, text in enumerate(reversed(stated)))
+    return Plot(up, right, shapes, tuple(rings), marks, ruled=True)
 
 
 def control(curve: Curve, beyond: str, peak: str) -> Plot | None:
@@ -588,12 +511,11 @@ def _steps(at: Sequence[At]) -> str:
     return text.replace(" -", "-")
 
 
-def _strip(bars: Sequence[Bar]) -> str:
-    """The people along the axis as steps of square-root height, at the foot of the plot."""
+def _strip(bars: Sequence[Bar], tall: float) -> str:
+    """The people along the axis as steps of square-root height, at most `tall`, at the foot of the plot."""
     most = max((b.density for b in bars), default=0.0)
     if most <= 0.0:
         return ""
-    tall = SIZE * (FLOOR - 1.12) / (1 + FLOOR)  # a gap as high as an eighth of the top stays clear above them
     out, edge = "", -float(SIZE)
     for b in bars:
         y = round(SIZE - tall * (max(b.density, 0.0) / most) ** 0.5)

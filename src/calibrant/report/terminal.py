@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 WIDEST = 120  # of the line of facts
-NAME, SEEN = 28, 6  # cells of a name, and lines, of the plot as a table
+NAME, SEEN = 26, 6  # cells of a name, and lines, of the plot as a table
 GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "▲", "absent": "–", "measured": "·"}
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 

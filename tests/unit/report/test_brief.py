@@ -56,7 +56,7 @@ def test_the_brief_has_one_headline_three_cards_one_action_one_plot_and_a_block_
     assert set(kinds[4:-1]) <= {Paragraph}
     assert len(parts(record)) == 3
     lines = of(record, Forest).lines
-    numbers = sum(len(f"{r.who} {r.rows} {r.more} {r.estimate} {r.guaranteed} {r.word}".split()) for r in lines)
+    numbers = sum(len(f"{r.who} {r.of} {r.estimate} {r.guaranteed} {r.word}".split()) for r in lines)
     assert len(all_words(record)) - numbers <= 350
 
 
@@ -110,9 +110,8 @@ def test_at_most_twelve_lines_are_seen_and_the_rest_is_opened_on_demand():
 def test_a_subgroup_that_is_shown_to_be_off_stands_in_the_plot():
     drawn = of(factories.scanned(factories.mixture("within", ["within"])), Forest)
     shown = next(r for r in drawn.lines if r.who == factories.CORNER)
-    assert (shown.more, shown.rows, shown.estimate, shown.guaranteed) == (
-        "unlisted subgroup",
-        "2,400",
+    assert (shown.of, shown.estimate, shown.guaranteed) == (
+        "2,400 · unlisted subgroup",
         "+6.8",
         "+2.6 to +11.1",
     )
@@ -132,7 +131,7 @@ def test_of_few_people_whose_counts_are_published_no_estimate_is_shown():
     record = factories.record(factories.finding(), [few])
     record = replace(record, settings={**record.settings, "publish": True})
     line = of(record, Forest).lines[1]
-    assert (line.more, line.estimate.partition(" ·")[0]) == ("", "estimate withheld")
+    assert (line.of, line.estimate.partition(" ·")[0]) == ("120", "estimate withheld")
     assert "spot" not in line.picture
     assert "span" not in line.picture
     assert "sure" in line.picture

@@ -193,6 +193,8 @@ def test_error_that_is_shown_of_any_size_is_named_where_nothing_is_over_the_limi
     one = replace(record.everyone, error_shown=True)
     shown = replace(record, everyone=one, error_shown={**record.error_shown, "everyone": True})
     assert headline(shown) == "Within the limit overall, with error shown. Valley is miscalibrated."
+    over = factories.scanned(shown)
+    assert headline(over) == "Within the limit overall. x2 over 0.8 with x3 over 0.8 is over it."
     nolimit = replace(
         factories.record(factories.finding(limit=None), [replace(group, verdict="not_checked")], limit=None)
     )

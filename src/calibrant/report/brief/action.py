@@ -12,7 +12,7 @@ from calibrant.report.brief.estimates import estimate_of, rare
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
 from calibrant.report.spans import Span, clipped, code, label, say, shown
-from calibrant.report.wording.clusters import names_of, no_number, wider
+from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
     basis_of,
@@ -333,7 +333,10 @@ def _collect(record: AuditRecord) -> Decision:
     """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
     one, few = record.everyone, facts.with_verdict(record, "undecided")
     need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record), few)
-    if (over := [f for f in some if _estimated_over(record, f)]) and (need is None or need[1]):
+    over = [f for f in some if _estimated_over(record, f)] if need is None or need[1] else []
+    if over and any(too_wide(record, f) for f in over):
+        need = None
+    elif over:
         first = facts.by_evidence(over)[0]
         who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
         more = f"{_estimated_size(record, first)}: estimated, and more {facts.needed(record)} would show it."

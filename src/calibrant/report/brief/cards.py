@@ -58,7 +58,8 @@ def _groups(record: AuditRecord) -> Text:
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
     if facts.withheld(record):
         return say(too_narrow(record))
-    first = facts.by_evidence(record.groups)[0]
+    ranked = facts.by_evidence(record.groups)
+    first = next((f for f in ranked if f.verdict == "over"), ranked[0])
     href = f"#{first.id}" if len(record.groups) <= facts.MOST_ROWS else ""
     lead = "" if facts.is_off(first) or len(record.groups) == 1 else "Most evident: "
     name = Span(clipped(group_named(first), NAMED), "name", href)

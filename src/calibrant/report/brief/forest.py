@@ -6,7 +6,8 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report import places, svg
+from calibrant.report import places
+from calibrant.report.brief import drawing
 from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, shown
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.parts import state_of
@@ -23,9 +24,10 @@ def forest(record: AuditRecord) -> doc.Forest:
     groups, off = facts.by_evidence(record.groups), _subgroups(record)[:SUBGROUPS]
     kept = groups[: ROWS - 1 - len(off)]
     spans = [*(_span(record, f) for f in (record.everyone, *kept)), *((o.low, o.high) for o in off)]
+    values = [*(f.gap.value for f in (record.everyone, *kept) if shown(record, f)), *(o.gap for o in off), 0.0]
     limit = facts.limit_of(record)
-    low, high, step = places.forest_ends(spans, limit)
-    scale = svg.Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
+    low, high, step = places.forest_ends(spans, values, limit)
+    scale = drawing.Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
     over = [f for f in kept if facts.is_off(f)]
     lines = [
         _line(record, record.everyone, scale),
@@ -40,7 +42,7 @@ def forest(record: AuditRecord) -> doc.Forest:
     words = "" if limit is None else f"limit ±{num.limit_points(limit)}"
     words = words if relative is None else f"limit ±{num.percent(relative)}% of the mean score"
     what = "Gap (observed minus predicted, percentage points): estimate, 95% interval, guaranteed range and state"
-    return doc.Forest(what, tuple(lines), folded, more, svg.forest_head(scale, words), svg.forest_foot(scale))
+    return doc.Forest(what, tuple(lines), folded, more, drawing.head(scale, words), drawing.foot(scale))
 
 
 def _span(record: AuditRecord, finding: Finding) -> Span:
@@ -51,21 +53,21 @@ def _span(record: AuditRecord, finding: Finding) -> Span:
     return (value, value) if of is None else (min(of.low, value), max(of.high, value))
 
 
-def _line(record: AuditRecord, f: Finding, scale: svg.Scale) -> doc.Line:
+def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     (status, word), known = state_of(record, f), shown(record, f)
-    of = f.gap.interval if known else None
-    interval = None if of is None else (of.low, of.high)
+    ends = f.gap.interval if known else None
+    interval = None if ends is None else (ends.low, ends.high)
     value = f.gap.value if known else None
     sure = None if f.gap.guaranteed is None else gap_ends(f)
-    picture = svg.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
-    rows = f"{num.count(f.rows)} {facts.noun(record)}" if not f.variables else num.count(f.rows)
-    events = f"{_events(record, f)} events" if known else ""
+    picture = drawing.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
+    rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
+    of = f"{rows} · {_events(record, f)} events" if known else rows
     error = "" if facts.by_gap(record, f) or f.withheld is not None else f" · {_error(record, f)}"
     who = clipped(label(f), NAMED) if f.variables else "Everyone"
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
     low, high = gap_guaranteed(f)
     sure_text = f"{low} to {high}" if sure else ""
-    return doc.Line(who, rows, events, estimate_of(record, f) + error, sure_text, status, word, picture, href)
+    return doc.Line(who, num.count(f.rows), of, estimate_of(record, f) + error, sure_text, status, word, picture, href)
 
 
 def _events(record: AuditRecord, f: Finding) -> str:
@@ -88,16 +90,16 @@ def _subgroups(record: AuditRecord) -> list[facts.Off]:
     return [o for o in facts.subgroups_known(record) if o.rule and o.levels not in named]
 
 
-def _subgroup(record: AuditRecord, o: facts.Off, scale: svg.Scale) -> doc.Line:
+def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:
     limit, over = facts.limit_of(record), {one.rule for one in facts.subgroups_over(record)}
     status = "over" if o.rule in over and limit is not None else "error_shown"
     word = VERDICTS["over"] if status == "over" else "Error shown"
     low, high = num.signed_range(o.low, o.high)
-    picture = svg.estimated(scale, o.gap, None, (o.low, o.high), limit, status)
+    picture = drawing.estimated(scale, o.gap, None, (o.low, o.high), limit, status)
     return doc.Line(
         clipped(sanitize(o.rule), NAMED),
         num.count(o.rows),
-        "unlisted subgroup",
+        f"{num.count(o.rows)} · unlisted subgroup",
         num.gap(o.gap),
         f"{low} to {high}",
         status,

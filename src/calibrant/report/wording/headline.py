@@ -12,6 +12,7 @@ from calibrant.report.wording.missing_labels import qualified
 from calibrant.report.wording.terms import capital, cardinal, joined
 from calibrant.sanitize import sanitize
 
+SHOWN = ", with error shown"
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
 MOST_WORDS = 15
 UNNAMED = "a subgroup of "  # before its attributes, where its rule is too long
@@ -29,7 +30,10 @@ def headline(record: AuditRecord) -> str:
     if facts.withheld(record):
         one = facts.refuted(record)
         return COPIES if one is None else _first_that_fits(record, _correlated(one))
-    return _first_that_fits(record, (f"{_everyone(record)} {who}" for who in _others(record)))
+    everyone = _everyone(record)
+    short = f"{everyone.removesuffix('.').removesuffix(SHOWN)}."  # the card of everyone says it too
+    starts = (everyone, short) if short != everyone and everyone_off(record) else (everyone,)
+    return _first_that_fits(record, (f"{start} {who}" for who in _others(record) for start in starts))
 
 
 def _correlated(one: facts.SharedBy) -> Iterator[str]:
@@ -148,7 +152,7 @@ def _everyone(record: AuditRecord) -> str:
     if state == "over":
         return "Over the limit overall."
     start = "On balance within" if facts.by_gap(record, "everyone") else "Within"
-    hidden = "; errors cancel" if facts.cancels(record) else ", with error shown" if error else ""
+    hidden = "; errors cancel" if facts.cancels(record) else SHOWN if error else ""
     return f"{start} the limit overall{hidden}."
 
 

@@ -32,7 +32,7 @@ ORDER = ("over", "error_shown", "undecided", "within", "measured")  # of states,
 COUNTED = {  # how many groups are in a state, in words
     "over": "over the limit",
     "error_shown": "with error shown",
-    "within": "within the limit",
+    "within": "within",
     "undecided": "undecided",
     "measured": "without error shown",
 }

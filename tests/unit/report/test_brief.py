@@ -193,7 +193,7 @@ def test_a_repair_that_helps_is_the_action_with_its_whole_command():
     made = decision(factories.whole())
     assert plain(made.text) == (
         "Recalibrate by logistic regression with attributes: on 138,838 people held out it brings foreign born from "
-        "+2.7 to +0.4 points; no gap of a group grows by over 0.6."
+        "+2.7 to +0.4 points; no group's gap grows by over 0.6."
     )
     words = shlex.split(made.command.replace("\\\n", " "))
     assert words[:3] == ["calibrant", "repair", "employment_ma.parquet"]

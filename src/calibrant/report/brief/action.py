@@ -217,7 +217,7 @@ def _recalibrate(record: AuditRecord) -> Decision:
     text += f": on {held} it {' and '.join(gained)}" if gained else f", judged on {held}"
     if line is not None and line["largest_rise_group"]:
         rise = max(0.0, float(line["largest_rise"]))
-        text += f"; no gap of a group grows by over {num.upper_bound(rise)}"
+        text += f"; no group's gap grows by over {num.upper_bound(rise)}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
     text = " ".join(t for t in (text, _still(record), lost(record)) if t)
     return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))

@@ -213,8 +213,8 @@ def _recalibrate(record: AuditRecord) -> Decision:
     if first is None and line is not None and (changes := changes_of(line)):
         gained.append(f"changes the {scores_changed({'brier': changes['brier']})}")
     text = f"Recalibrate by {candidate(record)}"
-    held = f"{num.count(int(n or 0))} {facts.noun(record)} held out"
-    text += f": on {held} it {' and '.join(gained)}" if gained else f", judged on {held}"
+    on_rows = f"{num.count(int(n or 0))} {facts.noun(record)} held out"
+    text += f": on {on_rows} it {' and '.join(gained)}" if gained else f", judged on {on_rows}"
     if line is not None and line["largest_rise_group"]:
         rise = max(0.0, float(line["largest_rise"]))
         text += f"; no group's gap grows by over {num.upper_bound(rise)}"
@@ -253,8 +253,8 @@ def _tried(record: AuditRecord) -> str:
     s = record.curve(facts.FIXED).settings
     tried = sum(bool(c["command"]) for c in s.get("candidates") or ())
     which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
-    held = f"on {num.count(int(s.get('rows_judged') or 0))} {facts.noun(record)} held out"
-    text = f"{which if tried else 'no repair tried is'} shown or estimated to help {held}"
+    on_rows = f"on {num.count(int(s.get('rows_judged') or 0))} {facts.noun(record)} held out"
+    text = f"{which if tried else 'no repair tried is'} shown or estimated to help {on_rows}"
     if (best := best_line(record)) is not None and (changes := changes_of(best)):
         text += f" (best: {repair_named(best['recipe'])}, {scores_changed({'brier': changes['brier']})})"
     return text

@@ -99,6 +99,6 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
         return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
     at = c["rule"].index(rule)
     name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
-    low, high = num.signed_range(float(c["low"][at]), float(c["high"][at]))
-    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else f"{low} to {high}"
+    ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at])))
+    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else ends
     return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]))}; {sure} guaranteed.")

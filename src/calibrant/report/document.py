@@ -170,6 +170,7 @@ class Forest:
     """Estimates, guaranteed ranges and states on one axis; `folded` are opened on demand."""
 
     label: str  # what it shows, for those who do not see it
+    heading: str  # of its estimates, where it is a table
     lines: tuple[Line, ...]
     folded: tuple[Line, ...]
     more: str  # what is not shown here; empty where everything is

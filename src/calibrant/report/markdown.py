@@ -80,7 +80,10 @@ def _grid(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _forest(forest: doc.Forest) -> list[str]:
-    rows = [("Who", "Of how many", "Estimate", "Guaranteed", "State"), ("---", "---", "---", "---", "---")]
+    rows = [
+        ("Who", "Of how many", f"Estimate: {forest.heading}", "Gap, guaranteed", "State"),
+        ("---", "---", "---", "---", "---"),
+    ]
     rows += [(fenced(r.who), r.of, r.estimate, r.guaranteed, r.word) for r in (*forest.lines, *forest.folded)]
     return [_grid(rows), *([forest.more] if forest.more else [])]
 

@@ -80,7 +80,7 @@ def _of_the_brief(node: doc.Node) -> list[str]:
 
 
 def _forest(forest: doc.Forest) -> list[str]:
-    rows = [("", "", "observed minus predicted", "guaranteed", "")]
+    rows = [("", "", forest.heading, "gap guaranteed", "")]
     seen = forest.lines[:SEEN]
     for r in seen:
         name = clip(f"{GLYPHS.get(r.status, '·')} {r.who}", NAME)

@@ -6,7 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.estimates import estimate_of, gap_guaranteed
+from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, rare
 from calibrant.report.commands import naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.clusters import too_narrow
@@ -40,10 +40,9 @@ def _everyone(record: AuditRecord) -> Text:
     if facts.withheld(record):
         return say(f"{start} {too_narrow(record)}")
     if facts.by_gap(record, one):
-        low, high = gap_guaranteed(one)
         if facts.cancels(record):
             return say(f"{start} Errors cancel: calibration error at least {error_bounds(record, one)[0]} guaranteed.")
-        return say(f"{start} Guaranteed: gap {low} to {high}.")
+        return say(f"{start} Guaranteed: gap {gap_guaranteed(record, one)}.")
     return say(f"{start} Guaranteed: {_error(record, one)}.")
 
 
@@ -73,7 +72,7 @@ def _sure(record: AuditRecord, finding: Finding) -> str:
         return f"{_error(record, finding)} guaranteed"
     if least > 0:
         return f"at least {num.lower_bound(least, limit)} guaranteed"
-    return f"{' to '.join(gap_guaranteed(finding))} guaranteed"
+    return f"{'gap ' if rare(record) else ''}{gap_guaranteed(record, finding)} guaranteed"
 
 
 def _subgroups(record: AuditRecord) -> Text:
@@ -100,6 +99,6 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
         return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
     at = c["rule"].index(rule)
     name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
-    low, high = num.signed_range(float(c["low"][at]), float(c["high"][at]))
-    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else f"{low} to {high}"
+    ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at])))
+    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else ends
     return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]))}; {sure} guaranteed.")

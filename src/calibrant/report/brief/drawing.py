@@ -40,8 +40,8 @@ def estimated(  # one line of a forest plot
     parts = []
     if limit is not None:
         left, right = (max(scale.low, min(scale.high, v * 100)) for v in (-limit, limit))
-        wide = percent((right - left) / (scale.high - scale.low))
-        parts.append(tag("rect", cls="okzone", x=scale.at(left), width=wide, height="100%"))
+        across = percent((right - left) / (scale.high - scale.low))
+        parts.append(tag("rect", cls="okzone", x=scale.at(left), width=across, height="100%"))
     parts.append(tag("line", cls="ax", x1=scale.at(0), x2=scale.at(0), y2="100%"))
     if guaranteed is not None:
         low, high = (max(scale.low, min(scale.high, v * 100)) for v in guaranteed)

@@ -17,8 +17,9 @@ def rare(record: AuditRecord) -> bool:
 
 
 def shown(record: AuditRecord, finding: Finding) -> bool:
-    """Whether the estimate of a finding may be shown: not where counts to publish leave it a range."""
-    return not finding.variables or not 0 < facts.fives(record, finding.rows) < num.CLEAR
+    """Whether the estimate of a finding may be shown: not where counts to publish leave it a range, or no count."""
+    fives = facts.fives(record, finding.rows) if finding.variables else 0
+    return not fives or (fives >= num.CLEAR and finding.events > 0)
 
 
 def estimate_of(record: AuditRecord, finding: Finding, *, unit: bool = False) -> str:
@@ -37,6 +38,12 @@ def _between(of: Interval | None) -> str:
     return "" if of is None else f" ({of.low:.2f} to {of.high:.2f})"
 
 
-def gap_guaranteed(finding: Finding) -> tuple[str, str]:
-    """Both guaranteed ends of a gap, rounded outward."""
-    return num.signed_range(*gap_ends(finding))
+def gap_guaranteed(record: AuditRecord, finding: Finding) -> str:
+    """The guaranteed range of a gap, rounded outward; of rare events to hundredths of a point."""
+    low, high = num.signed_range(*gap_ends(finding), 2 if rare(record) else 1)
+    return f"{low} to {high}"
+
+
+def heading(record: AuditRecord) -> str:
+    """What the estimates of a plot are, where it is a table."""
+    return "observed over expected" if rare(record) else "observed minus predicted"

@@ -8,7 +8,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places
 from calibrant.report.brief import drawing
-from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, shown
+from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, heading, shown
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.parts import state_of
 from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
@@ -42,7 +42,9 @@ def forest(record: AuditRecord) -> doc.Forest:
     words = "" if limit is None else f"limit ±{num.limit_points(limit)}"
     words = words if relative is None else f"limit ±{num.percent(relative)}% of the mean score"
     what = "Gap (observed minus predicted, percentage points): estimate, 95% interval, guaranteed range and state"
-    return doc.Forest(what, tuple(lines), folded, more, drawing.head(scale, words), drawing.foot(scale))
+    return doc.Forest(
+        what, heading(record), tuple(lines), folded, more, drawing.head(scale, words), drawing.foot(scale)
+    )
 
 
 def _span(record: AuditRecord, finding: Finding) -> Span:
@@ -65,8 +67,7 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     error = "" if facts.by_gap(record, f) or f.withheld is not None else f" · {_error(record, f)}"
     who = clipped(label(f), NAMED) if f.variables else "Everyone"
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
-    low, high = gap_guaranteed(f)
-    sure_text = f"{low} to {high}" if sure else ""
+    sure_text = gap_guaranteed(record, f) if sure else ""
     return doc.Line(who, num.count(f.rows), of, estimate_of(record, f) + error, sure_text, status, word, picture, href)
 
 

@@ -26,7 +26,8 @@ def _entries(record: AuditRecord) -> Iterator[doc.Entry]:
     yield doc.Entry("Limit", _limit(record, by))
     over, within, error = joint_shares(record)
     verdicts = "" if limit_of(record) is None else f"over {over}, within {within}, "
-    yield doc.Entry("Joint error", say(f"at most: {verdicts}error shown {error}."))
+    joint = f"at most: {verdicts}error shown {error}." if record.shares else "none: nothing is decided."
+    yield doc.Entry("Joint error", say(joint))
     version = sanitize(record.versions.get("calibrant", ""))
     made = say(
         "data ", code(str(record.data.get("fingerprint", ""))[:DIGITS]), f", calibrant {version}" if version else ""

@@ -159,7 +159,8 @@ def _everyone(record: AuditRecord) -> str:
 def _others(record: AuditRecord) -> Iterator[str]:
     """Yield ways to say who is miscalibrated, the longest first; where nobody is shown to be, what is left open."""
     over = everyone_off(record)
-    off = over or [facts.Off(0.0, f) for f in facts.by_evidence(record.groups) if facts.is_off(f)]
+    shown_off = (f for f in facts.by_evidence(record.groups) if f.error_shown and f.verdict != "within")
+    off = over or [facts.Off(0.0, f) for f in shown_off]
     judged = bool(over) and facts.limit_of(record) is not None
     for whom, several in _whom(off) if off else ():
         yield f"{whom} {'are' if several else 'is'} {f'over {_it(record)}' if judged else 'miscalibrated'}."

@@ -209,6 +209,8 @@ def verdict_on(record: AuditRecord, finding: Finding) -> str:
 def jointly_wrong(record: AuditRecord) -> str:
     """How often a verdict is wrong at most, by the shares of alpha that were used, as a sentence without its stop."""
     over, within, error = joint_shares(record)
+    if not record.shares:
+        return "Nothing is decided"
     if limit_of(record) is None:
         return f"Error is shown wrongly in at most {error} of such reports"
     return f"A wrong “over” occurs in at most {over} of such reports, a wrong “within” in at most {within}"

@@ -29,7 +29,7 @@ from calibrant.report.findings import (
 )
 from calibrant.report.spans import clipped, label, literal, say
 from calibrant.report.wording.clusters import counted
-from calibrant.report.wording.decisions import worst_reported
+from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.missing_labels import known_only, left_out
 from calibrant.report.wording.parts import (
@@ -121,6 +121,8 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
         yield doc.Paragraph(rows, "quiet", doc.EVERYWHERE)
     if acting := worst_reported(record):
         yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
+    if apart_at := apart_reported(record):
+        yield doc.Paragraph(apart_at, "quiet", doc.EVERYWHERE)
     if not withheld(record) and (result := follows(record)):
         yield doc.Heading("What the error varies with", where=doc.EVERYWHERE)
         yield result

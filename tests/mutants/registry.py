@@ -334,6 +334,13 @@ DECISIONS = (
     one("decisions_of_an_audit_do_not_share", "thresholds and groups of an audit spend all of alpha each",
         "audit.checks.decisions", "decisions", "each = plan.alpha / 2.0 / len(plan.thresholds)",
         "each = 6.0 * plan.alpha"),
+    one("rates_of_an_audit_do_not_share", "certified rates of thresholds and groups spend all of alpha each",
+        "audit.checks.rates", "curves", "each = plan.alpha / 2.0 / len(plan.thresholds)",
+        "each = 6.0 * plan.alpha"),
+    one("rates_of_groups_do_not_share", "ordinary intervals of groups hold one by one", "audit.checks.rates",
+        "curves", "(plan.alpha / groups, each / groups)", "(plan.alpha, each / groups)"),
+    one("differences_of_the_groups_seen", "the largest difference is between the two groups that look farthest apart",
+        "audit.checks.rates", "apart", "max(highs) - min(lows)", "max(highs) - max(lows)"),
     one("bands_of_normal_quantiles", "a band of net benefit is as wide as at one threshold", GAINS,
         "widths", "return max(normal, either, high), max(normal, either, low)", "return normal, normal"),
 )  # fmt: skip

@@ -300,6 +300,19 @@ def test_decisions_of_an_audit(spied: Any) -> None:
     assert sum(seen) <= ALPHA + 1e-12
 
 
+def test_rates_of_an_audit(spied: Any) -> None:
+    """Of one rate groups share alpha; certified ends of all rates of everyone and groups at all thresholds add up."""
+    seen = spied(import_module("calibrant.audit.checks.rates"), "layers", 2)
+    data = {"y": Y, "p": P, "g": np.char.add("g", G.astype(str))}
+    how = {"label": "y", "score": "p", "by": "g", "variables": None, "quick": True, "alpha": ALPHA}
+    cal.audit(data, threshold=(0.4, 0.6), **how)
+    assert len(seen) == 2 * 4 * (1 + GROUPS)
+    assert 2 * sum(each for _, each in seen) == pytest.approx(ALPHA)
+    ordinary = [alpha for alpha, _ in seen]
+    assert ordinary.count(ALPHA) == 2 * 4
+    assert ordinary.count(ALPHA / GROUPS) == 2 * 4 * GROUPS
+
+
 # ---- the judge of repairs ----
 
 SCORES = {AS_AUDITED: P, "one": np.clip(P + 0.1, 0, 1), "two": P**1.3, "three": np.sqrt(P)}

@@ -118,8 +118,8 @@ def _scope(record: AuditRecord) -> str:
     priced = f"Set by costs of {costs[0]:g} (acting on no event) and {costs[1]:g} (an event left). " if costs else ""
     level = num.percent(1.0 - float(s["alpha"]))
     return (
-        f"{priced}All ranges of these tables are certified and simultaneous, {level}%, in addition to those of the "
-        f"verdict, at {level}% too.{' Numbers of people are multiples of five.' if published(record) else ''}"
+        f"{priced}Ranges of errors and of net benefit are certified and simultaneous, {level}%, in addition to those "
+        f"of the verdict, at {level}% too.{' Numbers of people are multiples of five.' if published(record) else ''}"
     )
 
 
@@ -174,17 +174,23 @@ def _rates(record: AuditRecord, threshold: float) -> Iterator[doc.Node]:
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     few = f" None is shown of fewer than {num.CLEAR} people." if published(record) else ""
     shown_rates = list(rates.items())[:EACH_MOST]
+    together = f"Rates with {level}% intervals. Those of one rate hold simultaneously over groups"
+    yield doc.Paragraph(say(f"{together}; they are not certified.{few}"))
     yield doc.number_table(
-        f"Rates from {percent_of(threshold)}% on, with {level}% intervals. Those of one rate hold simultaneously over "
-        f"groups, and are not certified.{few}{rest}",
+        f"Rates from {percent_of(threshold)}% on.{rest}",
         heads,
         [(_named(name), *(_estimated(by[rate]) for rate in RATE_WORDS)) for name, by in shown_rates],
         "cards",
     )
     if apart:
+        yield doc.Paragraph(
+            say(
+                "Largest difference between groups, in points, and the lowest rate over the highest. The ranges hold "
+                "whichever groups these are."
+            )
+        )
         yield doc.number_table(
-            "Largest difference between groups, in points, and the lowest rate over the highest. Ranges allow for "
-            "which groups these are.",
+            f"Differences between groups from {percent_of(threshold)}% on.",
             ("Variable", "Rate", "Highest", "Lowest", "Difference", "Difference: certified", "Ratio"),
             [_apart(one) for one in apart],
             "cards",
@@ -192,8 +198,11 @@ def _rates(record: AuditRecord, threshold: float) -> Iterator[doc.Node]:
     yield doc.Details(
         f"Certified ranges of the rates from {percent_of(threshold)}% on",
         (
+            doc.Paragraph(
+                say(f"Certified ranges of all rates hold simultaneously, {level}%, with an alpha of their own.")
+            ),
             doc.number_table(
-                f"All certified ranges of rates hold simultaneously, {level}%, with an alpha of their own.",
+                "Certified ranges, %.",
                 heads,
                 [(_named(name), *(_certified(by[rate]) for rate in RATE_WORDS)) for name, by in shown_rates],
                 "cards",

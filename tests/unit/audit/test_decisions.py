@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.rates import RATES, apart
+from calibrant.audit.checks.rates import RATES
 from calibrant.audit.decisions import CERTIFIED_ENDS, clopper_pearson, reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
@@ -107,18 +107,6 @@ def test_differences_of_rates(record: AuditRecord) -> None:
         assert d["ratio"][i] == pytest.approx(min(values) / max(values))
         assert d["guaranteed_low"][i] <= d["low"][i] <= d["difference"][i] <= d["high"][i] <= d["guaranteed_high"][i]
         assert c["group"][own[values.index(max(values))]] == d["highest"][i]
-
-
-def test_ranges_of_differences_hold_whichever_groups_are_apart() -> None:
-    ranges = [(0.1, 0.3), (0.5, 0.6), (0.2, 0.9)]
-    assert apart(ranges) == pytest.approx((0.2, 0.8, 0.1 / 0.9, 0.3 / 0.5))
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        truth = [rng.uniform(a, b) for a, b in ranges]
-        low, high, least, most = apart(ranges)
-        assert low <= max(truth) - min(truth) <= high
-        assert least <= min(truth) / max(truth) <= most
-    assert apart([(0.0, 0.0), (0.0, 0.0)]) == (0.0, 0.0, 0.0, 1.0)
 
 
 def test_rates_of_clusters_and_weights() -> None:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
 DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
+PLOTTED_BY = "calibrant.report.outputs.plots"  # and this when it is drawn on axes
 SHOWN_BY = "calibrant.report.outputs.notebook"  # and this when a notebook shows a result
 INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 ESCAPE = "\\"
@@ -74,9 +75,16 @@ def converted(value: object, kind: type[T]) -> T:
     import msgspec
 
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, dec_hook=_own)
     except msgspec.ValidationError as e:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
+
+
+def _own(kind: type[Any], value: object) -> Any:
+    """A sequence of a type of its own, which says how it reads plain data."""
+    if not hasattr(kind, "of_plain"):
+        raise NotImplementedError(f"{kind.__name__} is no type of a result")
+    return kind.of_plain(value)
 
 
 # ---- plain data that may come from anyone ----
@@ -374,6 +382,27 @@ class Curve(Plain):
                 raise
             raise ImportError('a chart needs Altair: pip install "calibrant[charts]"') from None
         return drawing.chart(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The curve on axes of Matplotlib, with titles in the user's units.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        NotComputable
+            It is a table of several things and no curve, or empty: take ``to_frame()``.
+        ImportError
+            Matplotlib is missing: ``pip install "calibrant[displays]"``.
+        """
+        return import_module(PLOTTED_BY).plot(self, ax)
 
     def __repr__(self) -> str:
         rows = len(next(iter(self.columns.values()), ()))

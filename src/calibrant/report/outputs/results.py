@@ -10,42 +10,15 @@ from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
 from calibrant.report.by_variable import anchor_of
-from calibrant.report.findings import ordered
 from calibrant.report.outputs import notebook
 from calibrant.report.terminal import WIDTH, aligned, cells, clip, pad, wrap
-from calibrant.report.wording.terms import gap_ends
 from calibrant.results import Curve, Estimate, Outcome, plain
 from calibrant.sanitize import sanitize
 
-GROUPS = (
-    "id",
-    "group",
-    "rows",
-    "events",
-    "expected",
-    "error_low",
-    "error_high",
-    "gap",
-    "gap_low",
-    "gap_high",
-    "error",
-    "gap_interval_low",
-    "gap_interval_high",
-    "observed_expected",
-    "by",
-    "limit",
-    "verdict",
-    "error_shown",
-    "withheld",
-    "rows_needed",
-    "clusters_needed",
-    "rows_at_least",
-    "pooled",
-)
 CHECKS = "code", "status", "reason", "p_value", "statistic"
 ESTIMATES = "name", "method", "value", "low", "high", "level", "guarantee", "unit", "rows"
 FORMULA = "=+-@"  # first characters by which a spreadsheet takes text for a formula, in every width
@@ -57,7 +30,8 @@ QUOTE, EMPTY = '"', '""'
 
 def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each table: groups, checks, estimates, and every curve that has rows."""
-    yield "groups.csv", written(GROUPS, (_group(f) for f in (record.everyone, *ordered(record.groups))))
+    groups = record.table.columns
+    yield "groups.csv", written(tuple(groups), zip(*groups.values(), strict=True))
     checks = (
         (c.code, c.status, c.reason, *((None, None) if c.outcome is None else (c.outcome.p_value, c.outcome.statistic)))
         for c in record.checks
@@ -73,31 +47,6 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
             kind, _, about = name.partition("/")
             title = anchor_of(kind, about) if about else kind
             yield f"{title}.csv", written(tuple(curve.columns), zip(*curve.columns.values(), strict=True))
-
-
-def _group(f: Finding) -> tuple[object, ...]:
-    name = ", ".join(f"{variable} = {value}" for variable, value in f.variables) or "everyone"
-    ends = f.lower.low, f.upper.high, f.gap.value, *gap_ends(f)
-    return (
-        f.id,
-        name,
-        f.rows,
-        f.events,
-        f.expected,
-        *ends,
-        f.error.value,
-        *((None, None) if f.gap.interval is None else (f.gap.interval.low, f.gap.interval.high)),
-        None if f.observed_expected is None else f.observed_expected.value,
-        f.by,
-        f.limit,
-        f.verdict,
-        f.error_shown,
-        f.withheld,
-        f.rows_needed,
-        f.clusters_needed,
-        f.rows_at_least,
-        f.pooled,
-    )
 
 
 def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -18,7 +18,7 @@ from calibrant.arguments import PYTHON, By, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome, Plain, converted, decoded, plain_json
-from calibrant.sanitize import has_half_characters
+from calibrant.sanitize import has_half_characters, keyed
 
 SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
@@ -184,8 +184,6 @@ class Groups(tuple[Finding, ...]):
 
 def name_of(finding: Finding) -> str:
     """The name of the population of a finding: ``everyone``, or that of the group."""
-    from calibrant.views.sample import keyed
-
     return keyed(finding.variables) or "everyone"
 
 

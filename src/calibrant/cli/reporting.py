@@ -89,7 +89,8 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
     if a.out:
         from calibrant.report.outputs import files
 
-        files.write_all(record, document, Path(a.out), requested(a, "record"))
+        form = files.results.CsvForm(a.csv_decimal, a.csv_digits)
+        files.write_all(record, document, Path(a.out), requested(a, "record"), form)
         _say("written to", a.out)
     if STDOUT not in _targets(a).values():
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))

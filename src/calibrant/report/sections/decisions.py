@@ -191,7 +191,7 @@ def _rates(record: AuditRecord, threshold: float) -> Iterator[doc.Node]:
         )
         yield doc.number_table(
             f"Differences between groups from {percent_of(threshold)}% on.",
-            ("Variable", "Rate", "Highest", "Lowest", "Difference", "Difference: certified", "Ratio"),
+            ("Rate by group", "Highest, %", "Lowest, %", "Difference", "Certified", "Ratio"),
             [_apart(one) for one in apart],
             "cards",
         )
@@ -241,9 +241,13 @@ def _apart(one: Line) -> tuple[str | Text, ...]:
                 f"{f(100 * one[k]) / 100:.2f}" for f, k in ((math.floor, "ratio_low"), (math.ceil, "ratio_high"))
             )
             ratio += f" ({low} to {high})"
-    who = (say(literal(clipped(shown(one[k]))), f" {num.nearest(one[f'{k}_rate'])}%") for k in ("highest", "lowest"))
+    by = f"{one['variable']} = "
+    who = (
+        say(literal(clipped(shown(one[k].removeprefix(by)))), f" {num.nearest(one[f'{k}_rate'])}")
+        for k in ("highest", "lowest")
+    )
     certified = num.between(*(f(v) for f, v in zip((num.lower_bound, num.upper_bound), ends, strict=True)))
-    return say(literal(shown(one["variable"]))), RATE_WORDS[one["rate"]], *who, difference, certified, ratio
+    return say(RATE_WORDS[one["rate"]], " by ", literal(shown(one["variable"]))), *who, difference, certified, ratio
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

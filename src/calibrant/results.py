@@ -10,9 +10,13 @@ from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar
 
 from calibrant.errors import BadInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
 
 T = TypeVar("T")
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
@@ -80,11 +84,12 @@ def converted(value: object, kind: type[T]) -> T:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
 
 
-def _own(kind: type[Any], value: object) -> Any:
+def _own(kind: type[T], value: object) -> T:
     """A sequence of a type of its own, which says how it reads plain data."""
-    if not hasattr(kind, "of_plain"):
+    read: Callable[[object], T] | None = getattr(kind, "of_plain", None)
+    if read is None:
         raise NotImplementedError(f"{kind.__name__} is no type of a result")
-    return kind.of_plain(value)
+    return read(value)
 
 
 # ---- plain data that may come from anyone ----
@@ -359,7 +364,7 @@ class Curve(Plain):
     columns: Mapping[str, tuple[Any, ...]]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pa.Table:
         """The columns as a `pyarrow.Table` (``.to_pandas()``, ``polars.from_arrow``)."""
         import pyarrow as pa
 
@@ -383,7 +388,7 @@ class Curve(Plain):
             raise ImportError('a chart needs Altair: pip install "calibrant[charts]"') from None
         return drawing.chart(self)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The curve on axes of Matplotlib, with titles in the user's units.
 
         Parameters
@@ -402,7 +407,8 @@ class Curve(Plain):
         ImportError
             Matplotlib is missing: ``pip install "calibrant[displays]"``.
         """
-        return import_module(PLOTTED_BY).plot(self, ax)
+        drawn: Axes = import_module(PLOTTED_BY).plot(self, ax)
+        return drawn
 
     def __repr__(self) -> str:
         rows = len(next(iter(self.columns.values()), ()))

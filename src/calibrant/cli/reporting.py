@@ -87,9 +87,9 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.junit, junit(record))
     _write_plugged(record, a)
     if a.out:
-        from calibrant.report.outputs import files
+        from calibrant.report.outputs import files, results
 
-        form = files.results.CsvForm(a.csv_decimal, a.csv_digits)
+        form = results.CsvForm(a.csv_decimal, a.csv_digits)
         files.write_all(record, document, Path(a.out), requested(a, "record"), form)
         _say("written to", a.out)
     if STDOUT not in _targets(a).values():

@@ -120,9 +120,10 @@ def layers(
         hits, among = counted(ladder, rate)
         return hits / among, clopper_pearson(hits, among, alphas[0] / 2.0), clopper_pearson(hits, among, alphas[1])
     u, on = ladder.clusters, ladder.acts
-    hit, among = (u.y == 1, on) if rate == PRECISION else (on, _among(rate, u.y))
-    certified = ladder.shares(hit, among, seed)
-    own = among & u.certified[u.cluster]
+    there = {SELECTION: np.ones(len(on), dtype=bool), TRUE_POSITIVE: u.y == 1, FALSE_POSITIVE: u.y == 0, PRECISION: on}
+    hit, rows = u.y == 1 if rate == PRECISION else on, there[rate]
+    certified = ladder.shares(hit, rows, seed)
+    own = rows & u.certified[u.cluster]
     names, cluster = np.unique(u.cluster[own], return_inverse=True)
     if len(names) < 2:
         return certified.mean, None, certified.limits(alphas[1])
@@ -130,13 +131,6 @@ def layers(
     q = WeighedByClusters(hit[own].astype(np.float64), mass, mass**2, cluster.reshape(-1).astype(np.intp))
     interval = bounded_ends(q.mean(q.y), q.variance(q.y), q.rows, q.level(alphas[0]))
     return certified.mean, interval, certified.limits(alphas[1])
-
-
-def _among(rate: str, y: np.ndarray) -> np.ndarray:
-    """Which rows a rate of the decision is among."""
-    if rate == SELECTION:
-        return np.ones(len(y), dtype=bool)
-    return np.asarray(y == (1 if rate == TRUE_POSITIVE else 0))
 
 
 def spreads(lines: Sequence[Rate]) -> Iterator[Spread]:
@@ -160,24 +154,29 @@ def spreads(lines: Sequence[Rate]) -> Iterator[Spread]:
         most, least = max(own, key=lambda r: r.value or 0.0), min(own, key=lambda r: r.value or 0.0)
         top, bottom = float(most.value or 0.0), float(least.value or 0.0)
         guaranteed = apart([(float(r.guaranteed_low or 0.0), float(_or(r.guaranteed_high, 1.0))) for r in own])
-        ends: tuple[float | None, ...] = (None, None, None, None)
+        ends: tuple[float | None, float | None, float | None, float | None] = (None, None, None, None)
         if all(r.low is not None for r in own):
             ends = apart([(float(r.low or 0.0), float(_or(r.high, 1.0))) for r in own])
+        ratio, ratios, certain = (bottom / top, ends[2:], guaranteed[2:]) if top else (None, (None, None), (None, None))
         yield Spread(
-            most.variable,
-            most.threshold,
-            most.rate,
-            len(own),
-            most.group,
-            least.group,
-            top,
-            bottom,
-            top - bottom,
-            *ends[:2],
-            *guaranteed[:2],
-            bottom / top if top else None,
-            *(ends[2:] if top else (None, None)),
-            *(guaranteed[2:] if top else (None, None)),
+            variable=most.variable,
+            threshold=most.threshold,
+            rate=most.rate,
+            groups=len(own),
+            highest=most.group,
+            lowest=least.group,
+            highest_rate=top,
+            lowest_rate=bottom,
+            difference=top - bottom,
+            low=ends[0],
+            high=ends[1],
+            guaranteed_low=guaranteed[0],
+            guaranteed_high=guaranteed[1],
+            ratio=ratio,
+            ratio_low=ratios[0],
+            ratio_high=ratios[1],
+            guaranteed_ratio_low=certain[0],
+            guaranteed_ratio_high=certain[1],
         )
 
 

@@ -11,7 +11,15 @@ import altair as alt
 
 from calibrant.report import numbers as num
 from calibrant.report.findings import side
-from calibrant.report.places import BAND, GRID, HIGH, INK, LINE, LOW, PAPER, QUIET, digits_of, window_of
+from calibrant.report.places import BAND as BAND
+from calibrant.report.places import GRID as GRID
+from calibrant.report.places import HIGH as HIGH
+from calibrant.report.places import INK as INK
+from calibrant.report.places import LINE as LINE
+from calibrant.report.places import LOW as LOW
+from calibrant.report.places import PAPER as PAPER
+from calibrant.report.places import QUIET as QUIET
+from calibrant.report.places import digits_of, window_of
 from calibrant.report.wording.terms import DIRECTIONS
 from calibrant.results import Curve
 

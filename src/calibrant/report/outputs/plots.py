@@ -5,9 +5,9 @@ What a curve is drawn as is data: see `LINES` and `RANGES`. `Curve.chart` draws 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,7 +208,7 @@ def plot(curve: Curve, ax: Axes | None = None) -> Axes:
         case _:
             _map(curve, drawn, ax)
     for spine in ("top", "right"):
-        ax.spines[spine].set_visible(False)
+        ax.spines[spine].set_color("none")
     return ax
 
 
@@ -340,11 +340,12 @@ def _without_place(curve: Curve, how: Line, ax: Axes) -> None:
         ax.annotate(_text(c["label"][i]), (at, y[i]), (4, 4), textcoords="offset points", fontsize="small")
 
 
-def _limits(curve: Curve, gaps: bool, rule: Any) -> None:
+def _limits(curve: Curve, gaps: bool, rule: Callable[..., object]) -> None:
     """Draw the limit to either side of no gap."""
     limit = curve.settings.get("limit")
-    for side in (-1.0, 1.0) if gaps and isinstance(limit, float) else ():
-        rule(side * 100.0 * float(limit), color=QUIET, linewidth=1, linestyle=":", label="limit" if side > 0 else None)
+    size = float(limit) if gaps and limit is not None else None
+    for side in () if size is None else (-100.0 * size, 100.0 * size):
+        rule(side, color=QUIET, linewidth=1, linestyle=":", label="limit" if side > 0 else None)
 
 
 def _titled(ax: Axes, title: str, x: str, y: str) -> None:
@@ -407,7 +408,7 @@ def _name(values: Sequence[object]) -> str:
 RATE_NAMES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 
 
-def _window(ax: Axes, layers: Sequence[tuple[Floats, Floats, str]], value: Floats | None, zero: float | None) -> None:
+def _window(ax: Axes, layers: Sequence[tuple[Floats, ...]], value: Floats | None, zero: float | None) -> None:
     """Set how far the axis reaches: over all estimates and usual ranges; a far wider one runs off."""
     ends = [v for low, high in layers for v in (low, high)]
     kept = [v for v in (value, *ends) if v is not None]
@@ -455,17 +456,19 @@ def _map(curve: Curve, how: Map, ax: Axes) -> None:
         named = places[k] if labels is None else [labels[v] or "not named" for v in places[k]]
         step = max(1, len(named) // 12)
         at, texts = np.arange(len(named))[::step] + 0.5, [_text(_short(v)) for v in named[::step]]
-        ticks(at, texts, **({"rotation": 40, "ha": "right"} if k == 0 and max(map(len, texts)) > 5 else {}))
+        ticks(at, texts)
+        if k == 0 and max(map(len, texts)) > 5:
+            ax.tick_params(axis="x", rotation=40)
     _titled(ax, f"Gap by {titles[0]} and {titles[1]}", *titles)
 
 
-def _places(values: Sequence[Any], axis: Mapping[str, Any]) -> list[Any]:
+def _places(values: Sequence[object], axis: Mapping[str, Sequence[object]]) -> list[object]:
     """The places along an axis, in their order."""
     known = axis.get("places")
     there = set(values)
     listed = list(dict.fromkeys(values)) if known is None else [v for v in known if v in there]
     if known is None and all(isinstance(v, (int, float)) for v in listed):
-        listed.sort()
+        listed.sort(key=lambda v: float(str(v)))
     return [*listed, *(v for v in dict.fromkeys(values) if v not in listed)]
 
 

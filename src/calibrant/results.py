@@ -87,9 +87,11 @@ def converted(value: object, kind: type[T]) -> T:
 def _own(kind: type[T], value: object) -> T:
     """A sequence of a type of its own, which says how it reads plain data."""
     read: Callable[[object], T] | None = getattr(kind, "of_plain", None)
-    if read is None:
-        raise NotImplementedError(f"{kind.__name__} is no type of a result")
-    return read(value)
+    if read is not None:
+        return read(value)
+    if isinstance(value, kind):  # `object`, which all are
+        return value
+    raise NotImplementedError(f"{kind.__name__} is no type of a result")
 
 
 # ---- plain data that may come from anyone ----

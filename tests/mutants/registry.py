@@ -334,6 +334,8 @@ DECISIONS = (
     one("decisions_of_an_audit_do_not_share", "thresholds and groups of an audit spend all of alpha each",
         "audit.checks.decisions", "decisions", "each = plan.alpha / 2.0 / len(plan.thresholds)",
         "each = 6.0 * plan.alpha"),
+    one("ranges_of_grades_do_not_share", "the range of every grade spends all of alpha", "apps.grades.validation",
+        "_tested", "(how.alpha / len(kept), how.limit)", "(how.alpha, how.limit)"),
     one("rates_of_an_audit_do_not_share", "certified rates of thresholds and groups spend all of alpha each",
         "audit.checks.rates", "curves", "each = plan.alpha / 2.0 / len(plan.thresholds)",
         "each = 6.0 * plan.alpha"),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from calibrant.report.document import Cell as Cell
     from calibrant.report.document import Column as Column
     from calibrant.report.document import Document as Document
+    from calibrant.report.document import Entries as Entries
+    from calibrant.report.document import Entry as Entry
     from calibrant.report.document import Heading as Heading
     from calibrant.report.document import Node as Node
     from calibrant.report.document import Opening as Opening
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from calibrant.report.findings import shared_by as shared_by
     from calibrant.report.findings import stated_of as stated_of
     from calibrant.report.findings import states as states
+    from calibrant.report.html import page as page
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -76,6 +79,8 @@ _WHERE = {
     "Difference": "calibrant.decisions.comparison",
     "Document": "calibrant.report.document",
     "EVERYONE": "calibrant.decisions.comparison",
+    "Entries": "calibrant.report.document",
+    "Entry": "calibrant.report.document",
     "Finding": "calibrant.audit.record",
     "Heading": "calibrant.report.document",
     "Node": "calibrant.report.document",
@@ -115,6 +120,7 @@ _WHERE = {
     "numbers": "calibrant.report.numbers:",
     "ordered": "calibrant.report.findings",
     "pad": "calibrant.report.terminal",
+    "page": "calibrant.report.html",
     "page_title": "calibrant.report.wording.headline",
     "parts": "calibrant.report.brief",
     "plain": "calibrant.report.spans",

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from calibrant.audit.decisions import clopper_pearson as clopper_pearson
     from calibrant.detect.score_alone import covered as covered
     from calibrant.kernels.runtime import one_thread as one_thread
     from calibrant.stats.classical import posterior_tails as posterior_tails
     from calibrant.stats.measures import ranking as ranking
 
 _WHERE = {
-    "clopper_pearson": "calibrant.audit.decisions",
     "covered": "calibrant.detect.score_alone",
     "one_thread": "calibrant.kernels.runtime",
     "posterior_tails": "calibrant.stats.classical",

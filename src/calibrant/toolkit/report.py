@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from calibrant.report.document import Cell as Cell
     from calibrant.report.document import Column as Column
     from calibrant.report.document import Document as Document
-    from calibrant.report.document import Entries as Entries
-    from calibrant.report.document import Entry as Entry
     from calibrant.report.document import Heading as Heading
     from calibrant.report.document import Node as Node
     from calibrant.report.document import Opening as Opening
@@ -71,16 +69,12 @@ if TYPE_CHECKING:
     from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.sample import keyed as keyed
 
-    tables = results
-
 _WHERE = {
     "Cell": "calibrant.report.document",
     "Column": "calibrant.report.document",
     "Difference": "calibrant.decisions.comparison",
     "Document": "calibrant.report.document",
     "EVERYONE": "calibrant.decisions.comparison",
-    "Entries": "calibrant.report.document",
-    "Entry": "calibrant.report.document",
     "Finding": "calibrant.audit.record",
     "Heading": "calibrant.report.document",
     "Node": "calibrant.report.document",
@@ -132,7 +126,6 @@ _WHERE = {
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
-    "tables": "calibrant.report.outputs.results:",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "write_all": "calibrant.report.outputs.files",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from calibrant import Predictions, Sketch
+from calibrant.apps.grades import files as formats
 from calibrant.apps.grades import workbook
 from calibrant.apps.grades.validation import grades as validation
 from calibrant.arguments import Caller
@@ -34,7 +35,7 @@ def grades(a: Namespace) -> int:
         raise BadInput("name the column of the grade at the beginning of the period: --grade COLUMN")
     files, more = inputs_of(a), [a.initial] if a.initial else []
     if a.out is not None:
-        checked_targets({"--out": workbook.checked(a.out)}, [*files, *more])
+        checked_targets({"--out": formats.checked(a.out)}, [*files, *more])
     by = a.by or ()
     data = _rows(source(files, a.allow_same), a, (*columns.values(), *by))
     first = tuple(v for k, v in columns.items() if k != "end_grade")
@@ -43,7 +44,7 @@ def grades(a: Namespace) -> int:
     result = validation(data, **columns, initial=initial, lights=a.lights, by=by, **how)
     if a.out is not None:
         form = results.CsvForm(a.csv_decimal, a.csv_digits)
-        written(a.out, workbook.content(result, a.out, form))
+        written(a.out, formats.content(result, a.out, form))
     print_result(a.json, result.to_json, lambda: workbook.lines(result))
     return 0
 

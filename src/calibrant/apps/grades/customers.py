@@ -40,11 +40,11 @@ def numbers_of(rows: Predictions, column: str) -> NDArray[np.float64]:
     return owed
 
 
-def one_a_customer(rows: Predictions, alike: Sequence[str], exposure: str | None) -> tuple[Predictions, int | None]:
+def one_a_customer(rows: Predictions, constant: Sequence[str], exposure: str | None) -> tuple[Predictions, int | None]:
     """Put the rows of each cluster together as one customer; and how many rows there were, None without clusters.
 
     A customer defaults if any of its rows does, and owes what they add up to. Its PD is their mean, which the scale
-    then checks. The columns in `alike` have one value a customer.
+    then checks. The columns in `constant` have one value a customer.
     """
     if rows.crossing is not None:
         both = " and ".join(rows.crossing.names)
@@ -56,7 +56,7 @@ def one_a_customer(rows: Predictions, alike: Sequence[str], exposure: str | None
     names, first, at = np.unique(rows.cluster.astype(str), return_index=True, return_inverse=True)
     at = at.reshape(-1)
     columns: dict[str, object] = {}
-    for column in dict.fromkeys(alike):
+    for column in dict.fromkeys(constant):
         texts = np.array(texts_of(rows, column, "grade"), dtype=object)
         own = texts[first]
         if (apart := np.flatnonzero(own[at] != texts)).size:

@@ -11,8 +11,6 @@ from calibrant.apps.grades.workbook import Sheet, Value, sheets
 from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import (
     Document,
-    Entries,
-    Entry,
     Heading,
     Node,
     Paragraph,
@@ -40,10 +38,10 @@ def page(result: GradeValidation) -> str:
     made = [(sheet.name, _table(sheet)) for sheet in kept if sheet.name != NOTES]
     tested = [("PD back-testing", _tested(result, (*result.back_testing, result.portfolio)))]
     tested += [("Segments", _tested(result, result.segments))] if result.segments else []
-    notes = tuple(Entry(sanitize(str(on)), say(literal(sanitize(str(text))))) for on, text in kept[-1].rows)
+    notes = tuple(Paragraph(say(f"{sanitize(str(on))}: {sanitize(str(text))}.")) for on, text in kept[-1].rows)
     sections = [Section("summary", "Summary", "Validation of PD by grade", tuple(_summary(result)), state)]
     sections += [Section(f"table-{i}", n, n, (node,), "measured") for i, (n, node) in enumerate((*tested, *made))]
-    sections += [Section("notes", NOTES, "How it was computed, and what is absent", (Entries(notes),), "reference")]
+    sections += [Section("notes", NOTES, "How it was computed, and what is absent", notes, "reference")]
     sections += [Section("signed", "Signed by", "Signed by", tuple(_signed(result)), "reference")]
     facts = tuple(Paragraph(say(literal(clipped(text, 80)))) for text in _facts(result))
     return page_of(Document(name, "Validation of PD by grade", facts, tuple(sections)), result.to_dict(), __version__)

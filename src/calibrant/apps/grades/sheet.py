@@ -19,7 +19,7 @@ from calibrant.toolkit.data import checked_targets
 from calibrant.toolkit.data import written as write
 
 SCHEMA = "calibrant-grades/1"
-WRITTEN_BY = "calibrant.apps.grades.workbook"  # loaded when a validation is saved: words come last
+WRITTEN_BY = "calibrant.apps.grades.files"  # loaded when a validation is saved: words come last
 Matrix = tuple[tuple[float | None, ...], ...]
 
 

@@ -22,7 +22,7 @@ from calibrant.arguments import checked_alpha, checked_seed, flag, number, one_s
 from calibrant.detect import jeffreys_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.toolkit.data import checked_data, clipped
-from calibrant.toolkit.methods import clopper_pearson, covered, posterior_tails, ranking
+from calibrant.toolkit.methods import covered, posterior_tails, ranking
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -163,8 +163,8 @@ def grades(
         if not isinstance(column, str) and (column is not None or name == "grade"):
             refuse(name, column, "the name of one column", "such as 'grade'")
     listed = named_segments(by, (grade, end_grade, exposure))
-    alike = [c for c in (grade, end_grade, *listed) if c is not None]
-    rows, row_count = one_a_customer(checked_data(data, Predictions), alike, exposure)
+    constant = [c for c in (grade, end_grade, *listed) if c is not None]
+    rows, row_count = one_a_customer(checked_data(data, Predictions), constant, exposure)
     rows = covered(rows, "the validation of grades")
     limit = (
         None if limit_relative is None else number("limit_relative", limit_relative, above=0, below=1, hint=RELATIVE)
@@ -387,29 +387,32 @@ def _tested(
                 correlated_p_value=tail,
                 adjusted_p=together[j],
                 light=light(float(by or 0.0), how.lights),
-                **_ratio(int(d[i]), int(n[i]), float(pd[i]), (how.alpha / len(kept), how.limit)),
             )
+            line = _with_ratio(line, (how.alpha / len(kept), how.limit))
         lines.append(line)
     return tuple(lines)
 
 
-def _ratio(defaults: int, customers: int, pd: float, how: tuple[float, float | None]) -> dict[str, float | str | None]:
-    """Observed over expected defaults, with its range, and its verdict against the relative limit."""
-    if not pd > 0.0:
-        return {}
+def _with_ratio(line: BackTest, how: tuple[float, float | None]) -> BackTest:
+    """A line with observed over expected defaults, their range, and the verdict against the relative limit."""
+    from scipy.stats import binomtest
+
+    if not line.pd:
+        return line
     alpha, limit = how
-    low, high = (end / pd for end in clopper_pearson(defaults, customers, alpha / 2.0))
+    ends = binomtest(line.number_of_defaults, line.number_of_customers).proportion_ci(1.0 - alpha, "exact")
+    low, high = float(ends.low) / line.pd, float(ends.high) / line.pd
     verdict = None
     if limit is not None:
         outside = low > 1.0 + limit or high < 1.0 - limit
         verdict = "over" if outside else "within" if 1.0 - limit <= low and high <= 1.0 + limit else "undecided"
-    ratio = defaults / customers / pd
-    return {
-        "observed_expected": ratio,
-        "observed_expected_low": low,
-        "observed_expected_high": high,
-        "verdict": verdict,
-    }
+    return replace(
+        line,
+        observed_expected=(line.default_rate or 0.0) / line.pd,
+        observed_expected_low=low,
+        observed_expected_high=high,
+        verdict=verdict,
+    )
 
 
 def _mean_pd(c: Customers, cell: Ints, k: int) -> Floats:

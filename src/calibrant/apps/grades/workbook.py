@@ -5,15 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.apps.grades.sheet import BackTest, Discrimination, GradeValidation, Matrix, Migrations
 from calibrant.errors import BadInput
 from calibrant.sanitize import sanitize
-from calibrant.toolkit.report import cells, clip, pad, results
+from calibrant.toolkit.report import cells, clip, pad
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook
@@ -241,42 +240,7 @@ def _width(values: Sequence[Value]) -> int:
     return min(max(NARROWEST, min(first, 16), max(kept[1:], default=0)) + MARGIN, WIDEST)
 
 
-# ---- files and a terminal ----
-
-
-def _json(result: GradeValidation) -> bytes:
-    return f"{result.to_json()}\n".encode()
-
-
-def _csv(result: GradeValidation, form: results.CsvForm | None = None) -> bytes:
-    return results.content(result.table, "x.csv", form or results.CSV)
-
-
-def _page(result: GradeValidation) -> bytes:
-    from calibrant.apps.grades.page import page
-
-    return page(result).encode()
-
-
-FORMATS: Mapping[str, Callable[[GradeValidation], bytes]] = {
-    BOOK: workbook,
-    ".html": _page,
-    ".json": _json,
-    ".csv": _csv,
-}
-
-
-def checked(out: str) -> str:
-    """The name of a file that a validation can be written to."""
-    if Path(out).suffix.lower() not in FORMATS:
-        raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
-    return out
-
-
-def content(result: GradeValidation, out: str, form: results.CsvForm | None = None) -> bytes:
-    """A validation in the format of a file's ending; `form` is how CSV writes numbers."""
-    ending = Path(out).suffix.lower()
-    return _csv(result, form) if ending == ".csv" else FORMATS[ending](result)
+# ---- a terminal ----
 
 
 def lines(result: GradeValidation) -> str:

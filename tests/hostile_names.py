@@ -343,7 +343,7 @@ def cells_read_back(s: Scenario) -> None:
         assert not CONTROLS.search(text), path.name
         if path.name == "groups.csv":
             record = cal.AuditRecord.load(s.folder / "record.json")
-            names = [", ".join(f"{k} = {v}" for k, v in f.variables) for f in record.groups]
+            names = record.groups.names
             wanted = sorted(CONTROLS.sub(lambda m: f"⟨U+{ord(m[0]):04X}⟩", f"'{n}" if runs(n) else n) for n in names)
             assert sorted(row[1] for row in rows[2:]) == wanted
 

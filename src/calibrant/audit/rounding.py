@@ -22,6 +22,7 @@ from typing import Any, Self
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 
 MULTIPLE = 5  # people: a count is reported as a multiple of it
+CLEAR = 200  # people from which on a rate of counts to publish says more than their rounding
 FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
 ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
 FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people

@@ -289,6 +289,7 @@ def _written(p: Command) -> None:
             metavar, line = own[name]
             p.add_argument(f"--{name}", metavar=metavar, help=line)
     p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
+    take.csv_form(p)
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
     p.installed = lambda p: with_installed_outputs(p, p, "record")
 
@@ -361,6 +362,7 @@ def _accept(p: Command) -> None:
     take.seed(p)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write certified risk against share accepted: .json, .csv, .html")
+    take.csv_form(p)
     p.add_argument("--error", type=float, metavar="E", help="plan, without data: the share of errors to expect")
     p.add_argument("--share", type=float, metavar="S", help="of a plan: the share of rows to accept (default 1)")
     p.add_argument("--power", type=float, metavar="P", help="of a plan: with which probability (default 0.8)")
@@ -379,6 +381,7 @@ def _compare(p: Command) -> None:
     take.of_options(p, TermOptions)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
+    take.csv_form(p)
 
 
 def _plan(p: Command) -> None:

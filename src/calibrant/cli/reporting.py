@@ -87,9 +87,10 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.junit, junit(record))
     _write_plugged(record, a)
     if a.out:
-        from calibrant.report.outputs import files
+        from calibrant.report.outputs import files, results
 
-        files.write_all(record, document, Path(a.out), requested(a, "record"))
+        form = results.CsvForm(a.csv_decimal, a.csv_digits)
+        files.write_all(record, document, Path(a.out), requested(a, "record"), form)
         _say("written to", a.out)
     if STDOUT not in targets_of(a).values():
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))

@@ -31,6 +31,7 @@ By = Literal["error", "gap"]
 Judge = Literal["auto", "error", "gap"]
 Target = Literal["rows", "population"]
 Order = Literal[1, 2, 3]
+RateName = Literal["selection_rate", "true_positive_rate", "false_positive_rate", "precision"]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
 Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON Schema: for other programs alone
 RULES: dict[str, dict[str, object]] = {}  # by the names of parts
@@ -512,6 +513,37 @@ CURVES = {
             "regret regret_low regret_high": Size,
         },
         {"alpha": Level, "thresholds": list[Level], "costs": list[Positive], "groups": Count, "assumes": str},
+    ),
+    "rates": curve(
+        "audit.rates",
+        "Selection rate, true and false positive rate and precision of everyone and each group at each threshold, each "
+        "an estimate with its ordinary interval and a certified range (guaranteed_low, guaranteed_high). Intervals of "
+        "one rate hold together over groups; certified ranges all together, with an alpha of their own. Null where "
+        "nobody is counted, or fewer than 200 in a record to publish. Of those of whom decisions reports.",
+        {
+            "variable group": str,
+            "threshold": Level,
+            "rate": RateName,
+            "value low high guaranteed_low guaranteed_high": Share | None,
+        },
+        {"alpha": Level, "groups": Count, "assumes": str},
+    ),
+    "rate_differences": curve(
+        "audit.rate_differences",
+        "How far the groups of each variable are apart in each rate: the largest less the smallest, and the smallest "
+        "over the largest, with ranges that follow from those of the rates, whichever groups are the farthest apart.",
+        {
+            "variable": str,
+            "threshold": Level,
+            "rate": RateName,
+            "groups": Several,
+            "highest lowest": str,
+            "highest_rate lowest_rate difference": Share,
+            "low high": Share | None,
+            "guaranteed_low guaranteed_high": Share,
+            "ratio ratio_low ratio_high guaranteed_ratio_low guaranteed_ratio_high": Share | None,
+        },
+        {"alpha": Level, "groups": Count, "assumes": str},
     ),
     "decision_curve": curve(
         "diagnose.decision_curve",

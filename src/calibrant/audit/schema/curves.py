@@ -35,6 +35,7 @@ RateName = Literal["selection_rate", "true_positive_rate", "false_positive_rate"
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
 Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON Schema: for other programs alone
 RULES: dict[str, dict[str, object]] = {}  # by the names of parts
+ALL_OR_NONE: dict[str, int] = {}  # how many columns a curve has, by its method, where it may have none instead
 UNDONE = {"enum": ["not-applicable", "not-run"]}
 NULL = {"type": "null"}
 
@@ -85,12 +86,18 @@ def settings_of(name: str, fields: Fields) -> Kind:
     return part(f"{name}Settings", fields, others=True)
 
 
-def curve(
-    method: str, text: str, columns: Fields | None = None, settings: Fields | None = None, rules: Rules = None
-) -> Kind:
-    """The type of a curve that a function draws: with those of what is in its columns, and of its settings."""
+def curve(method: str, text: str, columns: Fields | None = None, settings: Fields | None = None) -> Kind:
+    """The type of a curve that a function draws: with those of what is in its columns, and of its settings.
+
+    A curve that may lack each of its columns has all of them or none.
+    """
     name = method.title().replace(".", "").replace("_", "")
     listed = None if columns is None else {names: many(kind) for names, kind in columns.items()}
+    rules: Rules = None
+    every = " ".join(columns or ()).split()
+    if every and all(column.endswith("?") for column in every):
+        ALL_OR_NONE[method] = len(every)
+        rules = {"anyOf": [{"maxProperties": 0}, {"minProperties": len(every)}]}
     own = {
         "columns": named(list) if listed is None else part(f"{name}Columns", listed, rules=rules),
         "settings": dict if settings is None else settings_of(name, settings),
@@ -167,7 +174,6 @@ CURVES = {
             "statistic?": Size,
             "trim?": tuple[Share, Share],
         },
-        {"anyOf": [{"maxProperties": 0}, {"minProperties": 12}]},
     ),
     "ranking": curve(
         "diagnose.rank_variables",

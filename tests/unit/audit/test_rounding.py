@@ -260,6 +260,5 @@ def test_layers_of_a_group_share_their_draws() -> None:
     moved = reported_layer(layer, reported, ("certify.gap low", "certify.gap high")).interval
     assert moved is not None
     assert (moved.low, moved.high) == (certified.interval.low, certified.interval.high)
-    other = reported_layer(layer, reported, ("another low", "another high")).interval
-    assert other is not None
-    assert (other.low, other.high) != (moved.low, moved.high)
+    others = [reported_layer(layer, reported, (f"{k} low", f"{k} high")).interval for k in range(20)]
+    assert len({(o.low, o.high) for o in others if o is not None}) > 1

@@ -6,8 +6,8 @@
 
 Ten attributes, five of them yes or no and five normal, unless a line says otherwise; scores from .2 to .75 of mean
 .36. `models` is the largest sum of the models alone, what the test was before products were joined to it; `joined` the
-test; `subgroups` the audit's p-value, which joins it with the scan of all boxes of two attributes. The share of data
-sets with a p-value of at most .05; `seconds` is CPU time of one joined test. The level is measured with 199 simulated
+test; `subgroups` the audit's p-value, which joins it with the scan of all boxes of two attributes, and `before` what
+that p-value was with the models alone. The share of data sets with a p-value of at most .05; `seconds` is CPU time of one joined test. The level is measured with 199 simulated
 outcomes, power with 999.
 
 parity: the score is off by `size` where an odd number of three attributes is "yes", and by as much the other way where
@@ -29,6 +29,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
+from calibrant.detect.subgroup_test import WEIGHT
 
 ALPHA = 0.05
 BINARY, NORMAL = 5, 5
@@ -104,23 +105,30 @@ def drawn(name: str, n: int, size: float, replicate: int, kind: str = "plain") -
     if kind == "few values":  # nothing but attributes of two values, and one score
         columns, p = {k: v for k, v in columns.items() if k.startswith("b")}, np.full(n, 0.3)
         rate = p + size * ERRORS[name](np.hstack([b, c]))
-    weights = rng.pareto(2.5, n) + 0.5 if kind == "weights" else None
-    return cal.predictions(rng.random(n) < rate, p, columns, weights=weights)
+    if kind == "ties":  # ten scores, and whole numbers in place of the normal attributes
+        columns = {k: v if k.startswith("b") else v.round() for k, v in columns.items()}
+        p = p.round(1)
+        rate = p + size * ERRORS[name](np.hstack([b, c]))
+    more: dict[str, Any] = {"weights": rng.pareto(2.5, n) + 0.5} if kind == "weights" else {}
+    if kind == "clusters":  # of five rows, whose rates move together by a standard deviation of 5 points
+        more["cluster"] = np.arange(n) // 5
+        rate = np.clip(rate + 0.05 * rng.choice([-1.0, 1.0], n // 5 + 1)[more["cluster"]], 0.0, 1.0)
+    return cal.predictions(rng.random(n) < rate, p, columns, **more)
 
 
 def p_values(data: Any, seed: int, draws: int, subgroups: bool) -> tuple[list[float], float]:
-    """P-values of the models, of the joined test and of the audit's test of subgroups, and CPU seconds."""
+    """P-values of the models and of the joined test, alone and beside the scan, and CPU seconds."""
     start = time.process_time()
-    found = cal.detect.strong_calibration_test(data, seed=seed, draws=draws)
+    test = cal.detect.strong_calibration_test(data, seed=seed, draws=draws)
     seconds = time.process_time() - start
-    out = [found.parts["p_models"], found.p_value]
+    out = [test.parts.get("p_models", test.p_value), test.p_value]
     if subgroups:
-        scan = cal.detect.scan_test(data, draws=draws, seed=seed)
-        out.append(min(1.0, scan.p_value / 0.7, found.p_value / 0.3))
+        scan = cal.detect.scan_test(data, draws=draws, seed=seed).p_value
+        out += [min(1.0, scan / WEIGHT, p / (1.0 - WEIGHT)) for p in out]
     return out, seconds
 
 
-KINDS = ("plain", "weights", "levels", "rare", "few values")
+KINDS = ("plain", "weights", "levels", "rare", "few values", "ties", "wide", "clusters")
 POWER = (
     ("parity", 1_000, 0.10, "plain"),
     ("parity", 4_000, 0.06, "plain"),
@@ -128,6 +136,8 @@ POWER = (
     ("parity", 4_000, 0.06, "weights"),
     ("parity", 4_000, 0.06, "levels"),
     ("parity", 4_000, 0.06, "wide"),
+    ("parity", 4_000, 0.06, "clusters"),
+    ("parity", 4_000, 0.12, "clusters"),
     ("parity of normal attributes", 4_000, 0.06, "plain"),
     ("parity", 20_000, 0.02, "plain"),
     ("no triple", 4_000, 0.20, "plain"),
@@ -171,7 +181,7 @@ def power(args: Any) -> None:
         (f"{name} | {n:,} | {100 * size:g} | {kind}", partial(once, name, n, size, kind))
         for name, n, size, kind in POWER
     ]
-    table("error | rows | size, points | data | sets | models | joined | subgroups", lines, args)
+    table("error | rows | size, points | data | sets | models | joined | before | subgroups", lines, args)
 
 
 def level(args: Any) -> None:

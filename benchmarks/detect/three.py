@@ -7,8 +7,8 @@
 Ten attributes, five of them yes or no and five normal, unless a line says otherwise; scores from .2 to .75 of mean
 .36. `models` is the largest sum of the models alone, what the test was before products were joined to it; `joined` the
 test; `subgroups` the audit's p-value, which joins it with the scan of all boxes of two attributes, and `before` what
-that p-value was with the models alone. The share of data sets with a p-value of at most .05; `seconds` is CPU time of one joined test. The level is measured with 199 simulated
-outcomes, power with 999.
+that p-value was with the models alone. The share of data sets with a p-value of at most .05; `seconds` is CPU time of
+one joined test. The level is measured with 199 simulated outcomes, power with 999.
 
 parity: the score is off by `size` where an odd number of three attributes is "yes", and by as much the other way where
 an even number is. no triple: the score is a logistic regression on all main effects and products of two, fitted to
@@ -94,7 +94,7 @@ def drawn(name: str, n: int, size: float, replicate: int, kind: str = "plain") -
     if name == "no triple":
         p, rate = of_pairs(size).predict_proba(terms(b, c))[:, 1], three_way(b, c, size)
     else:
-        p = scores(rng, b, c) * (0.02 if kind == "rare" else 1.0)
+        p = scores(rng, b, c) * {"rare": 0.02, "uneven clusters": 0.1}.get(kind, 1.0)
         rate = p + size * ERRORS[name](np.hstack([b, c]))
     columns: dict[str, Any] = {f"b{j}": np.where(v > 0, "yes", "no") for j, v in enumerate(b.T)}
     columns |= {f"c{j}": v for j, v in enumerate(c.T)}
@@ -110,9 +110,10 @@ def drawn(name: str, n: int, size: float, replicate: int, kind: str = "plain") -
         p = p.round(1)
         rate = p + size * ERRORS[name](np.hstack([b, c]))
     more: dict[str, Any] = {"weights": rng.pareto(2.5, n) + 0.5} if kind == "weights" else {}
-    if kind == "clusters":  # of five rows, whose rates move together by a standard deviation of 5 points
-        more["cluster"] = np.arange(n) // 5
-        rate = np.clip(rate + 0.05 * rng.choice([-1.0, 1.0], n // 5 + 1)[more["cluster"]], 0.0, 1.0)
+    if kind.endswith("clusters"):  # of five rows, or from one to dozens; rates move together, up and down by a sixth
+        sizes = np.full(n, 5) if kind == "clusters" else 1 + np.minimum(rng.pareto(1.5, n), 30.0).astype(int)
+        more["cluster"] = np.repeat(np.arange(n), sizes)[:n]
+        rate = np.clip(rate + p / 6.0 * rng.choice([-1.0, 1.0], n)[more["cluster"]], 0.0, 1.0)
     return cal.predictions(rng.random(n) < rate, p, columns, **more)
 
 
@@ -128,7 +129,7 @@ def p_values(data: Any, seed: int, draws: int, subgroups: bool) -> tuple[list[fl
     return out, seconds
 
 
-KINDS = ("plain", "weights", "levels", "rare", "few values", "ties", "wide", "clusters")
+KINDS = ("plain", "weights", "levels", "rare", "few values", "ties", "wide", "clusters", "uneven clusters")
 POWER = (
     ("parity", 1_000, 0.10, "plain"),
     ("parity", 4_000, 0.06, "plain"),

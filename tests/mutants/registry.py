@@ -394,7 +394,7 @@ SUBGROUPS = (
         "Scan.simulated", "words(ids, low, high,",
         "words(ids, np.full_like(low, low.mean()), np.full_like(low, low.mean()),"),
     one("subsets_searched_in_the_data_only", "subsets of levels are looked for in the data alone", SCAN,
-        "Scan.simulated", "for w in table.within:", "for w in ():"),
+        "Scan.largest", "for w in table.within:", "for w in ():"),
     one("another_family_in_the_null", "chance is looked for in one box of five", SCAN,
         "Table.peaks", "scale = self.scale[:, :, m]",
         "scale = self.scale[:, :, m] * (np.arange(self.scale.shape[0])[:, None] % 5 == 0)"),

@@ -19,7 +19,7 @@ from calibrant.data.sources.budget import ROW, afford_of
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
 from calibrant.data.sources.listing import keyed
 from calibrant.data.sources.source import ROWS, Fragment, Fragments, Part, Read, Source, rows_at_once
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -45,8 +45,7 @@ def readable(file: str, kind: str) -> Iterator[None]:
             f"{file} names a column in bytes that are not UTF-8: rename it, or write the file again"
         ) from None
     except (*BROKEN, pa.ArrowException) as e:
-        why = next((q for q in str(e).splitlines() if q.strip()), type(e).__name__)
-        raise BadInput(f"{file} cannot be read as {kind} ({why[:160].rstrip('. ')}); {AGAIN}") from None
+        raise BadInput(f"{file} cannot be read as {kind} ({first_line(e).rstrip('. ')}); {AGAIN}") from None
 
 
 def names_of(schema: pa.Schema, file: str, kind: str) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as e:
-            why, last = str(e).splitlines()[0], row + batch.num_rows - 1
+            why, last = first_line(e), row + batch.num_rows - 1
             text = "text that is not UTF-8" if "UTF8" in why else "values that cannot be"
             raise BadInput(
                 f"{file}: column {name!r} holds {text}, in rows {row:,} to {last:,} ({why[:120]}): "

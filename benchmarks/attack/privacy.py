@@ -431,7 +431,7 @@ def _numbers(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def one_moved(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
-    """Audit a group with one person more: does the p-value of its gap, or do all numbers of it, tell the outcome?
+    """Audit a group with one person more: does the p-value of its gap, or do all numbers of it, say the outcome?
 
     `count`: p-values that moved the way of the outcome, less those that moved the other way, which a guess has alike.
     `events`: the same of the mean of all signed numbers of the gap, in people, next to what the score expects.

@@ -401,7 +401,7 @@ def twins(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     """Audit twice, with the outcomes of two people swapped who differ by their small region alone.
 
     Everything else, every level shown, every pool and every total, is the same. So a number of the record that moves
-    tells of a small region's events, however it was made. `tried` are all numbers, but for those that are dealt.
+    says something of a small region's events, however it was made. `tried` are all numbers, but for those that are dealt.
     """
     columns = people(seed, 600).to_pydict()
     region = np.array(columns["region"])
@@ -431,7 +431,7 @@ def _numbers(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def one_moved(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
-    """Audit a group with one person more: does the p-value of its gap, or do all numbers of it, tell the outcome?
+    """Audit a group with one person more: does the p-value of its gap, or do all numbers of it, say the outcome?
 
     `count`: p-values that moved the way of the outcome, less those that moved the other way, which a guess has alike.
     `events`: the same of the mean of all signed numbers of the gap, in people, next to what the score expects.

@@ -209,7 +209,7 @@ def reported_layer(
 ) -> Layered:
     """A number of a group in two layers, the ends of its ordinary interval moved outward.
 
-    `draws`: those that its certified ends are reported by. Each layer tells of the same events, so that by draws of
+    `draws`: those that its certified ends are reported by. Each layer is about the same events, so that by draws of
     its own their mean would. Certified ends of an error and a gap are reported already; those of a ratio, which may
     exceed one, are moved here.
     """

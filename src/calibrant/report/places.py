@@ -10,6 +10,9 @@ from datetime import UTC, date, datetime, timedelta
 from calibrant.report import numbers as num
 
 Window = tuple[float, float]
+# The light palette of the page: what is shown, its range, quiet lines, text, grid, and off to either side.
+LINE, BAND, QUIET, INK, GRID, PAPER = "#27517a", "#b9cbdd", "#576068", "#1e2428", "#e6e4df", "#ffffff"
+HIGH, LOW = "#b03a06", "#0a6a86"
 
 # Ends of an axis, in points, from small to large: each is divided well by the labels it gets, halves of STEPS and
 # fifths or sixths of NICE; a longer list would follow the data more closely and give odder labels.

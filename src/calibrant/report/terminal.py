@@ -17,6 +17,7 @@ from calibrant.report.findings import declared, limit_of, lines_of, range_of, sh
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.gains import SCORES, scores_changed
 from calibrant.report.wording.headline import headline
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Estimate
@@ -292,14 +293,46 @@ def changed(result: Comparison) -> list[str]:
 
 
 def recommendation(result: Comparison) -> str:
+    changes = scores_of(result)
     if result.recommended == AS_AUDITED:
-        return "Recommended: leave it as it is; no repair is shown to be better."
+        least = min(result.calibrators, key=lambda name: result.row(name)["brier"])
+        text = f"None is recommended: no repair is shown or estimated to be better. {_error_shown(result)}"
+        return "\n".join(wrap(f"{text} The least Brier score has {least}: {changes[least]}."))
     first = ""
     if result.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "
-    why = f"{first}the simplest that is shown better and not shown worse than the best."
+    how = "shown" if result.settings.get("basis") != "estimated" else "estimated"
+    why = f"{first}the simplest that is {how} to be better and not worse than the best."
+    if how == "estimated":
+        why += " This rests on ordinary intervals, and is no guarantee."
+    why += f" On the rows judged: {changes[result.recommended]}."
     lost = lost_by_repair(result.decisions, result.recommended) if result.decisions.columns else ""
-    return "\n".join((f"Recommended: {result.recommended}, {why}", *(wrap(f"But: {lost}") if lost else ())))
+    return "\n".join((*wrap(f"Recommended: {result.recommended}, {why}"), *(wrap(f"But: {lost}") if lost else ())))
+
+
+def scores_of(result: Comparison) -> dict[str, str]:
+    """The paired changes of both proper scores of each repair, with their ordinary intervals."""
+    lines = lines_of(result.differences)
+    return {
+        name: scores_changed(
+            {
+                d["measure"]: (d["change"], d["interval_low"], d["interval_high"])
+                for d in lines
+                if d["probability"] == name and d["measure"] in SCORES
+            }
+        )
+        for name in result.calibrators
+    }
+
+
+def _error_shown(result: Comparison) -> str:
+    """Whether error is shown of the score as audited: then it is not to be left alone."""
+    row = result.row(AS_AUDITED)
+    ends = [row[k] for k in ("error_low", "worst_group_low") if row[k] is not None]
+    tests = [row[k] for k in ("local_p", "strong_p", "scan_p") if row[k] is not None]
+    if max(ends, default=0.0) > 0.0 or min(tests, default=1.0) <= result.settings["alpha"]:
+        return "Error is shown all the same: fit it on more rows, with other --variables, or retrain the model."
+    return "No error is shown either."
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from calibrant.report.brief.signing import signing
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.clusters import counted
-from calibrant.report.wording.decisions import worst_reported
+from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.missing_labels import left_out
 from calibrant.report.wording.terms import bound_of
@@ -40,6 +40,8 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(say(reading(record, drawn=False)), "quiet", doc.MARKDOWN | doc.TERMINAL)
     if acting := worst_reported(record):
         yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
+    if apart_at := apart_reported(record):
+        yield doc.Paragraph(apart_at, "quiet", doc.EVERYWHERE)
     if resting := rests(record):
         text = tuple(span for line in resting for span in (*line, *say(" ")))[:-1]
         yield doc.Paragraph(text, "quiet", doc.EVERYWHERE)

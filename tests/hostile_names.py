@@ -9,6 +9,7 @@ import io
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -405,8 +406,8 @@ def runs(cell: str) -> bool:
     """Whether a spreadsheet may take a cell for a formula, as OWASP lists it; a number is none."""
     with contextlib.suppress(ValueError):
         return not math.isfinite(float(cell))
-    bare = re.sub(r"^[\s\ufeff\u200b\xad]+", "", cell)
-    return bare[:1] in tuple("=+-@＝＋－＠") or cell[:1] in tuple("\t\r\n")
+    first = next((c for c in cell if not c.isspace() and unicodedata.category(c)[0] != "C"), "")
+    return first in tuple("=+-@＝＋－＠") or cell[:1] in tuple("\t\r\n")
 
 
 CHECKS: Mapping[tuple[str, str], Callable[[Scenario], None]] = {

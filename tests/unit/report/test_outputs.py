@@ -127,7 +127,7 @@ def test_a_record_is_ten_lines_at_a_prompt(name: str) -> None:
     lines = repr(record).splitlines()
     assert 5 <= len(lines) <= 10
     assert record.name in lines[0]
-    groups = "groups shown" if any(f.pooled for f in record.groups) else "named group"
+    groups = "groups shown" if any(f.pooled for f in record.groups) else "group"
     for who in ("Everyone", groups, "Unlisted subgroups", "record.save("):
         assert any(who in line for line in lines)
 

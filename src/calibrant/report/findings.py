@@ -330,6 +330,16 @@ def draws_of(outcome: Outcome) -> int | None:
     return int(outcome.settings["draws"]) if simulated and "draws" in outcome.settings else None
 
 
+def at_equal_scores(record: AuditRecord) -> set[str]:
+    """Return the variables on which what happens is shown to depend among rows with the same score."""
+    check = ran(record, "local-calibration")
+    if check is None or check.outcome is None or not record.test_shows(check):
+        return set()
+    parts, alpha = check.outcome.parts, float(record.settings["alpha"])
+    adjusted = zip(parts.get("variables", ()), parts.get("variable_adjusted_p", ()), strict=True)
+    return {str(v) for v, p in adjusted if float(p) <= alpha}
+
+
 def impossible(outcome: Outcome) -> int:
     """Return how many outcomes the score called impossible; one is enough to refute it."""
     return int(outcome.parts.get("contradicted", outcome.parts.get("impossible", 0)))

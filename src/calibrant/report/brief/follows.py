@@ -10,7 +10,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.by_variable import ByVariable, Point, by_variable_of, named
 from calibrant.report.document import Follow, Follows
-from calibrant.report.findings import UNREPORTED, Ranked, needed, ranked, subgroups_over
+from calibrant.report.findings import UNREPORTED, Ranked, at_equal_scores, needed, ranked, subgroups_over
 from calibrant.report.places import digits_of, percent, place
 from calibrant.report.spans import Span, Text, clipped, plain, say, shown, strong
 from calibrant.report.svg import SIZE, Svg, area, path, runs_of, tag
@@ -144,11 +144,14 @@ def follows(record: AuditRecord) -> Follows | None:
     results = [r for r in ranked(record) if r.variable not in again]
     if not results:
         return None
+    equal = at_equal_scores(record)  # nothing is said to be without variation that a test among equal scores shows
     curves = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
-    yes, no = [r for r in results if r.error_shown], [r for r in results if not r.error_shown]
+    yes, no = [r for r in results if r.error_shown], [r for r in results if not (r.error_shown or r.variable in equal)]
     room = MOST - bool(no)
     drawn = {v: by_variable_of(v, c) for v, c in curves.items() if v in [r.variable for r in yes[:room]]}
     made = [_follow(r, drawn.get(r.variable), first=i == 0) for i, r in enumerate(yes[:room])]
+    if not made and not no:
+        return None
     more = yes[room:]
     rest = say("Also varies with ", *variable_names([r.variable for r in more]), ".") if more else ()
     return Follows((*made, *([_nothing(record, no, bool(yes))] if no else [])), rest if yes else _subgroup(record))

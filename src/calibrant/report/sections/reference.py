@@ -189,7 +189,8 @@ def _groups(record: AuditRecord) -> Text:
         return say(Span("none given", "missing"))
     pieces = [p for names in by for p in (code(" and ".join(names)), ", ")][:-1]
     noun = "variable" if len(by) == 1 else "variables"
-    count = f"{len(by)} {noun}, {num.count(len(record.groups))} group{'' if len(record.groups) == 1 else 's'}, chosen by the caller: "
+    groups = "1 group" if len(record.groups) == 1 else f"{num.count(len(record.groups))} groups"
+    count = f"{len(by)} {noun}, {groups}, chosen by the caller: "
     out: list[str | Span] = [count, *pieces]
     for name, edges in cuts(record).items():
         out += ["; ", code(name), f" cut at {', '.join(f'{e:g}' for e in edges)}"]

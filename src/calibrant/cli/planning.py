@@ -90,7 +90,7 @@ def _measures(a: Namespace) -> list[Estimate]:
 
 def _strong(a: Namespace) -> list[Estimate]:
     """The rows that an error takes; or the error that rows detect, of each share."""
-    from calibrant.detect import rows_needed, smallest_error
+    from calibrant.detect.rows_needed import planned_errors, rows_needed
 
     if (a.rows is None) == (a.error is None):
         raise BadInput("--strong plans rows or errors: pass --rows N for the smallest errors that N rows detect, or "
@@ -108,7 +108,7 @@ def _strong(a: Namespace) -> list[Estimate]:
     shares = a.share or (SHARES if a.error is None else (0.1,))
     if a.error is not None:
         return [rows_needed(a.error, data, share=share, **how) for share in shares]
-    return [smallest_error(a.rows, data, share=share, **how) for share in shares]
+    return planned_errors(a.rows, data, shares, **how)
 
 
 def _log(a: Namespace) -> list[Curve]:

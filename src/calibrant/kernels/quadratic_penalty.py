@@ -214,6 +214,8 @@ def plain_penalty_peaks(n: Ints, centre: Floats, alpha: Floats) -> Floats:
     ``ln sum_k C(n, k) exp(-alpha (k - centre)^2 / 2) e^k (1 - e)^(n - k)`` is unimodal in e; with t the log odds of e
     its slope is ``E[k] - n e``, the mean under the weights of the sum, and its curvature ``Var[k] - n e (1 - e)``.
     """
+    if not len(n):
+        return np.zeros(0)
     k, weight = _windows(n, centre, alpha)
     share = np.clip(centre / n, 0.0, 1.0)
     with np.errstate(divide="ignore"):

@@ -29,6 +29,7 @@ BROKEN = (OSError, ValueError, LookupError, OverflowError, MemoryError, SystemEr
 
 
 LOOKED = 1 << 26  # bytes of a file whose batches are looked through first: larger ones are no bombs
+FEW = 32  # rows of ORC read at once: more of 9 MB each would take too much
 BATCH = 1 << 27  # bytes, about, that are made of rows at once: long texts come fewer at a time
 
 
@@ -252,6 +253,7 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         column = narrowest(opened.schema)
         cheap = None if column is None else [names[column]]
         lengths = [opened.read_stripe(i, cheap).num_rows for i in range(opened.nstripes)]
+        small = file.size() <= LOOKED  # a text that all rows share takes few bytes, and in a stripe all its rows' bytes
         if sum(lengths) != opened.nrows:
             raise BadInput(f"{shown} has {sum(lengths)} of its {opened.nrows} rows; {AGAIN}")
 
@@ -264,11 +266,37 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
 
         return read
 
+    def by_rows(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        once(shown, names, columns)
+        with readable(shown, ORC):
+            for batch in _few_rows_at_once(path, filesystem, list(columns) or cheap):
+                yield from checked(batch, columns, shown, 0)
+
+    if small:
+        return Source(name, names, (Part(name, 0, by_rows),), sum(lengths))
     parts, start = list[Part](), 0
     for stripe, length in enumerate(lengths):
         parts.append(Part(name, start, reader(stripe)))
         start += length
     return Source(name, names, tuple(parts), start)
+
+
+def _few_rows_at_once(path: str, filesystem: pa.fs.FileSystem, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an ORC file, few enough read at once for their texts, however long, and enough together."""
+    import pyarrow.dataset as ds
+
+    rows = ds.dataset(path, format="orc", filesystem=filesystem).scanner(
+        columns=columns, batch_size=FEW, use_threads=False, batch_readahead=0, fragment_readahead=0
+    )
+    kept, size, count = list[pa.RecordBatch](), 0, 0
+    for batch in rows.to_batches():
+        kept.append(batch)
+        size, count = size + batch.nbytes, count + batch.num_rows
+        if size >= BATCH or count >= ROWS:
+            yield pa.concat_batches(kept)
+            kept, size, count = [], 0, 0
+    if kept:
+        yield pa.concat_batches(kept)
 
 
 # ---- Arrow IPC: files by record batch, streams from the beginning; none is mapped, for it may be cut meanwhile ----

@@ -1,4 +1,4 @@
-"""The sections about named groups, the worst of them first, and about clusters that are sites."""
+"""The sections about named groups, the most evident first, and about clusters that are sites."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def groups_answer(record: AuditRecord) -> Text:
         reason = unshown_reason(record)
         return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
     if facts.limit_of(record) is None:
-        return say("No limit was given; the largest certified errors come first.")
+        return say("No limit was given; the most evident come first.")
     broken, undecided = (len(facts.with_verdict(record, v)) for v in ("over", "undecided"))
     if not broken and not undecided:
         small = facts.only_together(record)
@@ -106,10 +106,10 @@ def groups_answer(record: AuditRecord) -> Text:
         first = "No group is shown to be over the limit."
     first = of_known(record, first)
     if not undecided:
-        return say(f"{first} The largest certified errors come first.")
+        return say(f"{first} The most evident come first.")
     by = independent(record)
     rows = by.many if by is CLUSTERS else facts.noun(record)
-    few = f"For {cardinal(undecided)} there are too few {rows} to decide; the largest certified errors come first."
+    few = f"For {cardinal(undecided)} there are too few {rows} to decide; the most evident come first."
     return say(f"{first} {few}")
 
 
@@ -155,8 +155,8 @@ def _not_of_rows(record: AuditRecord) -> str:
 
 
 def table(record: AuditRecord) -> doc.Table:
-    """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
-    limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
+    """All groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
+    limit, kept = facts.limit_of(record), facts.by_evidence(record.groups)[: facts.MOST_ROWS]
     judged, gap = limit is not None, facts.by_gap(record, "groups")
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
@@ -229,7 +229,7 @@ def cut_short(record: AuditRecord) -> str:
     if total <= facts.MOST_ROWS:
         return ""
     return (
-        f"The first {num.count(facts.MOST_ROWS)} of {num.count(total)} groups, the worst first. "
+        f"The first {num.count(facts.MOST_ROWS)} of {num.count(total)} groups, the most evident first. "
         "The others are in the JSON of this audit, which the last section describes."
     )
 

@@ -215,6 +215,45 @@ def _pooled_text(name: str, column: Any, smallest: int) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(new[codes], mask=new[codes] < 0), pa.array(titles, pa.string()))
 
 
+def pooled_counts(sketch: Sketch, smallest: int) -> Sketch:
+    """Return a sketch whose counts along each category have small levels joined, as `pool_levels`.
+
+    A pool is counted at its first level, and the others have none; all of a category that pools away is one level.
+    """
+    fine = dict(sketch.parts["fine"].stored) if "fine" in sketch.parts else {}
+    for coding in (c for c in sketch.spec.codings if c.kind == "category" and c.name in fine):
+        values = fine[coding.name]
+        fine[coding.name] = _joined(values, _pools(coding.name, coding.labels, values[..., 0], smallest))
+    cells, base = sketch.group_cells, 0
+    for names, size in zip(sketch.spec.groupings, sketch.spec.sizes, strict=True):
+        if len(names) == 1 and (v := sketch.spec.by_name[names[0]]).kind == "category":
+            own = slice(base, base + size)
+            if pools := _pools(v.name, v.labels, cells[own][..., :2], smallest):
+                cells = cells.copy() if cells is sketch.group_cells else cells
+                cells[own] = _joined(cells[own], pools)
+        base += size
+    return sketch.recounted(cells, fine)
+
+
+def _pools(name: str, labels: Sequence[str | None], rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
+    """The levels that are joined, of counts whose first axis is the level."""
+    people = rows.reshape(len(rows), -1).sum(axis=1).tolist()
+    whole = [tuple(i for i, n in enumerate(people) if n)]
+    groups = pool_levels(people, smallest, order_of(name, labels)) or whole
+    return [group for group in groups if len(group) > 1]
+
+
+def _joined(values: NDArray[np.int64], pools: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    """The same sums with each pool's at its first level."""
+    if not pools:
+        return values
+    out = values.copy()
+    for first, *others in pools:
+        out[first] += out[others].sum(axis=0)
+        out[others] = 0
+    return out
+
+
 def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> str:
     """Name a pool by its members of people enough, two at most where there are others, and how many others there are.
 

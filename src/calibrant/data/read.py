@@ -14,7 +14,15 @@ from calibrant.arguments import checked_seed, one_source, shown, takes
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
-from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
+from calibrant.data.predictions import (
+    FRAME,
+    SEVERAL,
+    MulticlassPredictions,
+    Predictions,
+    frame_of,
+    multiclass_predictions,
+    predictions,
+)
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
@@ -154,6 +162,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
+    result.cache[FRAME] = frame_of(source)
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -24,6 +23,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split
+from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
 from calibrant.stats.clusters.shared_values import Looked, shared_values
@@ -339,16 +339,6 @@ class Dealing:
 
 
 # ---- Named groups: which there are, and which rows are in them ----
-
-
-def keyed(group: Group) -> str:
-    """The name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
-    return ", ".join(" = ".join(map(_quoted, pair)) for pair in group)
-
-
-def _quoted(text: str) -> str:
-    """A variable or a level; in quotes where it could be misread."""
-    return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
 
 
 def rows_of_groups(

@@ -37,8 +37,10 @@ COLUMNS = (
     "groups_shown_better",
     "groups_shown_worse",
 )
+CHANGES = ("brier", "log_loss")  # whose paired changes are reported, with their ordinary intervals
 SETTINGS = (
     "how",
+    "basis",
     "rows_fit",
     "rows_judged",
     "events_judged",
@@ -67,7 +69,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     by_variable, left_out = audited_variables(rows, None, context.seed)
     people = Populations(context, context.needs_sample(), so_far.get("subgroups", NO_CURVE))
     judging = Judging(
-        repairs=tried_by_default(by_variable, quick=False),
+        repairs=tried_by_default(by_variable, "unless quick"),
         variables=by_variable,
         left_out=left_out,
         by=by,
@@ -112,6 +114,7 @@ def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> C
     )
     columns["error_by_variable"] = tuple(vece.get((name, by_variable)) for name in columns["probability"])
     columns |= _reported(columns, result, sums.step)
+    columns |= _changes(columns["probability"], result)
     settings = {
         **{k: result.settings[k] for k in SETTINGS},
         "recommended": result.recommended,
@@ -129,9 +132,28 @@ def _reported(
     people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
     gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
     everyone = step(result.settings["rows_judged"])
+    rises: dict[str, tuple[float, str]] = {}
+    for name, v, level, rise in zip(*(c[k] for k in ("probability", "variable", "level", "change")), strict=True):
+        if name not in rises or rise > rises[name][0]:
+            rises[name] = stepped(rise, step(people[f"{v} = {level}"])), f"{v} = {level}"
+    largest = [rises.get(name, (None, None)) for name in columns["probability"]]
     return {
+        "largest_rise": tuple(rise for rise, _ in largest),
+        "largest_rise_group": tuple(group for _, group in largest),
         "largest_gap": tuple(None if gap is None else stepped(gap, step(people[group])) for gap, group in gaps),
         "error_by_variable": tuple(None if v is None else stepped(v, everyone) for v in columns["error_by_variable"]),
+    }
+
+
+def _changes(names: Sequence[str], result: Comparison) -> dict[str, tuple[float | None, ...]]:
+    """The paired change of each proper score of everyone, with its ordinary interval; None as audited."""
+    c = result.differences.columns
+    at = {pair: i for i, pair in enumerate(zip(c["probability"], c["measure"], strict=True))}
+    kinds = {"": "change", "_low": "interval_low", "_high": "interval_high"}
+    return {
+        f"{measure}_change{end}": tuple(c[kind][at[name, measure]] if (name, measure) in at else None for name in names)
+        for measure in CHANGES
+        for end, kind in kinds.items()
     }
 
 

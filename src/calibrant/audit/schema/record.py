@@ -363,6 +363,7 @@ DATA = part(
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,
         "screen?": SCREEN | None,
+        "frame?": noted(Literal["pandas", "polars"], "Library of the frame that was read; to_frame gives one back."),
     },
 )
 ABOUT = part("About", {"noun": str, "model intended_use period population set_by": str | None}, "As it was given.")

@@ -19,7 +19,16 @@ from calibrant.detect import local_calibration_test, scan_test, strong_calibrati
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.repair.judge.rows import LOSSES, Judged, Judging, sampled
-from calibrant.repair.judge.verdict import AS_AUDITED, GroupChange, ScoreChange, Summary, VariableChange, ranged
+from calibrant.repair.judge.verdict import (
+    AS_AUDITED,
+    PROPER,
+    GroupChange,
+    ScoreChange,
+    Summary,
+    VariableChange,
+    by_ends,
+    ranged,
+)
 from calibrant.repair.regression import Floats, Rows, Whole, taken
 from calibrant.results import Outcome
 from calibrant.stats.nulls import total_size
@@ -32,11 +41,17 @@ from calibrant.views.sample import Group, group
 # ---- Scores before and after ----
 
 
-def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict[str, tuple[str, ...]]]:
+Better = dict[str, tuple[str, ...]]  # for each probability, those with a better Brier score
+
+
+def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], Better, Better]:
     """The paired change of each score from as audited, and for each probability those with a better Brier score.
 
-    Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs.
+    Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs. The
+    ordinary intervals, which give no guarantee, have twice alpha each, as the level of all shares of a comparison; what
+    they show together is at alpha, shared by the repairs and the two proper scores, from one side.
     """
+    likely = 2.0 * alpha / (len(PROPER) * max(len(judged.repairs), 1))
     share, names = alpha / len(LOSSES), tuple(judged.scores)
     pairs = len(names) * (len(names) - 1) // 2
     changes = []
@@ -45,8 +60,20 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict
             delta = share / (pairs if measure == "brier" else len(judged.repairs))
             change, low, high = judged.change(measure, name, AS_AUDITED, delta)
             ends = ranged(low, high, upward=measure == "accuracy")
-            changes.append(ScoreChange(probability=name, measure=measure, change=change, **ends))
+            _, *interval = judged.paired(measure, name, AS_AUDITED, 2.0 * alpha)
+            _, *joint = judged.paired(measure, name, AS_AUDITED, likely)
+            stated = ScoreChange(
+                probability=name,
+                measure=measure,
+                change=change,
+                **ends,
+                interval_low=interval[0],
+                interval_high=interval[1],
+                estimated=by_ends(joint[0], joint[1], upward=measure == "accuracy"),
+            )
+            changes.append(stated)
     worse: dict[str, list[str]] = {name: [] for name in names}
+    behind: dict[str, list[str]] = {name: [] for name in names}
     for i, one in enumerate(judged.repairs):
         for other in judged.repairs[i + 1 :]:
             _, low, high = judged.change("brier", one, other, share / pairs)
@@ -54,7 +81,13 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict
                 worse[one].append(other)
             elif high < 0.0:
                 worse[other].append(one)
-    return changes, {name: tuple(better) for name, better in worse.items()}
+            _, low, high = judged.paired("brier", one, other, likely)
+            if low > 0.0:
+                behind[one].append(other)
+            elif high < 0.0:
+                behind[other].append(one)
+    better, estimated = ({name: tuple(others) for name, others in kind.items()} for kind in (worse, behind))
+    return changes, better, estimated
 
 
 # ---- Error along each audited variable, before and after ----
@@ -191,15 +224,24 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     """
     data = judged.data
     limits = [judged.gap_range(delta / len(groups.rows), rows) for rows in groups.rows]
+    about = [judged.ordinary(data.y - data.p, 2.0 * delta / len(groups.names), rows)[1:] for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p
-        for named, rows, (gap, low, high) in zip(groups.names, groups.rows, limits, strict=True):
+        for named, rows, (gap, low, high), near in zip(groups.names, groups.rows, limits, about, strict=True):
             moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
             left, ends = gap - moved, gap_change(moved, low, high)
+            estimated = by_ends(*gap_change(moved, *near)) if np.isfinite(near).all() else "undecided"
             (variable, level), n, change = named[0], len(rows), abs(left) - abs(gap)
             one = GroupChange(
-                probability=name, variable=variable, level=level, rows=n, gap=left, change=change, **ranged(*ends)
+                probability=name,
+                variable=variable,
+                level=level,
+                rows=n,
+                gap=left,
+                change=change,
+                **ranged(*ends),
+                estimated=estimated,
             )
             changes.append(one)
     return changes

@@ -185,12 +185,18 @@ def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, 
     return folder
 
 
-def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[str, Output] | None = None) -> None:
+def write_all(
+    record: AuditRecord,
+    of: Document,
+    folder: Path,
+    outputs: Mapping[str, Output] | None = None,
+    form: results.CsvForm = results.CSV,
+) -> None:
     """Write the page, the record, the Markdown, every table, and what plug-ins keep of a record into a folder."""
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         write(record, of, folder / name)
-    for name, text in results.tables(record):
+    for name, text in results.tables(record, form):
         written(str(folder / TABLES / name), text.encode())
     for plugged, one in _kept(outputs).items():
         for name in one.kept:

@@ -12,6 +12,7 @@ from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, 
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.gains import basis_of, best_line, changes_of, scores_changed
 from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, joined, repair_named, unmade
 from calibrant.sanitize import sanitize
 
@@ -82,16 +83,21 @@ def answer(record: AuditRecord) -> Text:
     if chosen is None:
         tried = len(rows(record)) - 1
         which = "the repair tried is" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
+        best = best_line(record)
+        least = f" Best is {repair_named(best['recipe'])}: {scores_changed(changes_of(best))}." if best else ""
         return say(
             f"None is shown to help: on {num.count(s['rows_judged'])} {noun(record)} it was not fitted on, {which} "
-            "shown to be better than leaving the probabilities alone. That is not proof that none would."
+            f"shown or estimated to be better.{least} That is not proof that none would."
         )
     gaps = ""
     if s["groups"]:
         gaps = f" The gap shrinks for {chosen['groups_better']} of {num.count(s['groups'])} groups"
         gaps += f" and grows for {chosen['groups_worse']}."
     gain = _kept(record) or _gain(record, chosen, before)
-    return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}")
+    scores = f" {capital(scores_changed(changes_of(chosen)))}, paired, with ordinary intervals."
+    if basis_of(record) == "estimated":
+        scores += " It is recommended by such intervals alone, which give no guarantee."
+    return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}{scores}")
 
 
 def _kept(record: AuditRecord) -> str:
@@ -349,7 +355,7 @@ def decision_table(record: AuditRecord) -> doc.Table:
         who: str | Text = say(literal(d["population"]))
         if d["population"] == "everyone":
             who = f"{d['threshold']:g}, {recipes[d['probability']]}: everyone"
-        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}".replace("-", num.MINUS)
         sides = ("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
         made.append(doc.row(who, num.count(d["rows"]), *sides, gain))
     return doc.Table(columns, tuple(made), DECISIONS, id="repair-decisions")

@@ -77,6 +77,6 @@ def planted(seed: int) -> tuple[dict[str, Any], str, bool]:
 def first(seed: int) -> bool:
     """Whether the group that is off stands first by evidence."""
     data, worst, clustered = planted(seed)
-    more = {"cluster": "unit"} if clustered else {}
-    record = cal.audit(data, label="y", score="p", by=["site", "ward"], limit=0.05, quick=True, **more)
+    unit = "unit" if clustered else None
+    record = cal.audit(data, label="y", score="p", by=["site", "ward"], limit=0.05, quick=True, cluster=unit)
     return by_evidence(record.groups)[0].variables == (("site", worst),)

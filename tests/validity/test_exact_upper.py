@@ -6,7 +6,7 @@ from scipy.special import xlogy
 from scipy.stats import binom, hypergeom
 
 from calibrant.stats import bounds
-from calibrant.stats.betting import Above, gammas, solve_upper
+from calibrant.stats.betting import gammas, solve_upper
 from calibrant.stats.bounds import (
     bernstein_upper,
     distance_upper,
@@ -164,8 +164,7 @@ def mean_of_evidence(n: int, share: float, bets=upper_bets) -> float:
             if both > 1e-12:
                 rows, paid = np.array([n - off, off], dtype=float), bets(n, (seen / 4.0 + 0.05) / (pilot + 0.2))
                 phi = linear_cost(s, rows, np.zeros(2), paid.gamma[:, None]).sum(axis=1)
-                weights = paid.weights.reshape(-1, 2).sum(axis=1)
-                total += both * np.exp(Above(phi, paid.gamma, weights, paid.rows).at(0.5 * share))
+                total += both * np.exp(paid.evidence(phi, phi[:4]).at(0.5 * share))
     return total
 
 
@@ -190,7 +189,10 @@ def test_the_bets_are_those_of_the_pilot_rows_and_no_others():
         pilot = bounds.pilot_rows(rows)
         assert pilot == (0 if rows < 1000 else min(max(rows // 200, 10), 50))
         assert upper_bets(rows, 0.1).rows == rows - pilot
-        assert upper_bets(rows, 0.1).weights.sum() == pytest.approx(1.0)
+        for variance in (1e-6, 0.1, 0.25):
+            bets = upper_bets(rows, variance)
+            assert bets.weights.sum() == pytest.approx(1.0)
+            assert ((bets.gamma > 0.0) & (bets.gamma < 1.0)).all()
         of = bounds.pilot_variance(s, n * (rows / 1000.0) // 1)
         assert 0.0 < of <= 0.25
     assert bounds.pilot_variance(s, np.array([0.0, 5000.0])) == pytest.approx(0.25)

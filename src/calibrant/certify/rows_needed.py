@@ -57,16 +57,16 @@ def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     """
     keep = mass > 0
     s, rows = s[keep], np.maximum(n * mass[keep], 1.0)
-    gamma, weights, paid = upper_bets(int(n), float(mass[keep] @ (s * (1.0 - s)) / mass[keep].sum()))
-    bets = gamma[:, None]
+    of = upper_bets(int(n), float(mass[keep] @ (s * (1.0 - s)) / mass[keep].sum()))
+    bets = of.notched[:, None]
     inner = (s > 0) & (s < 1)
-    linear = expected_linear_cost(s, rows, bets)
-    quadratic_penalty = np.full(linear.shape, np.inf)
+    linear = expected_linear_cost(s, rows, of.gamma[:, None])
+    quadratic_penalty = np.full((len(bets), len(s)), np.inf)
     t, m = s[inner], np.rint(rows[inner])
     a = penalty_width(bets * np.sqrt(m * t * (1 - t)))
     quadratic_penalty[:, inner] = 0.5 * a + penalty_normaliser(t, m, bets, a / (m * t * (1 - t))) - SLACK
-    phi = np.stack([linear.sum(axis=1), np.minimum(linear, quadratic_penalty).sum(axis=1)], axis=1).ravel()
-    return solve_upper(phi, np.repeat(gamma, 2), weights, paid, delta)
+    cheaper = np.minimum(linear[: len(bets)], quadratic_penalty)
+    return of.evidence(linear.sum(axis=1), cheaper.sum(axis=1)).limit(delta)
 
 
 def jittered_gap(mass: Floats, bandwidth: float, n: float, delta: float) -> float:
@@ -288,8 +288,9 @@ def rows_to_decide(
     Where the estimate is clear of the limit by its own noise: about so many, if it is off as estimated. They are
     planned as for an error that is easy to learn, and no fewer than at which the end found now comes to the limit, if
     its distance from the estimate shrinks as ``n^(-1/2)``: so an error that alternates is planned for as it is found.
-    Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
-    beyond 1e12: the estimate is too close to the limit to say. None of clusters that cross. `results` are its error,
+    Elsewhere, at least as many as show a calibrated score to be within, if that is the side of the estimate. None where
+    it is not, where those are fewer than there are, or beyond 1e12: the estimate is too close to the limit to say. None
+    of clusters that cross. `results` are its error,
     or the size of its gap: at least, as estimated, and at most; `spend` shows it over the limit, and within.
 
     Of clusters, or rows that weigh: the same, with the upper end of clusters drawn from these with random signs, as of
@@ -301,6 +302,8 @@ def rows_to_decide(
     room, within = abs(limit - off), off < limit
     now = most - off if within else off - least
     clear = room > max(_noise(population, steps, judge), 1e-4)
+    if not clear and not within:
+        return None  # what shows a calibrated score to be within is no plan for one that is estimated over
     if population.clusters is not None:
         if clear and not within:
             width, gap = _below_by_clusters(population, spend[0], judge), room

@@ -49,7 +49,7 @@ from calibrant.data.survey import (
     with_clusters,
     with_parts,
 )
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput, NotComputable, first_line
 
 MOST, FEW_TIMES = 6_000, 5  # covariates, which take 3 ms each, and times as many columns that are looked at
 MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
@@ -202,9 +202,7 @@ def _loaded(
         table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
         return opened, kept, parts, table.unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-        raise BadInput(
-            f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
-        ) from None
+        raise BadInput(f"the files store a column in different types ({first_line(e)}): store it one way") from None
 
 
 @one_source

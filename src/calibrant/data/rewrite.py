@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrant.data.layouts import decoded
 from calibrant.data.sources.source import Form, OnRows, Source
 from calibrant.data.targets import temporary
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
 Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
@@ -153,9 +153,7 @@ class _Target:
         try:
             columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.schema, strict=True)]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as e:
-            raise BadInput(
-                f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
-            ) from None
+            raise BadInput(f"the files store a column in different types ({first_line(e)}): store it one way") from None
         self.writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
     def _opened(self) -> pa.ipc.RecordBatchFileWriter:

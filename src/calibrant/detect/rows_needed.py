@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,16 +181,18 @@ def smallest_error(
     return _errors(rows, [SubgroupPlan.of(data, (share, order, beta), (power, alpha), seed)])[0]
 
 
-def planned_errors(rows: int, data: Predictions | None, shares: Iterable[float], **how: Any) -> list[Estimate]:
-    """`smallest_error` of several shares: the rows are searched once for all. `how` as there, without defaults."""
-    level = {"power": 0.8, "alpha": 0.05, "order": ORDER, "beta": None} | how
-    plans = [
-        SubgroupPlan.of(
-            data, (share, level["order"], level["beta"]), (level["power"], level["alpha"]), how.get("seed", 0)
-        )
-        for share in shares
-    ]
-    return _errors(rows, plans)
+def planned_errors(
+    rows: int,
+    data: Predictions | None,
+    shares: Iterable[float],
+    described: tuple[int, object],
+    level: tuple[float, float],
+) -> list[Estimate]:
+    """`smallest_error` of several shares: the rows are searched once for all.
+
+    `described`: order and beta. `level`: power and alpha.
+    """
+    return _errors(rows, [SubgroupPlan.of(data, (share, *described), level, 0) for share in shares])
 
 
 def _errors(rows: int, plans: Sequence[SubgroupPlan]) -> list[Estimate]:

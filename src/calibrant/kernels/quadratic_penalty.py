@@ -30,6 +30,8 @@ def penalty_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
     `n`: int64 of shape (m,); trials. `centre`, `alpha`: float64 of shape (m,); where the notch is, and its curvature.
     """
     inputs = as_readonly(n, np.int64), as_readonly(centre, np.float64), as_readonly(alpha, np.float64)
+    if not len(inputs[0]):
+        return np.empty(0, dtype=np.float64)
     if few(int(inputs[0].max(initial=0)) * FEWER, often=True):
         return plain_penalty_peaks(*inputs)
     out = np.empty(len(inputs[0]), dtype=np.float64)

@@ -26,6 +26,7 @@ from calibrant.data import read
 from calibrant.data.sources import budget, columnar, delimited, formats
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form
+from calibrant.errors import first_line
 from calibrant.repair import Calibrator
 
 SECONDS = 6.0  # of CPU: each takes less than one, and minutes where work goes before size
@@ -345,3 +346,8 @@ def test_rows_of_orc_are_read_few_at_once_and_all(tmp_path: Path) -> None:
         sizes = [b.nbytes for part in source.parts for b in part.read(["g"], ())]
     assert len(sizes) > 1
     assert max(sizes) <= columnar.FEW * (len(long) + 10)
+
+
+def test_an_error_that_says_nothing_is_named_by_its_kind() -> None:
+    assert first_line(RuntimeError()) == "RuntimeError"
+    assert first_line(ValueError("\n \nwrong\nmore")) == "wrong"

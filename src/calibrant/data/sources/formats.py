@@ -44,7 +44,7 @@ from calibrant.data.sources.budget import (
 from calibrant.data.sources.encoded import as_utf8, checked, encoding_of
 from calibrant.data.sources.frames import as_rows, table_source
 from calibrant.data.sources.source import Form, Part, Source
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 from calibrant.sanitize import has_half_characters
 
 TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
@@ -269,7 +269,7 @@ def _decoded(raw: bytes, where: str) -> Any:
             halves = has_half_characters(result)
         except (ValueError, RecursionError):
             checked(raw, where, 0)
-            raise BadInput(f"{where} is not JSON ({str(e).splitlines()[0][:100]}): write one object a line") from None
+            raise BadInput(f"{where} is not JSON ({first_line(e, 100)}): write one object a line") from None
         if halves:
             raise BadInput(f"{where} holds half of a character, such as \\ud800, which is no text: mend it") from None
         return result
@@ -334,7 +334,7 @@ def excel(path: Path, name: str, form: Form) -> Source:
     except BadInput:  # which is a ValueError: it says what to do, and saving again is not that
         raise
     except (CalamineError, *BROKEN) as e:
-        raise BadInput(f"{path.name} cannot be read as Excel ({str(e).splitlines()[0][:120]}): save it again") from None
+        raise BadInput(f"{path.name} cannot be read as Excel ({first_line(e, 120)}): save it again") from None
     except BaseException as e:
         if type(e).__name__ != "PanicException":  # how the reader, which is not Python, fails
             raise
@@ -513,7 +513,7 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
     except BadInput:
         raise
     except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
-        raise BadInput(f"{path.name} cannot be read as NumPy's: {str(e).splitlines()[0][:120]}") from None
+        raise BadInput(f"{path.name} cannot be read as NumPy's: {first_line(e, 120)}") from None
     kept = as_rows(_columns(arrays, path), "column")
     if kept is None or not arrays:
         raise BadInput(f"{path.name} holds no arrays: {AS_ARRAYS}")

@@ -138,12 +138,20 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}."
+    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}.{_not_of_rows(record)}"
     if limit is None:
         return gaps
     if record.settings["judge"] == "auto":
         return f"{gaps} The limit is about the gap; a group whose error is certified over it is over the limit too."
     return f"{gaps} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
+
+
+def _not_of_rows(record: AuditRecord) -> str:
+    """Return why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
+    if not facts.cluster_totals(record):
+        return ""
+    which = "clusters" if record.data.get("cluster") else "weighted rows"
+    return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
 
 
 def table(record: AuditRecord) -> doc.Table:
@@ -290,12 +298,16 @@ METHOD = (
 def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     alpha = num.percent(float(record.settings["alpha"]))
     shared = METHOD.format(alpha=alpha, groups=num.count(len(record.groups)))
+    if len(record.groups) == 1:
+        shared = f"The same two bounds on the group’s rows, at {alpha}%."
     yield doc.Entry("Groups", say(shared if record.groups else unshown_reason(record) or "None were given."))
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     results = [f"{len(facts.with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("within", "over", "undecided")]
     total = num.count(len(record.groups))
+    if facts.withheld(record) and record.groups:
+        results = [f"{total} withheld"]
     if facts.limit_of(record) is None:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
@@ -315,7 +327,8 @@ def sites(record: AuditRecord) -> Iterator[doc.Node]:
     if not curve.settings:
         return
     yield doc.Paragraph(_answer(curve), "answer")
-    yield _figure(record)
+    if curve.columns["estimate"]:
+        yield _figure(record)
     yield doc.Paragraph(_note(record), "note")
 
 

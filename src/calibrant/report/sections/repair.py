@@ -355,7 +355,7 @@ def decision_table(record: AuditRecord) -> doc.Table:
         who: str | Text = say(literal(d["population"]))
         if d["population"] == "everyone":
             who = f"{d['threshold']:g}, {recipes[d['probability']]}: everyone"
-        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}".replace("-", num.MINUS)
         sides = ("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
         made.append(doc.row(who, num.count(d["rows"]), *sides, gain))
     return doc.Table(columns, tuple(made), DECISIONS, id="repair-decisions")

@@ -9,7 +9,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.commands import groupings
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.clusters import one_cluster_each
+from calibrant.report.wording.clusters import CLUSTERS, independent, one_cluster_each
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     VERDICTS,
@@ -194,7 +194,9 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = facts.limit_of(record), e.interval.high
     if high >= facts.UNREPORTED and facts.state(record, "subgroups") != "within":
-        return say(f"Too few {facts.noun(record)} to say what no subgroup exceeds.")
+        by = independent(record)
+        rows = by.many if by is CLUSTERS else facts.noun(record)
+        return say(f"Too few {rows} to say what no subgroup exceeds.")
     if facts.state(record, "subgroups") == "within" and limit is not None:
         high = min(high, limit)
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))

@@ -284,6 +284,11 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
     return Source(name, names, tuple(parts), start)
 
 
+def _without_width(schema: pa.Schema) -> set[str]:
+    """The columns whose values have no fixed number of bytes."""
+    return {str(field.name) for field in schema if narrowest(pa.schema([field])) is None}
+
+
 def _few_rows_at_once(
     path: str, filesystem: pa.fs.FileSystem, columns: list[str], every: int
 ) -> Iterator[pa.RecordBatch]:

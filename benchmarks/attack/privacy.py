@@ -401,7 +401,7 @@ def twins(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     """Audit twice, with the outcomes of two people swapped who differ by their small region alone.
 
     Everything else, every level shown, every pool and every total, is the same. So a number of the record that moves
-    says something of a small region's events, however it was made. `tried` are all numbers, but for those that are dealt.
+    is about a small region's events, however it was made. `tried` are all numbers, but for those that are dealt.
     """
     columns = people(seed, 600).to_pydict()
     region = np.array(columns["region"])

@@ -6,7 +6,7 @@ from scipy.special import xlogy
 from scipy.stats import binom, hypergeom
 
 from calibrant.stats import bounds
-from calibrant.stats.betting import gammas, solve_upper
+from calibrant.stats.betting import Above, gammas, solve_upper
 from calibrant.stats.bounds import (
     bernstein_upper,
     distance_upper,
@@ -164,7 +164,8 @@ def mean_of_evidence(n: int, share: float, bets=upper_bets) -> float:
             if both > 1e-12:
                 rows, paid = np.array([n - off, off], dtype=float), bets(n, (seen / 4.0 + 0.05) / (pilot + 0.2))
                 phi = linear_cost(s, rows, np.zeros(2), paid.gamma[:, None]).sum(axis=1)
-                total += both * np.exp(paid.evidence(phi, phi[:4]).at(0.5 * share))
+                weights = paid.weights.reshape(-1, 2).sum(axis=1)
+                total += both * np.exp(Above(phi, paid.gamma, weights, paid.rows).at(0.5 * share))
     return total
 
 

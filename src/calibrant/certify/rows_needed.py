@@ -57,16 +57,16 @@ def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     """
     keep = mass > 0
     s, rows = s[keep], np.maximum(n * mass[keep], 1.0)
-    of = upper_bets(int(n), float(mass[keep] @ (s * (1.0 - s)) / mass[keep].sum()))
-    bets = of.notched[:, None]
+    gamma, weights, paid = upper_bets(int(n), float(mass[keep] @ (s * (1.0 - s)) / mass[keep].sum()))
+    bets = gamma[:, None]
     inner = (s > 0) & (s < 1)
-    linear = expected_linear_cost(s, rows, of.gamma[:, None])
-    quadratic_penalty = np.full((len(bets), len(s)), np.inf)
+    linear = expected_linear_cost(s, rows, bets)
+    quadratic_penalty = np.full(linear.shape, np.inf)
     t, m = s[inner], np.rint(rows[inner])
     a = penalty_width(bets * np.sqrt(m * t * (1 - t)))
     quadratic_penalty[:, inner] = 0.5 * a + penalty_normaliser(t, m, bets, a / (m * t * (1 - t))) - SLACK
-    cheaper = np.minimum(linear[: len(bets)], quadratic_penalty)
-    return of.evidence(linear.sum(axis=1), cheaper.sum(axis=1)).limit(delta)
+    phi = np.stack([linear.sum(axis=1), np.minimum(linear, quadratic_penalty).sum(axis=1)], axis=1).ravel()
+    return solve_upper(phi, np.repeat(gamma, 2), weights, paid, delta)
 
 
 def jittered_gap(mass: Floats, bandwidth: float, n: float, delta: float) -> float:

@@ -18,7 +18,6 @@ from calibrant.stats.betting import (
     Above,
     Below,
     Bet,
-    BetSizes,
     Learn,
     bernstein,
     bet,
@@ -45,10 +44,11 @@ Flags = NDArray[np.bool_]
 # the event rate at the level. Nothing is assumed but independent rows from one distribution.
 
 # Shares of the evidence: of each of the bets `SCALED` the linear form in every level, and the better form a level. The
-# second to fourth bet's linear forms win where a model is far off, so that notches cost more than they forgive. Where
-# scores are far too sure of themselves those bets are all too large: the rest is one that no score chooses, linear.
-PRODUCTS = ((0.02, 0.285), (0.095, 0.33), (0.04, 0.095), (0.04, 0.045))
-PLAIN, PLAIN_SHARE = BetSizes((7.0,), largest=0.95), 0.05  # gamma sqrt(n), best at an sd of outcomes of 0.4
+# second to fourth bet's linear forms win where a model is far off, so that notches cost more than they forgive.
+PRODUCTS = ((0.02, 0.28), (0.1, 0.34), (0.03, 0.1), (0.03, 0.05))
+# The bet that no score chooses, gamma sqrt(n), and shares of its two forms: for scores that say that outcomes hardly
+# vary, of a model that is far off, all others are too large.
+PLAIN, OF_PLAIN = 7.0, (0.045, 0.005)
 FEWEST_PILOT, MOST_PILOT = 10, 50  # rows whose scores choose the bets: their variance to a fifth or better
 PILOT = 0x9107  # stream of random numbers, apart from those of other methods
 SLACK = 1e-9  # added to every notch constant, and a millionth of it per row: above the rounding error of its search
@@ -71,40 +71,31 @@ def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> flo
 
 
 def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
-    r"""Return Theorem U's evidence with the notch: an average of eight products of e-values, or nine.
+    r"""Return Theorem U's evidence with the notch: an average of eight or ten products of e-values.
 
-    For each of four bets ``gamma`` one product uses the linear form in every level, another the form, linear or
-    notch, whose expected cost in a calibrated model, a function of ``n`` and ``s`` alone, is smaller. Where scores
-    choose the bets a fifth, of the number of rows alone, has the linear form.
+    For each of four or five bets ``gamma`` one product uses the linear form in every level, another the form, linear or
+    notch, whose expected cost in a calibrated model, a function of ``n`` and ``s`` alone, is smaller.
     """
     is_kept = np.asarray(n) > 0
     s, n, k = (np.asarray(v, dtype=float)[is_kept] for v in (s, n, k))
     bets = upper_bets(int(n.sum()), pilot_variance(s, n))
     linear = linear_cost(s, n, k, bets.gamma[:, None])  # (1) -ln q of each bet and level, linear in the bets
     quadratic_penalty, better = penalty_cost(
-        s, n, k, bets.notched[:, None]
+        s, n, k, bets.gamma[:, None]
     )  # (2) the same by the notch, where it should cost less
-    cheaper = np.where(better, quadratic_penalty, linear[: len(bets.notched)])
-    return bets.evidence(linear.sum(axis=1), cheaper.sum(axis=1))
+    both = (
+        linear.sum(axis=1),
+        np.where(better, quadratic_penalty, linear).sum(axis=1),
+    )  # (3) Phi of both products of each bet
+    return Above(np.stack(both, axis=1).ravel(), np.repeat(bets.gamma, 2), bets.weights, bets.rows)
 
 
 class UpperBets(NamedTuple):
     """Bets of Theorem U, weights of both products of each, and the rows whose error is paid for."""
 
-    gamma: Floats  # shape (4,), or (5,)
-    weights: Floats  # shape (8,): of both products of each; of a fifth its one, shape (9,); add up to one
+    gamma: Floats  # shape (m,)
+    weights: Floats  # shape (2 m,): add up to one
     rows: int
-
-    @property
-    def notched(self) -> Floats:
-        """The four that have two products each."""
-        return self.gamma[: len(PRODUCTS)]
-
-    def evidence(self, linear: Floats, cheaper: Floats) -> Above:
-        """Average the products, of which these are the log costs: linear ones (one a bet), and others (of four)."""
-        four = len(self.notched)
-        phi = np.append(np.stack([linear[:four], cheaper], axis=1).ravel(), linear[four:])
-        return Above(phi, np.append(np.repeat(self.notched, 2), self.gamma[four:]), self.weights, self.rows)
 
 
 def upper_bets(rows: int, variance: float) -> UpperBets:
@@ -115,8 +106,8 @@ def upper_bets(rows: int, variance: float) -> UpperBets:
     pilot = pilot_rows(rows)
     if not pilot:
         return UpperBets(gammas(rows), np.full(8, 1 / 8), rows)
-    scaled, plain = SCALED.bets(np.sqrt(rows * variance)), PLAIN.bets(np.sqrt(rows))
-    return UpperBets(np.append(scaled, plain), np.append(PRODUCTS, PLAIN_SHARE), rows - pilot)
+    gamma = np.append(SCALED.bets(np.sqrt(rows * variance)), PLAIN / np.sqrt(rows))
+    return UpperBets(gamma, np.array((*PRODUCTS, OF_PLAIN)).ravel(), rows - pilot)
 
 
 def pilot_rows(rows: int) -> int:

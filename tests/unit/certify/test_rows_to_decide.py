@@ -22,9 +22,11 @@ def drawn(n: int, off: float = 0.0) -> Population:
 
 
 def test_a_small_log_says_at_least_what_a_calibrated_score_takes() -> None:
-    """Whatever its noisy estimate: 30 rows and 3,000 name about the same number."""
+    """Whatever its noisy estimate within the limit: 30 rows and 3,000 name about the same number. Over it, none."""
     rows = []
-    for n, off in ((30, 0.09), (30, 0.0), (400, 0.05), (3_000, 0.019)):
+    for n, off in ((30, 0.09), (400, 0.05)):
+        assert rows_to_decide(drawn(n), (0.0, off, 0.3), 0.02, 100, SPEND, "error") is None
+    for n, off in ((30, 0.019), (30, 0.0), (400, 0.015), (3_000, 0.019)):
         need = rows_to_decide(drawn(n), (0.0, off, 0.3), 0.02, 100, SPEND, "error")
         assert need is not None
         assert need.at_least

@@ -64,11 +64,19 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     picture = drawing.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
     of = f"{rows} · {_events(record, f)} events" if known else rows
-    error = "" if facts.by_gap(record, f) or f.withheld is not None else f" · {_error(record, f)}"
+    error = f" · {_error(record, f)}" if f.withheld is None and _by_error(record, f) else ""
     who = clipped(label(f), NAMED) if f.variables else "Everyone"
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
     sure_text = gap_guaranteed(record, f) if sure else ""
     return doc.Line(who, num.count(f.rows), of, estimate_of(record, f) + error, sure_text, status, word, picture, href)
+
+
+def _by_error(record: AuditRecord, f: Finding) -> bool:
+    """Whether its state is about the calibration error: it is what is judged, or it is over and the gap is not."""
+    low, high = gap_ends(f)
+    limit = facts.limit_for(record, f)
+    gap_is_over = limit is not None and max(low, -high) > limit
+    return not facts.by_gap(record, f) or (f.verdict == "over" and not gap_is_over)
 
 
 def _events(record: AuditRecord, f: Finding) -> str:

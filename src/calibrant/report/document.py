@@ -173,11 +173,18 @@ class Forest:
     heading: str  # of its estimates, where it is a table
     lines: tuple[Line, ...]
     folded: tuple[Line, ...]
-    more: str  # what is not shown here; empty where everything is
+    left: int  # groups that are in the table of groups alone
     # SVG: the words over the plot, and the numbers of its axis.
     head: str
     foot: str
     where: Where = EVERYWHERE
+
+    @property
+    def rest(self) -> str:
+        """Which are not here; empty where all are."""
+        if not self.left:
+            return ""
+        return f"{self.left:,} more {'group is' if self.left == 1 else 'groups are'} in the table of groups."
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _forest(forest: doc.Forest) -> list[str]:
         ("---", "---", "---", "---", "---"),
     ]
     rows += [(fenced(r.who), r.of, r.estimate, r.guaranteed, r.word) for r in (*forest.lines, *forest.folded)]
-    return [_grid(rows), *([forest.more] if forest.more else [])]
+    return [_grid(rows), *([forest.rest] if forest.left else [])]
 
 
 def _table(table: doc.Table) -> str:

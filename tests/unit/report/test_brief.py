@@ -104,7 +104,7 @@ def test_at_most_twelve_lines_are_seen_and_the_rest_is_opened_on_demand():
     drawn = of(factories.record(factories.finding(), groups), Forest)
     assert len(drawn.lines) == ROWS
     assert [r.who for r in drawn.folded[:2]] == ["g = x11", "g = x12"]
-    assert (len(drawn.folded), drawn.more) == (50, "29 more groups are in the table of groups.")
+    assert (len(drawn.folded), drawn.rest) == (8, "71 more groups are in the table of groups.")
 
 
 def test_a_subgroup_that_is_shown_to_be_off_stands_in_the_plot():

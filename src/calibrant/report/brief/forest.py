@@ -14,7 +14,7 @@ from calibrant.report.wording.parts import state_of
 from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
 from calibrant.sanitize import sanitize
 
-ROWS, FOLDED, SUBGROUPS = 12, 50, 2  # lines that are seen, those opened on demand, and of subgroups
+ROWS, FOLDED, SUBGROUPS = 12, 8, 2  # lines that are seen, those opened on demand, and of subgroups
 NAMED = 44  # characters of a name
 Span = tuple[float, float]
 
@@ -37,13 +37,18 @@ def forest(record: AuditRecord) -> doc.Forest:
     ]
     rest = groups[len(kept) :]
     folded = tuple(_line(record, f, scale) for f in rest[:FOLDED])
-    more = f"{num.count(len(rest) - len(folded))} more groups are in the table of groups." if len(rest) > FOLDED else ""
     relative = record.settings.get("limit_relative")
     words = "" if limit is None else f"limit ±{num.limit_points(limit)}"
     words = words if relative is None else f"limit ±{num.percent(relative)}% of the mean score"
     what = "Gap (observed minus predicted, percentage points): estimate, 95% interval, guaranteed range and state"
     return doc.Forest(
-        what, heading(record), tuple(lines), folded, more, drawing.head(scale, words), drawing.foot(scale)
+        what,
+        heading(record),
+        tuple(lines),
+        folded,
+        len(rest) - len(folded),
+        drawing.head(scale, words),
+        drawing.foot(scale),
     )
 
 

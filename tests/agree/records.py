@@ -156,7 +156,8 @@ def _sets(rng: np.random.Generator, sketch: bool) -> list[str]:
         (0.4, ["--quick"]),
     ]
     for chance, more in now_and_then:
-        out += more if rng.random() < chance and not (sketch and more[0] in ("--variables", "--threshold")) else []
+        refused = (sketch and more[0] in ("--variables", "--threshold")) or (more[0] == "--mask" and "--publish" in out)
+        out += more if rng.random() < chance and not refused else []
     return out
 
 

@@ -78,7 +78,7 @@ def design(seed: int) -> Design:
     if rng.random() < 0.15:
         columns["outcome"] = ["" if drop else y for drop, y in zip(rng.random(rows) < 0.1, label.tolist(), strict=True)]
         options += ["--missing", str(rng.choice(["drop", "keep"]))]
-    sketch = rng.random() < 0.1
+    sketch = rng.random() < 0.1 and not ("keep" in options and {"--cluster", "--weights"} & set(options))
     _spoil(rng, columns)
     return Design(columns, options, _sets(rng, sketch), sketch)
 

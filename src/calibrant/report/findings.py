@@ -67,6 +67,19 @@ def is_off(finding: Finding) -> bool:
     return finding.verdict == "over" or finding.error_shown
 
 
+def shown_off(record: AuditRecord) -> list[Off]:
+    """Groups and subgroups that are shown to be off, the most evident first.
+
+    Groups that are over the limit, or whose judged size is guaranteed to be above 0; then subgroups; then groups whose
+    calibration error alone is shown.
+    """
+    groups = [Off(ends(record, f)[0], f) for f in by_evidence(record.groups) if is_off(f)]
+    named = {tuple(sorted(f.variables)) for f in record.groups}
+    rules = [o for o in subgroups_known(record) if o.rule and o.levels not in named]
+    sure = [o for o in groups if o.finding is not None and (o.finding.verdict == "over" or o.least > 0)]
+    return [*sure, *rules, *(o for o in groups if o not in sure)]
+
+
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
     return [f for f in ordered(record.groups) if f.verdict == verdict]
 

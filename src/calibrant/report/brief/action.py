@@ -28,6 +28,7 @@ from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
 LONG = 40  # characters of a name
+LEAST = 0.00005  # of a change of the Brier score that is written
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
@@ -70,7 +71,9 @@ def left(record: AuditRecord) -> str:
     if not results:
         return ""
     least = num.p_value(min(float(ps[k]) for k in results)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
-    which = f"The {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "Tests"
+    which = (
+        f"On those rows the {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "On those rows tests"
+    )
     return f"{which} still find{'s' if len(results) == 1 else ''} error ({least})."
 
 
@@ -217,7 +220,7 @@ def _recalibrate(record: AuditRecord) -> Decision:
     text += f": on {on_rows} it {' and '.join(gained)}" if gained else f", judged on {on_rows}"
     if line is not None and line["largest_rise_group"]:
         rise = max(0.0, float(line["largest_rise"]))
-        text += f"; no group's gap grows by over {num.upper_bound(rise)}"
+        text += f"; the largest estimated rise of a group's gap is {num.nearest(rise)}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
     text = " ".join(t for t in (text, _still(record), lost(record)) if t)
     return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))
@@ -254,24 +257,21 @@ def _tried(record: AuditRecord) -> str:
     tried = sum(bool(c["command"]) for c in s.get("candidates") or ())
     which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
     on_rows = f"on {num.count(int(s.get('rows_judged') or 0))} {facts.noun(record)} held out"
-    text = f"{which if tried else 'no repair tried is'} shown or estimated to help {on_rows}"
-    if (best := best_line(record)) is not None and (changes := changes_of(best)):
-        text += f" (best: {repair_named(best['recipe'])}, {scores_changed({'brier': changes['brier']})})"
+    text = f"{which if tried else 'no repair tried is'} shown to help {on_rows}"
+    if (best := best_line(record)) is not None and (changes := changes_of(best)) and changes["brier"][0] <= -LEAST:
+        brier = scores_changed({"brier": changes["brier"]})
+        text += f" (estimated best: {repair_named(best['recipe'])}, {brier}; lower is better)"
     return text
 
 
 def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:
     """Who is off first, as the page and as a command name it, and its estimate; no name where nobody can be named."""
-    groups = [f for f in facts.by_evidence(record.groups) if facts.is_off(f) and not f.pooled]
-    rules = [o for o in facts.subgroups_known(record) if o.rule]
-    if groups:
-        first = groups[0]
-        return Span(clipped(group_named(first), LONG), "name"), label(first), _estimated(record, first)
-    if rules:
-        return Span(clipped(sanitize(rules[0].rule)), "name", "#subgroups"), rules[0].rule, ""
-    listed = record.curve(facts.SUBGROUPS).columns.get("rule") or ()
-    if record.error_shown["subgroups"] and listed and listed[0]:
-        return Span(clipped(sanitize(str(listed[0]))), "name", "#subgroups"), str(listed[0]), " (the most evident)"
+    for o in facts.shown_off(record):
+        if o.finding is None:
+            return Span(clipped(sanitize(o.rule)), "name", "#subgroups"), o.rule, f", {num.gap(o.gap)} points"
+        if not o.finding.pooled:
+            who = Span(clipped(group_named(o.finding), LONG), "name")
+            return who, label(o.finding), _estimated(record, o.finding)
     return "", "", ""
 
 
@@ -339,8 +339,12 @@ def _collect(record: AuditRecord) -> Decision:
     elif over:
         first = facts.by_evidence(over)[0]
         who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
-        more = f"{_estimated_size(record, first)}: estimated, and more {facts.needed(record)} would show it."
-        return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
+        size = _estimated_size(record, first)
+        if _clear(record, first):
+            more = f"{size}: estimated, not guaranteed."
+            return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
+        more = f"{size}: too close to the limit to say. See what these {facts.noun(record)} can decide."
+        return Decision(say("Collect more, first for ", who, more), _plan(record))
     text = no_number(record, facts.needed(record), *some)
     if need is not None:
         text = f"Collect more: {_who_settles(record, some)} would settle {_growth(record, need)}."
@@ -364,6 +368,13 @@ def _who_settles(record: AuditRecord, some: Sequence[Finding]) -> str:
 def _estimated_over(record: AuditRecord, finding: Finding) -> bool:
     limit = facts.limit_for(record, finding)
     return limit is not None and _size(record, finding) > limit
+
+
+def _clear(record: AuditRecord, finding: Finding) -> bool:
+    """Whether the ordinary interval, too, lies beyond the limit."""
+    limit, by_gap = facts.limit_for(record, finding), facts.by_gap(record, finding)
+    of = finding.gap.interval if by_gap else finding.error.interval
+    return limit is not None and of is not None and (of.low > limit or (by_gap and of.high < -limit))
 
 
 def _size(record: AuditRecord, finding: Finding) -> float:

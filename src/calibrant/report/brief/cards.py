@@ -48,6 +48,11 @@ def _everyone(record: AuditRecord) -> Text:
 
 def _error(record: AuditRecord, finding: Finding) -> str:
     reported = judged_range(record, finding)
+    least = finding.lower.interval.low
+    if (
+        finding.error_shown and reported.startswith("0.0 ") and least > 0
+    ):  # shown to be above 0, so that it must read so
+        reported = f"{num.lower_bound(least, 0.0001)}{reported.removeprefix('0.0')}"
     return reported if two_way(finding) else f"calibration error {reported}"
 
 
@@ -70,7 +75,7 @@ def _sure(record: AuditRecord, finding: Finding) -> str:
     limit, least = facts.limit_for(record, finding), facts.ends(record, finding)[0]
     if not facts.by_gap(record, finding):
         return f"{_error(record, finding)} guaranteed"
-    if least > 0:
+    if float(num.lower_bound(least, limit)) > 0:
         return f"at least {num.lower_bound(least, limit)} guaranteed"
     return f"{'gap ' if rare(record) else ''}{gap_guaranteed(record, finding)} guaranteed"
 
@@ -88,7 +93,11 @@ def _subgroups(record: AuditRecord) -> Text:
 def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     """The subgroup with the largest certified gap, or the first of the search; what none exceeds, if none is named."""
     limit, c = facts.limit_of(record), record.curve(facts.SUBGROUPS).columns
-    known = facts.subgroups_known(record)[:1]
+    named = {tuple(sorted(f.variables)) for f in record.groups}
+    every = facts.subgroups_known(record)
+    known = [o for o in every if o.levels not in named][:1]
+    if every and not known:
+        return say("Guaranteed to be off are only groups that are named.")
     rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
     if known and not rule:
         return say(f"One is off by at least {num.lower_bound(known[0].least, limit)}, guaranteed.")
@@ -98,6 +107,8 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
             return say(f"Too few {facts.noun(record)} to say what none exceeds.")
         return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
     at = c["rule"].index(rule)
+    if not known and num.gap(float(c["gap"][at])) == num.gap(0.0):
+        return say("None is guaranteed to be off.")
     name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
     ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at])))
     sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else ends

@@ -40,7 +40,8 @@ def forest(record: AuditRecord) -> doc.Forest:
     relative = record.settings.get("limit_relative")
     words = "" if limit is None else f"limit ±{num.limit_points(limit)}"
     words = words if relative is None else f"limit ±{num.percent(relative)}% of the mean score"
-    what = "Gap (observed minus predicted, percentage points): estimate, 95% interval, guaranteed range and state"
+    level = num.percent(facts.ordinary_level(record) or 0.95)
+    what = f"Gap (observed minus predicted, percentage points): estimate, {level}% interval, guaranteed range and state"
     return doc.Forest(
         what,
         heading(record),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.spans import Text, code, pointer, say
@@ -12,7 +12,7 @@ from calibrant.report.wording.clusters import correlated, counts_as_independent,
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.parts import unchecked
-from calibrant.report.wording.terms import capital, joined, jointly_wrong, p_reported, whose_gaps
+from calibrant.report.wording.terms import capital, gap_ends, joined, jointly_wrong, p_reported, whose_gaps
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -58,7 +58,18 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
         judged = f"Everyone and groups are judged by {one}."
         text += f" {judged}" if one == groups else f" Everyone is judged by {one}, groups by gap."
+    if any(_passes(record, f) for f in record.groups):
+        text += " A group can be within by Holm's procedure although its range passes the limit."
     return f"{text} {jointly_wrong(record)}."
+
+
+def _passes(record: AuditRecord, finding: Finding) -> bool:
+    """Whether a group is within by its gap, and its range is not."""
+    limit = facts.limit_for(record, finding)
+    if finding.verdict != "within" or limit is None or not facts.by_gap(record, finding):
+        return False
+    low, high = gap_ends(finding)
+    return max(high, -low) > limit
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
@@ -184,7 +195,13 @@ def _tested(record: AuditRecord) -> str:
     if not parts:
         return "not certified" if facts.ran(record, facts.STRONG) is None else "tested by models, not certified"
     of, columns = int(parts["triples"]), min(int(parts["products"]), int(parts["triples"]))
-    every = f"all {num.count(of)} triples" if columns == of else f"{num.count(columns)} of {num.count(of)} triples"
+    every = (
+        f"all {num.count(of)} triples"
+        if columns == of > 1
+        else "the one triple"
+        if of == 1
+        else f"{num.count(columns)} of {num.count(of)} triples"
+    )
     only = "certified only where the search makes a rule of them"
     return f"{only}; error over three is tested, by models and by products of {every} of columns"
 

@@ -227,7 +227,8 @@ def fixed_note(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
-    among = f"all {num.count(n)} groups, all subgroups and all repairs" if n else "all subgroups and all repairs"
+    every = f"all {num.count(n)} groups" if n > 1 else "the group"
+    among = f"{every}, all subgroups and all repairs" if n else "all subgroups and all repairs"
     text = (
         f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for "
         f"subgroups each: the risk is shared among {among}, so who is listed, and the repair, may be chosen by these "
@@ -268,7 +269,8 @@ def note(record: AuditRecord) -> str:
         "AUROC. "
     )
     if s["groups"]:
-        text += f"* Of {num.count(s['groups'])} groups, those whose gap shrank or grew by more than {CLEAR}. "
+        many = "one group" if s["groups"] == 1 else f"{num.count(s['groups'])} groups"
+        text += f"* Of {many}, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "

@@ -159,8 +159,8 @@ def _everyone(record: AuditRecord) -> str:
 def _others(record: AuditRecord) -> Iterator[str]:
     """Yield ways to say who is miscalibrated, the longest first; where nobody is shown to be, what is left open."""
     over = everyone_off(record)
-    shown_off = (f for f in facts.by_evidence(record.groups) if f.error_shown and f.verdict != "within")
-    off = over or [facts.Off(0.0, f) for f in shown_off]
+    shown_off = facts.shown_off(record)
+    off = over or [o for o in shown_off if _beyond(record, o)]
     judged = bool(over) and facts.limit_of(record) is not None
     for whom, several in _whom(off) if off else ():
         yield f"{whom} {'are' if several else 'is'} {f'over {_it(record)}' if judged else 'miscalibrated'}."
@@ -169,6 +169,12 @@ def _others(record: AuditRecord) -> Iterator[str]:
     if record.error_shown["subgroups"]:
         yield "Error is shown in unlisted subgroups."
     yield _left_open(record)
+
+
+def _beyond(record: AuditRecord, o: facts.Off) -> bool:
+    """Whether a group is not within the limit, or a subgroup is estimated beyond it."""
+    limit = facts.limit_of(record)
+    return o.finding.verdict != "within" if o.finding is not None else limit is None or abs(o.gap) > limit
 
 
 def _left_open(record: AuditRecord) -> str:

@@ -46,6 +46,8 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
         return state_of(record, record.everyone)
     if part == "groups" and state in facts.VERDICT_STATES:
         return _groups(record)
+    if part == "subgroups" and state == "not_checked" and record.error_shown["subgroups"]:
+        return STATES["error_shown"]
     status, word = STATES.get(state, (state, sanitize(state)))
     n = len(facts.subgroups_over(record)) if state == "over" else 0
     return status, f"{num.count(n)} {word.lower()}" if n else word

@@ -53,7 +53,7 @@ def reported(record: AuditRecord) -> str:
     [
         (broken(), "over", "1 over the limit", "x2 over 0.8 with x3 over 0.8 is over it."),
         (met(), "undecided", "Undecided", "Unlisted subgroups are undecided."),
-        (met(0.004, p_value=0.002), "error_shown", "Error shown", "Error is shown in unlisted subgroups."),
+        (met(0.004, p_value=0.002), "error_shown", "Error shown", "Two unlisted subgroups are miscalibrated."),
         (met(high=0.012, p_value=0.002), "error_shown", "Error shown", "Error is shown in unlisted subgroups."),
         (
             met(high=0.012),
@@ -68,7 +68,7 @@ def reported(record: AuditRecord) -> str:
             "Every group and unlisted subgroup is within it.",
         ),
         (factories.mixture("within", ["within"]), "absent", "Not checked", "Unlisted subgroups were not checked."),
-        (unjudged(), "measured", "Not judged", "Two unlisted subgroups are miscalibrated."),
+        (unjudged(), "measured", "Error shown", "Two unlisted subgroups are miscalibrated."),
     ],
 )
 def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, word, stated):

@@ -143,6 +143,9 @@ def audit(a: Namespace) -> int:
     return record.exit_status
 
 
+AS_WRITTEN = "a report may say a few more or fewer, where it rounds"
+
+
 def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     """Write the rows of a group or subgroup, with all their columns, to look at."""
     if a.rows_of is None or a.rows_out is None:
@@ -159,7 +162,10 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
         spec, _, _ = fixed_spec(opened, options.named(), progress)
         chosen = selected(spec, a.rows_of)
         rows = extract(opened, path, (spec.score, *chosen.reads), chosen.of, counted(progress, "writing", opened.rows))
-    print(as_message(f"{a.rows_out}: {rows:,} {'row' if rows == 1 else 'rows'} of {a.rows_of}"))
+    count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+    if chosen.has_thresholds:
+        print(f"thresholds are taken as written in --rows-of, which gives {count}: {AS_WRITTEN}", file=sys.stderr)
+    print(as_message(f"{a.rows_out}: {count} of {a.rows_of}"))
     return 0
 
 

@@ -385,6 +385,34 @@ def named_groups(sketch: Sketch) -> list[tuple[Group, int]]:
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
 
 
+def people_in(data: Predictions, code: NDArray[Any], of: int) -> NDArray[np.int64]:
+    """Return how many people there are at each of so many codes: rows, or clusters where rows share clusters.
+
+    Where clusters cross, those of the column of which it has fewer.
+    """
+    crossing = data.crossing
+    if crossing is not None:
+        one, other = (clusters_in(code, each, of) for each in crossing.codes)
+        return np.minimum(one, other)
+    if data.cluster is None:
+        rows: NDArray[np.int64] = np.bincount(code, minlength=of)
+        return rows
+    cluster = data.cluster
+    return clusters_in(code, remembered(data, "cluster codes", lambda: _numbered(cluster)), of)
+
+
+def clusters_in(code: NDArray[Any], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
+    """Return how many clusters, which have numbers, have rows at each of so many codes."""
+    count = int(cluster.max(initial=0)) + 1
+    pairs = np.unique(code.astype(np.int64) * count + cluster)
+    result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
+    return result
+
+
+def _numbered(cluster: NDArray[Any]) -> NDArray[np.intp]:
+    return np.unique(cluster, return_inverse=True)[1].reshape(-1)
+
+
 def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
     """Return some rows of predictions, without their covariates."""
 

@@ -44,6 +44,11 @@ class Selected:
         names = [name for name, _ in self.group] or [c.variable for c in self.rule]
         return tuple(dict.fromkeys(n for n in names if n != SCORE))
 
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether a number or a date is compared with one that its name writes."""
+        return any(v is not None and np.isfinite(v) for c in self.rule for v in (c.above, c.up_to))
+
     def of(self, batch: pa.RecordBatch) -> Flags:
         """Which rows of a batch are of it."""
         if self.group:

@@ -106,6 +106,16 @@ def test_what_names_nobody_is_refused(frame: pd.DataFrame, name: str, why: str) 
     assert why in str(e.value)
 
 
+def test_thresholds_are_said_to_be_taken_as_written(
+    frame: pd.DataFrame, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = written(log, "the score over 0.44")
+    assert len(kept) == int((frame["p"] > 0.44).sum())
+    assert f"as written in --rows-of, which gives {len(kept):,} rows" in capsys.readouterr().err
+    written(log, "site = North")
+    assert "as written" not in capsys.readouterr().err
+
+
 def test_rows_are_written_on_request_only(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = ["audit", str(log), "--label", "y", "--score", "p"]
     out = tmp_path / "rows.csv"

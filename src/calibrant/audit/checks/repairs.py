@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
+from calibrant.audit.pooling import shown_groups
 from calibrant.audit.record import NO_CURVE
 from calibrant.audit.rounding import Sums, stepped
 from calibrant.repair.catalogue import tried_by_default
@@ -92,7 +93,10 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     )
     result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
-    curves = {"repairs": _shortened(result, ranked, context.sums)}
+    groups = {
+        f"{name[0][0]} = {name[0][1]}" for name, *_ in shown_groups(context.sketch, context.mask) if len(name) == 1
+    }
+    curves = {"repairs": _shortened(result, ranked, groups, context.sums)}
     if result.fixed.columns:
         curves["fixed"] = people.shown(result.fixed)
     if result.decisions.columns:
@@ -100,7 +104,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     return CheckResult(status="measured", curves=curves)
 
 
-def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> Curve:
+def _shortened(result: Comparison, ranked: Sequence[str], groups: Collection[str], sums: type[Sums]) -> Curve:
     """The table with what the verdicts say; groups are counted, not listed."""
     columns = {name: result.table.columns[name] for name in COLUMNS}
     audited = result.settings["variables"]
@@ -113,7 +117,7 @@ def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> C
         )
     )
     columns["error_by_variable"] = tuple(vece.get((name, by_variable)) for name in columns["probability"])
-    columns |= _reported(columns, result, sums.step)
+    columns |= _reported(columns, result, groups, sums.step)
     columns |= _changes(columns["probability"], result)
     settings = {
         **{k: result.settings[k] for k in SETTINGS},
@@ -125,22 +129,29 @@ def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> C
 
 
 def _reported(
-    columns: Mapping[str, tuple[Any, ...]], result: Comparison, step: Callable[[float], float]
+    columns: Mapping[str, tuple[Any, ...]], result: Comparison, groups: Collection[str], step: Callable[[float], float]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number."""
+    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number.
+
+    Of groups only those that are shown under the same name.
+    """
     c = result.groups.columns
     people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
-    gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
+    largest_gap = [
+        (stepped(gap, step(people[group])), group) if group in groups else (None, None)
+        for gap, group in zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
+    ]
     everyone = step(result.settings["rows_judged"])
     rises: dict[str, tuple[float, str]] = {}
     for name, v, level, rise in zip(*(c[k] for k in ("probability", "variable", "level", "change")), strict=True):
-        if name not in rises or rise > rises[name][0]:
+        if f"{v} = {level}" in groups and (name not in rises or rise > rises[name][0]):
             rises[name] = stepped(rise, step(people[f"{v} = {level}"])), f"{v} = {level}"
     largest = [rises.get(name, (None, None)) for name in columns["probability"]]
     return {
         "largest_rise": tuple(rise for rise, _ in largest),
         "largest_rise_group": tuple(group for _, group in largest),
-        "largest_gap": tuple(None if gap is None else stepped(gap, step(people[group])) for gap, group in gaps),
+        "largest_gap": tuple(gap for gap, _ in largest_gap),
+        "largest_gap_group": tuple(group for _, group in largest_gap),
         "error_by_variable": tuple(None if v is None else stepped(v, everyone) for v in columns["error_by_variable"]),
     }
 

@@ -36,7 +36,7 @@ from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
-from calibrant.views.sample import Group, group
+from calibrant.views.sample import Group, group, people_in
 
 # ---- Scores before and after ----
 
@@ -202,11 +202,13 @@ def groups_of(
     codes = {v.name: v.codes(table.column(v.name)) for v in variables}
     titles: list[Group] = []
     every: list[Whole] = []
+    people: list[int] = []
     for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
         order = np.argsort(codes[name], kind="stable")
+        people += people_in(data, codes[name], size).tolist()
         every += np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
         titles += spec.group_names(g)
-    kept = tuple(i for i, rows in enumerate(every) if len(rows) >= fewest)
+    kept = tuple(i for i, n in enumerate(people) if n >= fewest)
     return JudgedGroups(spec, codes, tuple(titles[i] for i in kept), kept, tuple(every[i] for i in kept))
 
 

@@ -262,8 +262,8 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         "anything is estimated from them (Theorem CL from below, CU from above). "
     )
     chosen = (
-        f"{pilots} {clusters}, chosen by name and set aside as pilot sample, give{'s' * one} the largest size; larger ones "
-        "count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
+        f"{pilots} {clusters}, chosen by name and set aside as pilot sample, give{'s' * one} the largest size; larger "
+        "ones count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(result['effective'])}. "
         "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep "
         "clusters whole."

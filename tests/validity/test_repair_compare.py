@@ -192,6 +192,26 @@ def test_no_repair_of_a_calibrated_score_is_recommended_by_estimates_in_depth(n:
     check(lambda r: recommended_wrongly(r, n), 400, ALPHA)
 
 
+def recommended_among_groups_of_few_events(seed: int, groups: int = 30, rows: int = 100) -> bool:
+    """Calibrated scores of 2 % on the average, half of whose rows judge: one event expected in each group."""
+    rng = np.random.default_rng([0x2002, seed])
+    p = 0.02 * np.exp(rng.normal(-0.005, 0.1, groups * rows))
+    site = np.repeat([f"site {i}" for i in range(groups)], rows)
+    data = cal.predictions(rng.uniform(size=len(p)) < p, p, {"site": site})
+    found = cal.repair.compare(data, repairs=REPAIRS, by="site", variables=(), tests=(), certify_groups=False)
+    return found.settings["basis"] == "estimated"
+
+
+@pytest.mark.slow
+def test_groups_of_few_events_recommend_no_repair_of_a_calibrated_score() -> None:
+    check(recommended_among_groups_of_few_events, 60, 0.05)
+
+
+@pytest.mark.nightly
+def test_groups_of_few_events_recommend_no_repair_of_a_calibrated_score_in_depth() -> None:
+    check(lambda r: recommended_among_groups_of_few_events(10_000 + r), 400, 0.05)
+
+
 # ---- rows of the fit: found where they are, and not where they are not ----
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.repair.calibrators.curves import Logistic, scale_of
 from calibrant.repair.fitted import Calibrator
-from calibrant.repair.judge.rows import hash_split
+from calibrant.repair.judge.evidence import group_changes, groups_of
+from calibrant.repair.judge.rows import Judged, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, by_estimates, recommended, simplicity
 from calibrant.repair.regression import taken
 from calibrant.report import numbers as num
@@ -437,6 +438,36 @@ def test_what_may_make_a_group_worse_is_not_recommended_by_estimates() -> None:
     assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == AS_AUDITED
     verdicts["Platt"]["estimated_worse"] = ()
     assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == "Platt"
+
+
+def test_groups_recommend_nothing_by_estimates_and_scores_do() -> None:
+    verdicts = {"Platt": {"worse": (), "estimated_better": ("group:site = north",), "estimated_worse": ()}}
+    assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == AS_AUDITED
+    verdicts["Platt"]["estimated_better"] = ("group:site = north", "log_loss")
+    assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == "Platt"
+
+
+@pytest.mark.parametrize("score", ["brier", "log_loss"])
+def test_what_estimates_show_worse_in_a_proper_score_is_not_recommended_by_a_guarantee(score: str) -> None:
+    verdict = {"better": ("variable:age",), "worse": (), "estimated_worse": (score,)}
+    assert recommended(table(Platt=0.1), {"Platt": verdict}, {"Platt": ()}) == AS_AUDITED
+    verdict["estimated_worse"] = ("group:site = north",)
+    assert recommended(table(Platt=0.1), {"Platt": verdict}, {"Platt": ()}) == "Platt"
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_groups_without_events_are_estimated_better_only_where_events_were_to_come(clusters: bool) -> None:
+    """Residuals of no events vary as little as scores do, which says nothing of how many there could have been."""
+    size = {"a": 50, "b": 400, "c": 3000}  # 1, 8 and 60 events expected
+    site = np.repeat(list(size), list(size.values()))
+    p = np.full(len(site), 0.02) + 1e-4 * (np.arange(len(site)) % 3)
+    cluster = np.arange(len(site)) // 3 if clusters else None
+    data = cal.predictions(np.zeros(len(site)), p, {"site": site}, cluster=cluster)
+    judged = Judged(data, {AS_AUDITED: p, "halved": p / 2, "doubled": 2 * p}, np.zeros(len(site), dtype=np.int64))
+    changes = group_changes(judged, groups_of(data, ("site",), {}, 20, 0), 0.05)
+    said = {(c.probability, c.level): c.estimated for c in changes}
+    assert {said[name, level] for name in ("halved", "doubled") for level in "ab"} == {"undecided"}
+    assert (said["halved", "c"], said["doubled", "c"]) == ("better", "worse")
 
 
 def test_where_none_is_recommended_the_best_is_named_and_whether_error_is_shown() -> None:

@@ -29,8 +29,9 @@ from calibrant.repair.judge.verdict import (
     by_ends,
     ranged,
 )
-from calibrant.repair.regression import Floats, Rows, Whole, taken
+from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken
 from calibrant.results import Outcome
+from calibrant.stats.measures import Weighed, WeighedByClusters, rate_interval
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
@@ -158,6 +159,7 @@ def _squared_change(judged: Judged, bin_: NDArray[np.int32], name: str, delta: f
 # ---- Groups of the judged rows: their gaps before and after ----
 
 CLEAR = 0.005  # half a point: a change of a gap that the table counts
+EXPECTED = 10.0  # events, and others, below which an ordinary interval of a gap decides nothing
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,28 @@ def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
+def ordinary_gap(judged: Judged, rows: Whole, delta: float) -> tuple[float, float] | None:
+    """The ordinary interval of the gap as audited of some rows; None where the score expects few events, or others.
+
+    It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
+    exact, with clusters or weights that of `measure.observed_expected`.
+    """
+    data, p, y = judged.data, judged.data.p[rows], judged.data.y[rows].astype(np.float64)
+    mass, cluster = weights_of(data)[rows], clusters_of(data, rows)
+    if cluster is not None and int(cluster.max()) == 0:  # one shows nothing
+        return None
+    q = Weighed(y, mass, mass**2)
+    if cluster is not None:
+        q = WeighedByClusters(y, mass, mass**2, cluster.astype(np.intp))
+    expected = q.mean(p)
+    if q.rows * min(expected, 1.0 - expected) < EXPECTED:
+        return None
+    if data.weights is None and cluster is None:
+        return judged.gap_range(delta, rows)[1:]
+    gap = q.mean(y) - expected
+    return rate_interval(q, gap, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
+
+
 def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[GroupChange]:
     """The change of each probability in each group; `delta` is shared by the groups, and serves all repairs.
 
@@ -226,14 +250,14 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     """
     data = judged.data
     limits = [judged.gap_range(delta / len(groups.rows), rows) for rows in groups.rows]
-    about = [judged.ordinary(data.y - data.p, 2.0 * delta / len(groups.names), rows)[1:] for rows in groups.rows]
+    about = [ordinary_gap(judged, rows, 2.0 * delta / len(groups.names)) for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p
         for named, rows, (gap, low, high), near in zip(groups.names, groups.rows, limits, about, strict=True):
             moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
             left, ends = gap - moved, gap_change(moved, low, high)
-            estimated = by_ends(*gap_change(moved, *near)) if np.isfinite(near).all() else "undecided"
+            estimated = "undecided" if near is None else by_ends(*gap_change(moved, *near))
             (variable, level), n, change = named[0], len(rows), abs(left) - abs(gap)
             one = GroupChange(
                 probability=name,

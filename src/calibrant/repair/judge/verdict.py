@@ -304,17 +304,21 @@ def _named(items: Sequence[str]) -> str:
 # ---- The repair to take ----
 
 NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
-PROPER = ("brier", "log_loss")  # by which a repair may be recommended on ordinary intervals alone
+PROPER = ("brier", "log_loss")  # by which a repair may be recommended, or not, on ordinary intervals alone
 MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")  # and is shown better in one of these
 NEARLY = 0.005  # half a point: upper ends that differ by less do not decide between repairs
 
 
 def by_estimates(verdicts: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The verdicts as ordinary intervals give them: what is shown worse stays so, and no group may be worse."""
+    """The verdicts as ordinary intervals give them: proper scores alone recommend, and no group may be worse.
+
+    What is shown worse stays so.
+    """
     out = {}
     for name, v in verdicts.items():
         groups = ("worst_group",) if any(item.startswith("group:") for item in v["estimated_worse"]) else ()
-        out[name] = {"better": tuple(v["estimated_better"]), "worse": (*v["worse"], *v["estimated_worse"], *groups)}
+        better = tuple(item for item in v["estimated_better"] if item in PROPER)
+        out[name] = {"better": better, "worse": (*v["worse"], *v["estimated_worse"], *groups)}
     return out
 
 
@@ -337,11 +341,14 @@ def recommended(
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
     # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
-    # worst group is shown worse; nor did an outcome happen that only the repair called impossible.
+    # worst group is shown worse; nor did an outcome happen that only the repair called impossible; nor do ordinary
+    # intervals show Brier score or log loss worse.
     candidates = [
         name
         for name, v in verdicts.items()
-        if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in NEVER for item in v["worse"])
+        if any(item.startswith(MATTERS) for item in v["better"])
+        and not any(item in NEVER for item in v["worse"])
+        and not any(item in PROPER for item in v.get("estimated_worse", ()))
     ]
     # With a limit, those under which the fewest populations are over it, and of these the fewest undecided; none that
     # brings more over it than there are. Where some are left, those under which the worst of them may be the least off,

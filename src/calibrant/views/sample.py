@@ -385,7 +385,7 @@ def named_groups(sketch: Sketch) -> list[tuple[Group, int]]:
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
 
 
-def people_in(data: Predictions, code: NDArray[Any], of: int) -> NDArray[np.int64]:
+def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
     """Return how many people there are at each of so many codes: rows, or clusters where rows share clusters.
 
     Where clusters cross, those of the column of which it has fewer.
@@ -401,7 +401,7 @@ def people_in(data: Predictions, code: NDArray[Any], of: int) -> NDArray[np.int6
     return clusters_in(code, remembered(data, "cluster codes", lambda: _numbered(cluster)), of)
 
 
-def clusters_in(code: NDArray[Any], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
+def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
     """Return how many clusters, which have numbers, have rows at each of so many codes."""
     count = int(cluster.max(initial=0)) + 1
     pairs = np.unique(code.astype(np.int64) * count + cluster)
@@ -409,8 +409,9 @@ def clusters_in(code: NDArray[Any], cluster: NDArray[np.intp], of: int) -> NDArr
     return result
 
 
-def _numbered(cluster: NDArray[Any]) -> NDArray[np.intp]:
-    return np.unique(cluster, return_inverse=True)[1].reshape(-1)
+def _numbered(cluster: NDArray[np.generic]) -> NDArray[np.intp]:
+    numbers: NDArray[np.intp] = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:

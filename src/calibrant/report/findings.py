@@ -74,8 +74,7 @@ def shown_off(record: AuditRecord) -> list[Off]:
     calibration error alone is shown.
     """
     groups = [Off(ends(record, f)[0], f) for f in by_evidence(record.groups) if is_off(f)]
-    named = {tuple(sorted(f.variables)) for f in record.groups}
-    rules = [o for o in subgroups_known(record) if o.rule and o.levels not in named]
+    rules = [o for o in unlisted_known(record) if o.rule]
     sure = [o for o in groups if o.finding is not None and (o.finding.verdict == "over" or o.least > 0)]
     return [*sure, *rules, *(o for o in groups if o not in sure)]
 
@@ -301,13 +300,6 @@ class Off:
     high: float = 1.0
 
 
-def groups_off(record: AuditRecord) -> list[Off]:
-    """The named groups over the limit, the farthest off first; without a limit all that are off."""
-    limit = limit_of(record)
-    results = [Off(ends(record, f)[0], f) for f in record.groups if f.verdict == "over" or limit is None]
-    return sorted((o for o in results if o.least > 0), key=_by_size)
-
-
 def subgroups_over(record: AuditRecord) -> list[Off]:
     """The subgroups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
@@ -332,6 +324,12 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
     return sorted(results, key=_by_size)
+
+
+def unlisted_known(record: AuditRecord) -> list[Off]:
+    """Those of `subgroups_known` that are no named group."""
+    named = {tuple(sorted(f.variables)) for f in record.groups}
+    return [o for o in subgroups_known(record) if o.levels not in named]
 
 
 def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:

@@ -93,10 +93,8 @@ def _subgroups(record: AuditRecord) -> Text:
 def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     """The subgroup with the largest certified gap, or the first of the search; what none exceeds, if none is named."""
     limit, c = facts.limit_of(record), record.curve(facts.SUBGROUPS).columns
-    named = {tuple(sorted(f.variables)) for f in record.groups}
-    every = facts.subgroups_known(record)
-    known = [o for o in every if o.levels not in named][:1]
-    if every and not known:
+    known = facts.unlisted_known(record)[:1]
+    if not known and facts.subgroups_known(record):
         return say("Guaranteed to be off are only groups that are named.")
     rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
     if known and not rule:

@@ -21,7 +21,7 @@ Span = tuple[float, float]
 
 def forest(record: AuditRecord) -> doc.Forest:
     """Return everyone, then subgroups that are shown to be off and groups, sorted by evidence, on one axis of gaps."""
-    groups, off = facts.by_evidence(record.groups), _subgroups(record)[:SUBGROUPS]
+    groups, off = facts.by_evidence(record.groups), [o for o in facts.unlisted_known(record) if o.rule][:SUBGROUPS]
     kept = groups[: ROWS - 1 - len(off)]
     spans = [*(_span(record, f) for f in (record.everyone, *kept)), *((o.low, o.high) for o in off)]
     values = [*(f.gap.value for f in (record.everyone, *kept) if shown(record, f)), *(o.gap for o in off), 0.0]
@@ -97,12 +97,6 @@ def _error(record: AuditRecord, f: Finding) -> str:
     if two_way(f):
         return f"raw error ≥ {low}, rounded ≤ {high}"
     return f"error ≥ {low}" if f.verdict == "over" else f"error ≤ {high}"
-
-
-def _subgroups(record: AuditRecord) -> list[facts.Off]:
-    """The subgroups that are certified to be off, and are no named group."""
-    named = {tuple(sorted(f.variables)) for f in record.groups}
-    return [o for o in facts.subgroups_known(record) if o.rule and o.levels not in named]
 
 
 def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:

@@ -1281,3 +1281,16 @@ def unshown() -> AuditRecord:
     small = CheckRecord(code="error-groups", status="not-applicable", reason=reason)
     listed = tuple(small if c.code == "error-groups" else c for c in made.checks)
     return replace(made, checks=listed)
+
+
+def kinds_of_curve() -> dict[str, Curve]:
+    """Return curves of the kinds that every output draws, by what each is along."""
+    return {
+        "score": curve(),
+        "number": by_variable(),
+        "date": by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
+        "levels": by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
+        "number and missing": by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
+        "map": bias_map(),
+        "map of levels": bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
+    }

@@ -23,14 +23,8 @@ from calibrant.report.outputs import files, notebook, results
 from calibrant.results import Curve
 
 CURVES = {
-    "score": factories.curve(),
+    **factories.kinds_of_curve(),
     "bins": replace(factories.reliability(), method="diagnose.reliability_curve"),
-    "number": factories.by_variable(),
-    "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
-    "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
-    "number and missing": factories.by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
-    "map": factories.bias_map(),
-    "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
     "control": factories.control_chart(),
 }
 TABLES = {

@@ -18,13 +18,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 CURVES = {
-    "score": factories.curve(),
-    "number": factories.by_variable(),
-    "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
-    "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
-    "number and missing": factories.by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
-    "map": factories.bias_map(),
-    "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
+    **factories.kinds_of_curve(),
     "control": factories.control_chart(),
     "rules": factories.searched_subgroups(),
     "subgroups": factories.subgroup_lines(),

@@ -77,16 +77,13 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], Bett
     behind: dict[str, list[str]] = {name: [] for name in names}
     for i, one in enumerate(judged.repairs):
         for other in judged.repairs[i + 1 :]:
-            _, low, high = judged.change("brier", one, other, share / pairs)
-            if low > 0.0:
-                worse[one].append(other)
-            elif high < 0.0:
-                worse[other].append(one)
-            _, low, high = judged.paired("brier", one, other, likely)
-            if low > 0.0:
-                behind[one].append(other)
-            elif high < 0.0:
-                behind[other].append(one)
+            guaranteed = judged.change("brier", one, other, share / pairs)
+            ordinary = judged.paired("brier", one, other, likely)
+            for lists, (_, low, high) in ((worse, guaranteed), (behind, ordinary)):
+                if low > 0.0:
+                    lists[one].append(other)
+                elif high < 0.0:
+                    lists[other].append(one)
     better, estimated = ({name: tuple(others) for name, others in kind.items()} for kind in (worse, behind))
     return changes, better, estimated
 

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.rates import RATES
+from calibrant.audit.checks.rates import RATES, Rate, layers, spreads
 from calibrant.audit.decisions import CERTIFIED_ENDS, clopper_pearson, reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
+from calibrant.decisions.ladder import Ladder
 from calibrant.report import html, markdown, terminal
 from calibrant.report.brief import nodes
 from calibrant.report.commands import repair
 from calibrant.report.document import Paragraph
 from calibrant.report.outputs import notebook
 from calibrant.report.wording.decisions import acted, worst_reported
+from calibrant.stats.clusters.clusters import Clusters
 
 
 def table(n: int = 3000, seed: int = 0, off: float = 0.1) -> dict[str, np.ndarray]:
@@ -123,6 +125,28 @@ def test_rates_of_clusters_and_weights() -> None:
     )
     on = data["p"] >= 0.2
     assert c["value"][0] == pytest.approx(np.average(on, weights=data["w"]), abs=0.02)  # pilot clusters certify nothing
+
+
+def test_a_rate_of_pilot_clusters_alone_is_absent_and_leaves_the_others_their_range() -> None:
+    n = 200
+    p, y = np.tile([0.1, 0.9], n // 2), np.tile([0, 1, 1, 0], n // 4).astype(np.int8)
+    cluster = np.arange(n) // 20
+    block = np.where(np.arange(10) < 5, 0, 1)  # the first five are pilots
+    low = np.arange(100) / 100
+    for rows, certified in ((slice(0, 100), False), (slice(0, n), True)):
+        u = Clusters(cluster[rows], p[rows], y[rows], np.ones(n)[rows], block[: cluster[rows].max() + 1])
+        ladder = Ladder(0.5, 0.5, low, 50, np.zeros((1, 100, 2), dtype=np.int64), False, u)
+        value, interval, ends = layers(ladder, "selection_rate", (0.05, 0.05), 0)
+        assert (value is None) != certified
+        assert (interval is None) != certified
+        assert certified or ends == (0.0, 1.0)
+    lines = [
+        Rate("site", f"site = {i}", 0.5, "precision", v, v - 0.1, v + 0.1, v - 0.2, v + 0.2)
+        for i, v in ((0, 0.5), (1, 0.7))
+    ]
+    absent = Rate("site", "site = 2", 0.5, "precision", None, None, None, None, None)
+    assert list(spreads([*lines, absent])) == list(spreads(lines))
+    assert next(spreads([*lines, absent])).low is not None
 
 
 def test_rates_of_few_are_not_in_a_record_to_publish() -> None:

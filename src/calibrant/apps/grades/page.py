@@ -58,28 +58,34 @@ def _facts(result: GradeValidation) -> Iterator[str]:
 def _summary(result: GradeValidation) -> Iterator[Node]:
     """What is estimated of the portfolio, what the tests say, and who is outside the limit."""
     whole = result.portfolio
+    others = (whole, *result.segments)
     if whole.observed_expected is not None:
         verdict = "" if whole.verdict is None else f" Against the limit: {whole.verdict}."
         yield Paragraph(
             say(f"Observed over expected defaults: {_ratio(whole)}.{verdict}"),
             "answer",
         )
-    for words, some in (
-        ("Red", _named(result.back_testing, "red")),
-        ("Amber", _named(result.back_testing, "amber")),
-    ):
-        if some:
-            yield Paragraph(say(f"{words}: grades ", literal(clipped(some, 200)), "."))
+    for lit in ("red", "amber"):
+        for words, some in (("grades ", _named(result.back_testing, lit)), ("", _named(others, lit))):
+            if some:
+                yield Paragraph(say(f"{lit.capitalize()}: {words}", literal(clipped(some, 400)), "."))
     over = [b for b in (*result.back_testing, *result.segments) if b.verdict == "over"]
     if over:
-        names = "; ".join(sanitize(f"{b.segment}, {b.rating_grade}" if b.segment else b.rating_grade) for b in over)
+        names = "; ".join(_name(b) for b in over)
         yield Paragraph(say("Outside the limit: ", literal(clipped(names, 400)), "."))
-    if not _named(result.back_testing, "red", "amber") and not over:
-        yield Paragraph(say("No grade is amber or red, and none is shown to be outside a limit."))
+    if not _named((*result.back_testing, *others), "red", "amber") and not over:
+        limit = ""
+        if result.settings["limit_relative"] is not None and whole.verdict != "over":
+            limit = ", and none is shown to be outside the limit"
+        yield Paragraph(say(f"No grade is amber or red{limit}."))
 
 
 def _named(lines: Sequence[BackTest], *lights: str) -> str:
-    return ", ".join(sanitize(b.rating_grade) for b in lines if b.light in lights)
+    return "; ".join(_name(b) for b in lines if b.light in lights)
+
+
+def _name(b: BackTest) -> str:
+    return sanitize(f"{b.segment}, {b.rating_grade}" if b.segment else b.rating_grade)
 
 
 def _tested(result: GradeValidation, lines: Sequence[BackTest]) -> Node:

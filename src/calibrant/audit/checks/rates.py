@@ -85,6 +85,9 @@ def rates(people: People, at: int, alphas: tuple[float, float], context: AuditCo
             yield Rate(*who, rate, None, None, None, None, None)
             continue
         value, interval, (low, high) = layers(ladder, rate, (ordinary, each), context.seed)
+        if value is None:
+            yield Rate(*who, rate, None, None, None, None, None)
+            continue
         reported = context.sums.of(among, hits, 0.0)
         least, most = reported.end(low, -1, f"{rate} low", 0.0), reported.end(high, 1, f"{rate} high", 0.0)
         value = min(max(reported.near(value, rate), least), most)
@@ -110,8 +113,10 @@ def counted(ladder: Ladder, rate: str) -> tuple[int, int]:
 
 def layers(
     ladder: Ladder, rate: str, alphas: tuple[float, float], seed: int
-) -> tuple[float, Range | None, tuple[float, float]]:
+) -> tuple[float | None, Range | None, tuple[float, float]]:
     """A rate, its ordinary interval at the first alpha, and certified ends that each miss with the second.
+
+    None where every row that counts is of a pilot cluster, which certifies nothing.
 
     Of independent rows both are Clopper and Pearson's. Where rows share clusters or count more the interval has the
     variance of the clusters' sums (Korn and Graubard), and the ends come from bets on whole clusters.
@@ -122,9 +127,11 @@ def layers(
     u, on = ladder.clusters, ladder.acts
     there = {SELECTION: np.ones(len(on), dtype=bool), TRUE_POSITIVE: u.y == 1, FALSE_POSITIVE: u.y == 0, PRECISION: on}
     hit, rows = u.y == 1 if rate == PRECISION else on, there[rate]
-    certified = ladder.shares(hit, rows, seed)
     own = rows & u.certified[u.cluster]
     names, cluster = np.unique(u.cluster[own], return_inverse=True)
+    if not len(names):
+        return None, None, (0.0, 1.0)
+    certified = ladder.shares(hit, rows, seed)
     if len(names) < 2:
         return certified.mean, None, certified.limits(alphas[1])
     mass = u.weight[own]

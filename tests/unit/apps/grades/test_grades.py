@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import calibrant as cal
 from calibrant.apps.grades import concentration, migrations
 from calibrant.apps.grades import workbook as written
 from calibrant.apps.grades.defaults import default_tails, light
+from calibrant.apps.grades.page import _summary
 from calibrant.apps.grades.sheet import GradeValidation
 from calibrant.cli import main
 from calibrant.errors import BadInput, NotComputable
@@ -314,6 +316,27 @@ def test_what_is_said_of_segments_and_limits(how: dict[str, Any], says: str) -> 
     data = book(id=lambda at, y: np.array([f"c{i}" for i in range(len(at))]))
     with pytest.raises(BadInput, match=says):
         cal.grades(data, **{"grade": "grade", "draws": 19, **how})
+
+
+def summary(**how: Any) -> str:
+    """Return the words of a page's summary."""
+    found = replace(cal.grades(book(), grade="grade", draws=19), **how)
+    return str([node.to_dict() if hasattr(node, "to_dict") else node for node in _summary(found)])
+
+
+def test_the_summary_speaks_of_the_portfolio_segments_and_a_limit_only_where_there_is_one() -> None:
+    found = cal.grades(book(), grade="grade", draws=19)
+    green = tuple(replace(b, light="green") for b in found.back_testing)
+    calm = {"back_testing": green, "portfolio": replace(found.portfolio, light="green")}
+    none, limited = "No grade is amber or red", "none is shown to be outside the limit"
+    assert none in (text := summary(**calm))
+    assert limited not in text
+    assert limited in summary(**calm, settings={**found.settings, "limit_relative": 0.2})
+    north = replace(green[0], segment="region = N", light="red")
+    assert none not in (text := summary(**calm, segments=(north,)))
+    assert "region = N, A" in text
+    assert none not in (text := summary(back_testing=green, portfolio=replace(found.portfolio, light="amber")))
+    assert "Amber: " in text
 
 
 def test_the_page_to_sign(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
-from calibrant.cli.standard_output import print_result
+from calibrant.cli.standard_output import print_result, write_exact
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.progress import counted
@@ -121,6 +121,22 @@ def look(a: Namespace) -> int:
     return 2 if seen.refusals else 0
 
 
+def more(_: Namespace) -> int:
+    """Print the commands that the first help leaves out."""
+    from calibrant.cli.parser import more as others
+
+    print(others())
+    return 0
+
+
+def completion(a: Namespace) -> int:
+    """Print what a shell reads to complete the command."""
+    from calibrant.cli.completion import script
+
+    write_exact(script(a.shell))
+    return 0
+
+
 def guide(_: Namespace) -> int:
     """Print which command answers which question, how to read a verdict, and what never to claim."""
     print(resources("calibrant.cli").joinpath("guide.md").read_text(encoding="utf-8"), end="")
@@ -176,7 +192,7 @@ def example(a: Namespace) -> int:
     from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
     a.files = [str(employment_path())]
-    a.out = a.out or [EXAMPLE]
+    a.out, a.about = a.out or [EXAMPLE], a.about or {"outcome": "employed"}
     targets = check_outputs(a, a.files)
     options, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:

@@ -65,6 +65,13 @@ class Setting:
         """It names one or more columns of the data."""
         return self.name in COLUMNS
 
+    @property
+    def example(self) -> str:
+        """A value that it takes."""
+        if self.columns:
+            return "sex" if self.name == "second" else "age"
+        return str(self.choices[0]) if self.choices else {int: "10", float: "0.05", str: "NAME"}[self.kinds[0]]
+
     def read(self, text: str) -> int | float | str:
         """Return what a text says, as the strictest kind that takes it."""
         for kind in self.kinds:
@@ -95,15 +102,10 @@ class Method:
         """What it does."""
         return _doc(self.function).partition("\n")[0]
 
-    @property
-    def about(self) -> str:
-        """What stands before its parameters, as it is written."""
-        return _doc(self.function).partition("\n\nParameters\n---")[0]
-
-    @property
-    def notes(self) -> str:
-        """What it assumes, guarantees, costs and departs from, as it is written."""
-        return _doc(self.function).partition("Notes\n-----\n")[2].partition("\n\nReferences\n---")[0]
+    def example(self, face: str) -> str:
+        """A command that asks it, with what it needs."""
+        needed = (f"--{s.name.replace('_', '-')} {s.example}" for s in self.settings if s.needed)
+        return " ".join((f"calibrant {face} {self.name} log.parquet --label y --score p", *needed))
 
 
 def methods(face: str) -> Mapping[str, Method]:
@@ -157,6 +159,13 @@ def _parameters(doc: str) -> dict[str, str]:
 
 # ---- as commands ----
 
+ABOUT = """\
+example:
+  {example}
+
+what it assumes and guarantees, and its references: reference/generated/{page}.html of the documentation
+
+{status}"""
 VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
@@ -168,8 +177,8 @@ def add_methods(p: Command, face: str) -> None:
         sub = each.add_parser(
             name,
             help=m.line.replace("%", "%%"),
-            description=m.about,
-            epilog=f"{m.notes}\n\n{CHECK_STATUS}",
+            description=m.line,
+            epilog=ABOUT.format(example=m.example(face), page=f"calibrant.{face}.{name}", status=CHECK_STATUS),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         sub.options = partial(_add_method, m)

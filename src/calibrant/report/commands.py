@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from calibrant.arguments import MASK, STEPS, TAB
@@ -40,11 +42,12 @@ REPAIRING = (  # options that `repair` takes too
 READING = (  # options that read data
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
-    *("--intersections", "--percent", "--drop-missing", "--allow-same"),
+    *("--intersections", "--percent", "--allow-same"),
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
 GROUPS = 2  # columns that a report proposes
+ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 
 
@@ -72,8 +75,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
-    switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
-    words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
+    words = [start, *_typed(kept), *(["--percent"] if data.get("percent") else [])]
     return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
 
 
@@ -116,7 +118,6 @@ def _reading(record: AuditRecord, what: str, options: Collection[str], more: Seq
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
-        "--drop-missing": drops_missing(data),
         "--allow-same": bool(record.settings.get("allow_same")),
     }
     switched = [k for k, wanted in switches.items() if wanted and k in options]
@@ -157,7 +158,6 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
-        "--drop-missing": drops_missing(data),
         "--quick": bool(s.get("quick")),
         "--publish": bool(s.get("publish")),
         "--allow-same": bool(s.get("allow_same")),
@@ -206,8 +206,7 @@ def _odd(name: str) -> bool:
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     """Return every option with a value that changes the result, but those that were not given."""
     data, s = record.data, record.settings
-    options, files = s.get("variables", (EVERY,)), listed(data.get("files"))
-    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
+    options = s.get("variables", (EVERY,))
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
@@ -216,7 +215,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         ("--weights", data.get("weights")),
     ]
     flags += [("--by", _list(_group_columns(record)))]
-    flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
+    ways = data.get("missing") if data.get("missing") in ("refuse", "keep") else None
+    flags += [("--missing", ways or ("drop" if drops_missing(data) else None))]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--allow", _list(listed(s.get("allow"))))]
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
@@ -225,14 +225,27 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
-    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None)]
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
     flags += [("--judge", s["judge"] if s["judge"] != "auto" else None), ("--target", s.get("target"))]
-    flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
-    flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
+    flags += [("--about", ABOUT if wording(record) else None)]
     return [(flag, value) for flag, value in flags if value is not None]
+
+
+def wording(record: AuditRecord) -> str:
+    """The file of words that the command names: lines of TOML; empty where every word is the default."""
+    s, files = record.settings, listed(record.data.get("files"))
+    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
+    usual = asdict(About()) | ({"noun": noun} if (noun := record.data.get("noun")) else {})
+    words = {k: v for k, v in s["about"].items() if v != usual[k]}
+    words |= {"outcome": s.get("outcome"), "name": None if named_after_file else record.name, "date": s.get("date")}
+    return "\n".join(toml_line(k, str(v)) for k, v in words.items() if v is not None)
+
+
+def toml_line(name: str, words: str) -> str:
+    return f"{name} = {json.dumps(words, ensure_ascii=False)}".replace("\x7f", "\\u007f")
 
 
 def _edge(edge: float) -> str:

@@ -63,7 +63,7 @@ def test_what_a_source_brings_is_not_given_again(caller: Any, stated: str) -> No
         return str(refused.value)
 
     label, by, seed, drop = (stated.format(n) for n in ("label", "by", "seed", "drop_missing"))
-    drop = "--drop-missing" if caller is COMMAND else drop
+    drop = "--missing drop" if caller is COMMAND else drop
     asked = Reading.of(caller=caller, label="y", by="g", seed=4)
     reported = refusal(asked, lambda a: a.for_a_sketch(whole.spec))
     assert reported == f"a sketch brings its own columns, groups and seed: leave {label}, {by} and {seed} out"

@@ -28,7 +28,7 @@ ENDS = {  # exit statuses that the help of each command names; 2 only where some
     "plan": {0},
     "repair": {0, 1, 3},
 }
-OUTPUTS = ("report", "markdown", "json", "out", "open", "func", "installed")
+OUTPUTS = ("json", "out", "open")
 
 
 def any_of(rng: np.random.Generator, *values: Any) -> Any:
@@ -94,7 +94,7 @@ def parsed(command: str) -> Namespace:
 def differs(one: Namespace, other: Namespace) -> bool:
     """Whether two commands ask for something else, another file to write apart."""
     a, b = ({k: v for k, v in vars(x).items() if k not in OUTPUTS} for x in (one, other))
-    return a != b or (one.json is not None and other.json is None)
+    return a != b or not {*one.out} <= {*other.out}
 
 
 def checked(record: AuditRecord) -> str:
@@ -105,7 +105,8 @@ def checked(record: AuditRecord) -> str:
     assert len(re.findall(r"[.!?](?= [A-Z])", text)) <= 3, text
     assert made.command, (state_of(record), text)
     assert "COLUMN" not in made.command
-    assert differs(parsed(made.command), parsed(commands.command(record))), made.command
+    edited = state_of(record) == "no use stated"  # what differs is in the file of words
+    assert edited or differs(parsed(made.command), parsed(commands.command(record))), made.command
     return made.command
 
 
@@ -125,6 +126,9 @@ def ran(seed: int, path: Path, monkeypatch: pytest.MonkeyPatch, *, run: bool = T
     if record is None:
         return "refused"
     command = checked(record)
+    said = commands.wording(record)
+    said += "" if "intended_use" in said else "\nintended_use = 'triage'"
+    Path("about.toml").write_text(said, encoding="utf-8")
     words = shlex.split(command.replace("\\\n", " "))
     if run:
         status = main(words[1:])

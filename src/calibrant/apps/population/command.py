@@ -11,7 +11,7 @@ from calibrant.toolkit.command import options as take
 
 MORE = """\
 Makes the rows look like a named population, without reading a label, and prints what that costs. OUT holds every column
-and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --drop-missing then.
+and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --missing drop then.
 
 examples:
   calibrant weights log.parquet --margins census.toml -o weighted.parquet

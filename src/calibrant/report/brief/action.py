@@ -79,7 +79,7 @@ def left(record: AuditRecord) -> str:
 
 MONTHS = 24  # from here on a time is reported in years
 LONGEST = 50  # years: a longer time is reported as over them
-PLACEHOLDER = '--intended-use "…"'
+USE, SETTER = 'intended_use = "…"', 'set_by = "…"'  # lines of the file of words
 KEPT = "-o audit.json"
 RELATIVE = "--limit-relative 0.2"  # of rare events: the observed are from .8 to 1.2 times the expected
 Need = tuple[int, bool]  # rows that would decide, and whether at least
@@ -316,9 +316,10 @@ def _cancelling(record: AuditRecord) -> Decision:
 
 
 def _say_the_use(record: AuditRecord) -> Decision:
-    text = "Say what it is for and who set the limit; then this page says whether to use it."
-    more = [PLACEHOLDER] if facts.stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
-    return Decision(say(text), commands.audit_again(record, more))
+    lines = [code(USE)] if facts.stated_of(record, "set_by") else [code(USE), " and ", code(SETTER)]
+    start = ("Say what it is for and who set the limit, in the file ", code(commands.ABOUT), ": ")
+    text = say(*start, *lines, "; then this page says whether to use it.")
+    return Decision(text, commands.audit_again(record, [f"--about {commands.ABOUT}"], without=["--about"]))
 
 
 def _keep(record: AuditRecord) -> Decision:

@@ -134,7 +134,7 @@ def test_an_output_without_a_kind_is_refused(out: str, why: str, capsys: pytest.
 @pytest.mark.parametrize("command", [["sketch", "x.csv"], ["merge", "a.sketch", "b.sketch"]])
 def test_one_file_is_written_by_what_writes_one(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     why = said(capsys, *command, "-o", "a", "-o", "b")
-    assert "-o a and -o b: this command writes one file, name one" in why
+    assert "argument -o/--out: a and b: this command writes one file, name one" in why
 
 
 # ---- completion ----

@@ -150,14 +150,13 @@ class JudgingOptions(TypedDict, total=False):
         DECISIONS,
     ]
     costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN"), DECISIONS]
+    outcome: str | None  # in Python also by themselves; the command has these in the file of `about` alone
     about: Annotated[
         AboutInput,
         f"words of the report in a file, lines such as model = 'risk 3.1': {', '.join(WORDS)}",
         Option("FILE.toml"),
         WORDING,
     ]
-    # In Python also by themselves; the command has them in the file of `about` alone.
-    outcome: str | None
     noun: str | None
     model: str | None
     intended_use: str | None

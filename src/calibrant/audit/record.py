@@ -497,9 +497,15 @@ def words_of(
     if unknown := next((name for name in reported if name not in known), None):
         raise BadInput(f"{caller.name('about')}: {shown(unknown)} is not known: use {', '.join(sorted(known))}")
     reported |= {k: v for k, v in stated.items() if v is not None}
-    lines = {f.name for f in fields(About)}  # others, such as a name, may be of any text
-    checks = {k: _one_line if k in lines else text for k in reported}
-    return {k: checks[k](caller.name(k), v) for k, v in reported.items() if v is not None}
+    return {k: _words(k, v, caller) for k, v in reported.items() if v is not None}
+
+
+def _words(name: str, value: object, caller: Caller) -> str:
+    """Words as they were given; but for a name, a date and an event those of one line."""
+    called = f"{caller.name('about')}: {name}" if caller.command else name
+    if name in {f.name for f in fields(About)}:
+        return _one_line(called, value)
+    return text(called, value, hint="such as '2026-01-31'" if name == "date" else "")
 
 
 def _one_line(name: str, value: object) -> str:

@@ -16,7 +16,7 @@ from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
-from calibrant.cli.standard_output import print_result, write_exact
+from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.progress import counted
@@ -119,22 +119,6 @@ def look(a: Namespace) -> int:
         seen = replace(seen, command=of_sketch(a.files))
     print_result(a.json, seen.to_dict, lambda: lines(seen))
     return 2 if seen.refusals else 0
-
-
-def more(_: Namespace) -> int:
-    """Print the commands that the first help leaves out."""
-    from calibrant.cli.parser import more as others
-
-    print(others())
-    return 0
-
-
-def completion(a: Namespace) -> int:
-    """Print what a shell reads to complete the command."""
-    from calibrant.cli.completion import script
-
-    write_exact(script(a.shell))
-    return 0
 
 
 def guide(_: Namespace) -> int:
@@ -278,18 +262,17 @@ def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str]
 
 def sketch(a: Namespace) -> int:
     """Write the sketch of files."""
-    data, out = inputs_of(a), str(only_target(a.out))
-    checked_targets({"-o": out}, (*data, *([a.like] if a.like else ())))
+    data = inputs_of(a)
+    checked_targets({"-o": a.out}, (*data, *([a.like] if a.like else ())))
     with Progress() as progress:
         full_sketch = summarised(source(data, a.allow_same), reading(a), progress)
-    return _save(full_sketch, out)
+    return _save(full_sketch, a.out)
 
 
 def merge(a: Namespace) -> int:
     """Write the sum of sketches."""
-    out = str(only_target(a.out))
-    checked_targets({"-o": out}, a.sketches)
-    return _save(merged(a.sketches, a.allow_same), out)
+    checked_targets({"-o": a.out}, a.sketches)
+    return _save(merged(a.sketches, a.allow_same), a.out)
 
 
 def _save(full_sketch: Sketch, out: str) -> int:

@@ -1,4 +1,4 @@
-"""Completion of the command in a shell, generated from the parser."""
+"""The commands that say what there is, from the parser: more, and completion in a shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from calibrant.cli.options import Command
-from calibrant.cli.parser import build_parser
+from calibrant.cli.parser import FIRST, build_parser
+from calibrant.cli.standard_output import write_exact
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,18 @@ def _fish(of: Mapping[str, Completed]) -> str:
 SHELLS: Mapping[str, Callable[[Mapping[str, Completed]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
 
 
-def script(shell: str) -> str:
-    """What a shell reads to complete the command."""
-    return SHELLS[shell](known())
+def completion(a: argparse.Namespace) -> int:
+    """Print what a shell reads to complete the command."""
+    write_exact(SHELLS[a.shell](known()))
+    return 0
+
+
+def more(_: argparse.Namespace) -> int:
+    """Print the commands that the first help leaves out, with those of installed packages."""
+    top = build_parser()
+    top.format_help()  # which looks for installed packages
+    (group,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
+    others = {a.dest: _line(a.help) for a in group._choices_actions if a.dest not in (*FIRST, "more")}
+    width = max(map(len, others)) + 2
+    print("\n".join(("more commands:", *(f"  {name:<{width}}{line}" for name, line in others.items()))))
+    return 0

@@ -21,7 +21,6 @@ from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
 from calibrant.cli.commands import inputs_of, report_left_out, source
 from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
-from calibrant.cli.reporting import checked_outs
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
@@ -30,7 +29,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.specs.attributes import THE_SCORE
 from calibrant.data.survey import EVERY
-from calibrant.data.targets import written
+from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
 from calibrant.repair.judge.compare import audited_variables
@@ -253,7 +252,7 @@ def run_method(a: Namespace) -> int:
     m = methods(a.command)[a.method]
     own = {s.name: v for s in m.settings if (v := _passed(a, s)) is not None}
     files = inputs_of(a)
-    checked_outs(a.out, files, partial(results.checked, curve=m.returns is Curve))
+    checked_targets({f"-o {out}": results.checked(out, m.returns is Curve) for out in a.out}, files)
     data, covariates = _data(a, m, own, files)
     if covariates is not None:
         own[COVARIATES] = covariates

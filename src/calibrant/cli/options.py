@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import zip_longest
 from os import PathLike
 from types import MappingProxyType, NoneType, UnionType
@@ -77,12 +78,19 @@ class Command(argparse.ArgumentParser):
     spelt: Mapping[str, str] = MappingProxyType({})  # other ways to write the first word
     lists = "--help"  # what lists the commands of this one
 
-    def __init__(self, *args: Any, **how: Any) -> None:
-        super().__init__(*args, **how)
-        # Options of before, and other names people know: from the option and the word behind it to what to write.
-        self.old: dict[str, Callable[[str, str], str]] = {}
-        self.folded: set[str] = set()  # options that the short help leaves out
-        self._headings: dict[str, argparse._ArgumentGroup] = {}
+    @cached_property
+    def old(self) -> dict[str, Callable[[str, str], str]]:
+        """Options of before: from the option and the word behind it to what to write."""
+        return {}
+
+    @cached_property
+    def folded(self) -> set[str]:
+        """Options that the short help leaves out."""
+        return set()
+
+    @cached_property
+    def _headings(self) -> dict[str, argparse._ArgumentGroup]:
+        return {}
 
     def under(self, place: Place, *options: str) -> argparse._ActionsContainer:
         """Where the help lists options: under a heading, or among all; they are left out of the short help there."""
@@ -105,7 +113,8 @@ class Command(argparse.ArgumentParser):
             self.options = None
             options(self)
             if self.folded:
-                self.add_argument("--help-all", action=_HelpAll, nargs=0, help="show every option, and exit")
+                all_of = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS, "nargs": 0}
+                self.add_argument("--help-all", action=_HelpAll, help="show every option, and exit", **all_of)
 
     def _widened(self) -> None:
         if (installed := self.installed) is not None:
@@ -208,7 +217,10 @@ class Command(argparse.ArgumentParser):
         sections = [(g.title, g.description, g._group_actions) for g in groups]
         if not every:  # one list of those that most need
             shown = [a for g in groups[1:] for a in g._group_actions if self.folded.isdisjoint(a.option_strings)]
-            sections = [sections[0], (groups[1].title, None, sorted(shown, key=lambda a: "help" in a.dest))]
+            sections = [
+                sections[0],
+                (groups[1].title, None, sorted(shown, key=lambda a: a.option_strings[0] in ("-h", "--help-all"))),
+            ]
         for title, description, actions in sections:
             formatter.start_section(title)
             formatter.add_text(description)
@@ -221,7 +233,7 @@ class Command(argparse.ArgumentParser):
 class _HelpAll(argparse.Action):
     """Print the help with every option."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print it, and exit."""
         if isinstance(parser, Command):
             sys.stdout.write(parser.format_help(every=True))
@@ -416,9 +428,25 @@ def as_json(p: Command, line: str = "print JSON instead of a table") -> None:
 Of = Literal["record", "calibrator"]
 
 
-def out(p: Command, line: str, metavar: str = "OUT", **how: Any) -> None:
+class Once(argparse.Action):
+    """A file, named once."""
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: object, __: object = None) -> None:
+        """Keep the name, unless there is one."""
+        if (before := getattr(namespace, self.dest)) is not None:
+            raise argparse.ArgumentError(self, f"{before} and {values}: this command writes one file, name one")
+        setattr(namespace, self.dest, values)
+
+
+def one_out(p: Command, line: str, metavar: str = "OUT", *, required: bool = False) -> None:
+    """Add where to write one file."""
+    at = p.under(OUTPUT.first)
+    at.add_argument("-o", "--out", action=Once, metavar=metavar, required=required, help=line)
+
+
+def out(p: Command, line: str, metavar: str = "OUT") -> None:
     """Add where to write, given once or more."""
-    p.under(OUTPUT.first).add_argument("-o", "--out", action="append", default=[], metavar=metavar, help=line, **how)
+    p.under(OUTPUT.first).add_argument("-o", "--out", action="append", default=[], metavar=metavar, help=line)
 
 
 def arranged(names: Iterable[str], added: Mapping[str, CommandPlugin]) -> list[str]:

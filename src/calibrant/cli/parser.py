@@ -57,18 +57,6 @@ def build_parser() -> argparse.ArgumentParser:
     return top
 
 
-def more() -> str:
-    """The commands that the first help leaves out, with those of installed packages."""
-    top = build_parser()
-    top.format_help()  # which looks for installed packages
-    (group,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
-    others = [
-        (a.dest, str(a.help).replace("%%", "%")) for a in group._choices_actions if a.dest not in (*FIRST, "more")
-    ]
-    width = max(len(name) for name, _ in others) + 2
-    return "\n".join(("more commands:", *(f"  {name:<{width}}{line}" for name, line in others)))
-
-
 def entry(one: CommandPlugin) -> tuple[str, str, Options, str]:
     """Return what the parser takes of the command of a plug-in."""
     return one.line.replace("%", "%%"), one.more, one.options, one.status
@@ -483,13 +471,13 @@ def _sketch(p: Command) -> None:
     p.add_argument(
         "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
     )
-    take.out(p, "where to write the sketch", "FILE", required=True)
+    take.one_out(p, "where to write the sketch", "FILE", required=True)
 
 
 def _merge(p: Command) -> None:
     p.add_argument("sketches", nargs="+", metavar="SKETCH")
     take.reading(p, "allow_same")
-    take.out(p, "where to write the sum", "FILE", required=True)
+    take.one_out(p, "where to write the sum", "FILE", required=True)
 
 
 def _repair(p: Command) -> None:

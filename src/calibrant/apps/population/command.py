@@ -45,7 +45,7 @@ class Weights(Command):
         p.add_argument("--pilot", type=float, default=0.0, metavar="S", help="share of rows to learn from, which leave")
         p.add_argument("--learner", choices=("logistic", "trees"), default="logistic", help="of --method classifier")
         p.add_argument("--column", default="weight", metavar="NAME", help="of the weights in OUT (default weight)")
-        take.out(p, "write the rows with their weights: .parquet, .csv, .tsv, .arrow")
+        take.one_out(p, "write the rows with their weights: .parquet, .csv, .tsv, .arrow")
         take.as_json(p, "print JSON, which holds every weight, instead of text")
         take.seed(p)
 

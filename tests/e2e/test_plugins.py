@@ -206,7 +206,7 @@ def test_help_lists_what_is_installed(installed: Installed, capsys: pytest.Captu
     installed(WHOLE)
     assert re.search(r"^  tally +count cases, 100% of them$", stated(capsys, ["more"])[1], re.MULTILINE)
     out = stated(capsys, ["audit", "--help-all"])[1]
-    assert re.search(r"^  -o slack:OUT\.json +100% of a message for a chat$", out, re.MULTILINE)
+    assert re.search(r"^ +-o slack:OUT\.json +100% of a message for a chat$", out, re.MULTILINE)
     assert "--channel" in out
     assert "-o r-code:OUT" in stated(capsys, ["apply", "--help-all"])[1]
     out = stated(capsys, ["tally", "--help"])[1]

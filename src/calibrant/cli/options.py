@@ -15,7 +15,7 @@ from os import PathLike
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from calibrant.arguments import HEADINGS, INPUT, OUTPUT, Option, Place, declared
+from calibrant.arguments import COMMAND, HEADINGS, INPUT, OUTPUT, Option, Place, declared
 from calibrant.data.sources.standard_input import READ
 from calibrant.data.specs.options import CommandOptions
 from calibrant.errors import BadInput
@@ -26,7 +26,7 @@ from calibrant.sanitize import as_message
 Options = Callable[["Command"], None]
 UNUSABLE = "the data or a setting cannot be used; one line says why"
 PREFIX = re.compile(r"([A-Za-z][\w-]+):(.*)", re.DOTALL)  # before what -o names; one letter is a drive of Windows
-ALIKE = 0.65  # from here on a word is taken for a misspelt one, as difflib measures it
+SIMILAR = 0.65  # from here on a word is taken for a misspelt one, as difflib measures it
 # What people write who know other packages, and what it is called here.
 KNOWN_AS = {
     **dict.fromkeys(("y", "y-true", "labels", "target-column", "truth", "actual", "outcome-column"), "--label"),
@@ -180,7 +180,7 @@ class Command(argparse.ArgumentParser):
             return
         known = [name for group in self._subparsers._group_actions for name in group.choices or ()]
         if word not in known:
-            instead = KNOWN_AS.get(word) or next(iter(get_close_matches(word, known, 1, ALIKE)), "")
+            instead = KNOWN_AS.get(word) or next(iter(get_close_matches(word, known, 1, SIMILAR)), "")
             self.error(f"no command {word!r}" + (f": did you mean {self.prog} {instead}?" if instead else ""))
 
     def _unknown(self, words: Sequence[str]) -> str:
@@ -192,7 +192,7 @@ class Command(argparse.ArgumentParser):
         instead = KNOWN_AS.get(option.lstrip("-").replace("_", "-"), "")
         if instead not in known:
             plain = {o.lstrip("-"): o for o in known}
-            close = get_close_matches(option.lstrip("-").replace("_", "-"), plain, 1, ALIKE)
+            close = get_close_matches(option.lstrip("-").replace("_", "-"), plain, 1, SIMILAR)
             instead = plain[close[0]] if close else ""
         return f"no option {option}" + (f": did you mean {instead}?" if instead else "")
 
@@ -344,7 +344,7 @@ def choices_of(plain: Iterable[object]) -> tuple[str, ...]:
 
 def add(p: Command, name: str, hint: object, it: Option) -> None:
     """Add an argument as an option; of several, an option given twice adds up where one alone is enough, too."""
-    option = f"--{name.replace('_', '-')}"
+    option = COMMAND.name(name)
     how: dict[str, Any] = {"metavar": it.value, "help": it.words}
     one, several, plain = taken(hint)
     choices = it.choices or choices_of(plain)

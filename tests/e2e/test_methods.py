@@ -130,7 +130,7 @@ def test_help_says_what_each_setting_is(face: str, capsys: pytest.CaptureFixture
         assert main([face, name.replace("_", "-"), "--help"]) == 0
         reported = capsys.readouterr().out
         assert m.line in " ".join(reported.split())
-        assert not re.search(r"\\|\*\*|`|\.\. |:math:", reported.replace("**(", "(")), name
+        assert not re.search(r"\\|\*\*[A-Z]|`|\.\. \w+::|:math:", reported), name
         assert f"reference/generated/calibrant.{face}.{name}.html" in reported
         (example,) = re.findall(rf"^  (calibrant {face} .+)$", reported, re.MULTILINE)
         build_parser().parse_args(shlex.split(example)[1:])
@@ -284,12 +284,12 @@ def test_bad_input_is_one_line(inside: None, capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("measure magic log.csv", "invalid choice: 'magic'"),
+        ("measure magic log.csv", "no method 'magic'; all methods: calibrant measure --help"),
         ("detect", "METHOD"),
         ("measure ece log.csv --bins few", "'few': pass a whole number"),
         ("detect kernel_tuning log.csv --widths 1,wide", "'1,wide': pass a number"),
         ("measure klce log.csv --family square", "invalid choice: 'square'"),
-        ("measure klce log.csv --bins 3", "unrecognized arguments: --bins 3"),
+        ("measure klce log.csv --bins 3", "no option --bins"),
         ("measure vece log.csv", "--variable"),
     ],
 )

@@ -226,7 +226,7 @@ def audit_named(at: Bench) -> None:
             *said,
             "-o",
             "a.html",
-            "--json",
+            "-o",
             "a.json",
             "-o",
             "a.md",

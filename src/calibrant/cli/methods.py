@@ -98,8 +98,8 @@ class Method:
 
     @property
     def line(self) -> str:
-        """What it does."""
-        return _doc(self.function).partition("\n")[0]
+        """What it does, as plain text."""
+        return _doc(self.function).partition("\n")[0].replace("`", "")
 
     def example(self, face: str) -> str:
         """A command that asks it, with what it needs."""

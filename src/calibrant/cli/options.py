@@ -170,18 +170,25 @@ class Command(argparse.ArgumentParser):
         if message.endswith("expected one argument"):
             message += " (one that begins with - is written --option=-1)"
         every = f"all options: {self.prog} {'--help-all' if self.folded else '--help'}"
-        every = f"all commands: {self.prog} {self.lists}" if self._subparsers is not None else every
+        if (kind := self._kind()) is not None:
+            every = f"all {kind}s: {self.prog} {self.lists}"
         every = f" {every.capitalize()}" if message.endswith("?") else f"; {every}"
         self.exit(2, f"{self.prog}: {as_message(message)}{every}\n")
 
+    def _kind(self) -> str | None:
+        """What its words are called: "command" or "method"; None where it takes options alone."""
+        groups = [] if self._subparsers is None else self._subparsers._group_actions
+        return next((str(group.metavar).lower() for group in groups), None)
+
     def _refuse_unknown(self, args: Sequence[str]) -> None:
         """Refuse a command that there is not, and name the one that is meant."""
-        if (word := next((w for w in args if not w.startswith("-")), None)) is None or self._subparsers is None:
+        word = next((w for w in args if not w.startswith("-")), None)
+        if word is None or self._subparsers is None:
             return
         known = [name for group in self._subparsers._group_actions for name in group.choices or ()]
         if word not in known:
             instead = KNOWN_AS.get(word) or next(iter(get_close_matches(word, known, 1, SIMILAR)), "")
-            self.error(f"no command {word!r}" + (f": did you mean {self.prog} {instead}?" if instead else ""))
+            self.error(f"no {self._kind()} {word!r}" + (f": did you mean {self.prog} {instead}?" if instead else ""))
 
     def _unknown(self, words: Sequence[str]) -> str:
         """What to say of arguments that nothing takes: of an option, which is meant."""

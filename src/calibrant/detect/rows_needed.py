@@ -346,9 +346,9 @@ class SubgroupPlan:
         )
         return math.sqrt(mean / self.share)
 
-    def searched(self, n: int, samples: int = SAMPLES) -> tuple[Searched, ...]:
-        """Samples of this size, searched; the same, whatever the subgroup."""
-        return tuple(self._searched(n, k, NULL_DRAWS // SAMPLES) for k in range(samples))
+    def searched(self, n: int, samples: int | None = None) -> tuple[Searched, ...]:
+        """Samples of this size, searched; the same, whatever the subgroup. All of them by default."""
+        return tuple(self._searched(n, k, NULL_DRAWS // SAMPLES) for k in range(samples or SAMPLES))
 
     def _searched(self, n: int, sample: int, draws: int) -> Searched:
         rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])

@@ -108,7 +108,7 @@ def test_subgroups_of_pilot_rows_have_about_the_share() -> None:
 def test_corners_of_made_up_covariates_have_the_share() -> None:
     for order in (1, 2):
         made = plan(None, share=0.3, order=order)  # type: ignore[arg-type]
-        own = made.design(made.searched(1000, 2))
+        own = made.design(made.searched(500, 2))
         for one, ((inside, table),) in zip(own.searched, own.subgroups, strict=True):
             assert inside.mean() == pytest.approx(0.3, abs=0.001)
             assert tuple(one.scan.family.combined[table]) == (1, 2)[:order]

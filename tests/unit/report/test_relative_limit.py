@@ -1,0 +1,101 @@
+"""A limit that is a share of the mean score, in the commands that a page prints and in a record to publish."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pytest
+
+import calibrant as cal
+from calibrant.audit.rounding import RandomRounding, Sums, step
+from calibrant.cli.parser import build_parser
+from calibrant.inspect.command import command as command_of_look
+from calibrant.report import commands, html, markdown, terminal
+from calibrant.report.outline import document
+
+RELATIVE = 0.25
+
+
+def wards(path: Path) -> Path:
+    rng = np.random.default_rng(12)
+    ward = np.repeat(["a", "b", "c", "d"], [700, 400, 260, 45])
+    p = rng.beta(2, 9, len(ward))
+    y = (rng.random(len(p)) < np.where(ward == "b", np.minimum(2.0 * p, 1.0), p)).astype(int)
+    file = path / "wards.csv"
+    csv.write_csv(pa.table({"died": y, "risk": p, "ward": ward}), file)
+    return file
+
+
+def audited(path: Path, **how: Any) -> cal.AuditRecord:
+    return cal.audit(
+        str(wards(path)), label="died", score="risk", by="ward", limit_relative=RELATIVE, quick=True, **how
+    )
+
+
+def parsed(command: str) -> dict[str, Any]:
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[0] == "calibrant"
+    return vars(build_parser().parse_args(words[1:]))
+
+
+@pytest.mark.slow
+def test_printed_commands_ask_for_the_same_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = audited(tmp_path)
+    for text in (
+        commands.command(record),
+        commands.audit_again(record),
+        commands.without_column(record, "ward"),
+    ):
+        assert (parsed(text)["limit_relative"], parsed(text)["limit"]) == (RELATIVE, None)
+    for text in (commands.plan(record), commands.repair(record)):  # which take points: those of everyone
+        assert parsed(text)["limit"] == record.everyone.limit == record.settings["limit"]
+    for text in (commands.look(record), commands.rows_of(record, "ward = b")):  # which take no limit
+        assert "limit" not in text
+        assert parsed(text)
+    page = html.render(record)
+    assert f"--limit-relative {RELATIVE}" in page
+    assert f"limit \u00b1{100 * RELATIVE:g}% of the mean score" in page
+    looked = command_of_look([str(tmp_path / "wards.csv")], cal.look(str(tmp_path / "wards.csv")).reading)
+    assert "--limit" not in looked
+    again = cal.AuditRecord.from_json(record.to_json())
+    assert commands.command(again) == commands.command(record)
+
+
+def test_a_relative_limit_of_few_people_is_in_steps() -> None:
+    """A share of the mean score to three digits would be the expected events of a group to a tenth of one."""
+    for n in (25, 250, 6_000):
+        u = step(n)
+        told = [RandomRounding.of(n, n // 9, n / 8 + i / 7) for i in range(9)]
+        for limit in (0.0004, 0.0231, 0.0589, 0.2, 0.41):
+            reported = {one.relative(limit) for one in told}
+            assert len(reported) == 1  # no chance: what is judged by it is the same
+            (value,) = reported
+            assert value is None if limit < u else value == pytest.approx(u * math.floor(limit / u + 1e-9))
+            for one in told if value is not None else ():  # verdicts are those at the limit as reported
+                for rises in (True, False):
+                    assert one.over(limit, rises=rises) == pytest.approx(one.over(value, rises=rises))
+                    assert one.within(limit, rises=rises) == pytest.approx(one.within(value, rises=rises))
+        assert RandomRounding.of(n, 1, 1.0).relative(None) is None
+        assert Sums.of(n, 1, 1.0).relative(0.0231) == 0.0231
+
+
+@pytest.mark.slow
+def test_a_published_limit_of_a_group_tells_no_expected_events(tmp_path: Path) -> None:
+    exact, published = (audited(tmp_path, publish=publish) for publish in (False, True))
+    assert [g.verdict for g in published.groups if g.verdict == "over"]
+    for one, other in zip(exact.groups, published.groups, strict=True):
+        assert one.limit is not None
+        assert abs(one.limit / RELATIVE * one.rows - one.expected) < 0.5 + 0.01 * one.expected  # it would be the sum
+        u = step(one.rows)
+        assert other.limit is None or abs(other.limit / u - round(other.limit / u)) < 1e-9
+        assert (other.limit is None) == (one.limit < u)
+    assert cal.AuditRecord.from_json(published.to_json()) == published
+    for text in (html.render(published), markdown.written(document(published)), terminal.render(published)):
+        assert all(f"{100 * g.limit:.3g}" not in text for g in exact.groups if g.limit != exact.everyone.limit)

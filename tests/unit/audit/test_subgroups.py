@@ -138,7 +138,7 @@ def test_a_sketch_gives_the_answer_of_its_rows() -> None:
 def test_a_sketch_without_rows_is_certified_all_the_same() -> None:
     whole = cal.sketch(planted(2_000), variables="*", tests=True)
     whole.parts.pop("sample")
-    of = AuditContext(whole, Judging.of(gates=gates(), limit=0.05))
+    of = AuditContext(whole, Judging.of(gates=gates(), limit=0.04))
     found = QUESTION.make(of, {})
     assert found.status == "over"
     assert found.outcome is None

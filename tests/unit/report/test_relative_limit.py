@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ import pytest
 import calibrant as cal
 from calibrant.audit.rounding import RandomRounding, Sums, step
 from calibrant.cli.parser import build_parser
-from calibrant.inspect.command import command as command_of_look
 from calibrant.report import commands, html, markdown, terminal
 from calibrant.report.outline import document
 
@@ -62,8 +62,6 @@ def test_printed_commands_ask_for_the_same_limit(tmp_path: Path, monkeypatch: py
     page = html.render(record)
     assert f"--limit-relative {RELATIVE}" in page
     assert f"limit \u00b1{100 * RELATIVE:g}% of the mean score" in page
-    looked = command_of_look([str(tmp_path / "wards.csv")], cal.look(str(tmp_path / "wards.csv")).reading)
-    assert "--limit" not in looked
     again = cal.AuditRecord.from_json(record.to_json())
     assert commands.command(again) == commands.command(record)
 
@@ -97,5 +95,7 @@ def test_a_published_limit_of_a_group_tells_no_expected_events(tmp_path: Path) -
         assert other.limit is None or abs(other.limit / u - round(other.limit / u)) < 1e-9
         assert (other.limit is None) == (one.limit < u)
     assert cal.AuditRecord.from_json(published.to_json()) == published
+    told = [g.limit for g in exact.groups if g.limit != exact.everyone.limit]
+    assert told
     for text in (html.render(published), markdown.written(document(published)), terminal.render(published)):
-        assert all(f"{100 * g.limit:.3g}" not in text for g in exact.groups if g.limit != exact.everyone.limit)
+        assert not [v for v in told if re.search(rf"(?<![\d.]){100 * v:.3g}(?!\d)", text)]

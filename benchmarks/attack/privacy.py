@@ -501,9 +501,10 @@ def _marks(page: str) -> list[float]:
     table = page[page.rindex("<table", 0, at) : page.index("</table>", at)]
     (x0, v0), *_, (x1, v1) = ((float(x), float(v.replace("\u2212", "-"))) for x, v in TICK.findall(table))
     line = next(row for row in table.split("<tr>") if "<bdi>g = a</bdi>" in row)
-    spots = [float(x) for x in SPOT.findall(line)]
-    spots += [float(x) for ends in SPAN.findall(line) for x in ends]
-    spots += [at for x, width in SURE.findall(line) for at in (float(x), float(x) + float(width))]
+    spots = [float(x) for x in SPOT.findall(line)[:1]]
+    spots += [float(x) for x in SPAN.findall(line)[0]]
+    at_least, width = map(float, SURE.findall(line)[0])
+    spots += [at_least, at_least + width]
     return [(v0 + (x - x0) * (v1 - v0) / (x1 - x0)) / 100 for x in spots]
 
 

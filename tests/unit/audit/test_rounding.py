@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -316,3 +317,21 @@ def test_all_numbers_of_a_group_tell_hardly_more_than_one(n: int) -> None:
     alone = right_guesses(n, lambda q, gap, half: [q.end(gap + half[0], 1)])
     assert right_guesses(n, signed) <= alone + 0.06
     assert right_guesses(n, signed) <= 0.72
+
+
+def test_a_relative_limit_of_few_people_is_in_steps() -> None:
+    """A share of the mean score to three digits would be the expected events of a group to a tenth of one."""
+    for n in (25, 250, 6_000):
+        u = step(n)
+        told = [RandomRounding.of(n, n // 9, n / 8 + i / 7) for i in range(9)]
+        for limit in (0.0004, 0.0231, 0.0589, 0.2, 0.41):
+            reported = {one.relative(limit) for one in told}
+            assert len(reported) == 1  # no chance: what is judged by it is the same
+            (value,) = reported
+            assert value is None if limit < u else value == pytest.approx(u * math.floor(limit / u + 1e-9))
+            for one in told if value is not None else ():  # verdicts are those at the limit as reported
+                for rises in (True, False):
+                    assert one.over(limit, rises=rises) == pytest.approx(one.over(value, rises=rises))
+                    assert one.within(limit, rises=rises) == pytest.approx(one.within(value, rises=rises))
+        assert RandomRounding.of(n, 1, 1.0).relative(None) is None
+        assert Sums.of(n, 1, 1.0).relative(0.0231) == 0.0231

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.csv as csv
 import pytest
 
 import calibrant as cal
-from calibrant.audit.rounding import RandomRounding, Sums, step
+from calibrant.audit.rounding import step
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html, markdown, terminal
 from calibrant.report.outline import document
@@ -64,24 +63,6 @@ def test_printed_commands_ask_for_the_same_limit(tmp_path: Path, monkeypatch: py
     assert f"limit \u00b1{100 * RELATIVE:g}% of the mean score" in page
     again = cal.AuditRecord.from_json(record.to_json())
     assert commands.command(again) == commands.command(record)
-
-
-def test_a_relative_limit_of_few_people_is_in_steps() -> None:
-    """A share of the mean score to three digits would be the expected events of a group to a tenth of one."""
-    for n in (25, 250, 6_000):
-        u = step(n)
-        told = [RandomRounding.of(n, n // 9, n / 8 + i / 7) for i in range(9)]
-        for limit in (0.0004, 0.0231, 0.0589, 0.2, 0.41):
-            reported = {one.relative(limit) for one in told}
-            assert len(reported) == 1  # no chance: what is judged by it is the same
-            (value,) = reported
-            assert value is None if limit < u else value == pytest.approx(u * math.floor(limit / u + 1e-9))
-            for one in told if value is not None else ():  # verdicts are those at the limit as reported
-                for rises in (True, False):
-                    assert one.over(limit, rises=rises) == pytest.approx(one.over(value, rises=rises))
-                    assert one.within(limit, rises=rises) == pytest.approx(one.within(value, rises=rises))
-        assert RandomRounding.of(n, 1, 1.0).relative(None) is None
-        assert Sums.of(n, 1, 1.0).relative(0.0231) == 0.0231
 
 
 @pytest.mark.slow

@@ -480,12 +480,12 @@ def one_drawn(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     `count`: pages on which a mark stands where no number of the record does, so that it tells another.
     """
     outcome, score, records = _joined(seed, mode)
-    places = [_marks(html.render(record)) for record in records]
-    result = Counter({"tried": 1, "events": _guess(outcome, score, places)})
-    for record, marks in zip(records, places, strict=True):
+    pages = [_marks(html.render(record)) for record in records]
+    result = Counter({"tried": 1, "events": _guess(outcome, score, [marks for _, marks in pages])})
+    for record, (axis, marks) in zip(records, pages, strict=True):
         gap = _group(record).gap
-        own = [gap.value, *_ends(gap.guaranteed), *_ends(gap.interval)]
-        result["count"] += any(min(abs(v - x) for x in own) > 0.0005 for v in marks)  # drawn to a tenth of a point
+        own = np.clip([gap.value, *_ends(gap.guaranteed), *_ends(gap.interval)], *axis)
+        result["count"] += bool(max(np.abs(own - v).min() for v in marks) > 0.0005)  # drawn to a tenth of a point
     return result
 
 
@@ -495,8 +495,8 @@ SPAN = re.compile(r'<line class="span[^"]*" x1="([\d.]+)%" x2="([\d.]+)%"')
 SURE = re.compile(r'<rect class="sure[^"]*" x="([\d.]+)%" width="([\d.]+)%"')
 
 
-def _marks(page: str) -> list[float]:
-    """The gap at each mark of a group's line: spot, both ends of the interval and of what is guaranteed."""
+def _marks(page: str) -> tuple[tuple[float, float], list[float]]:
+    """The ends of the axis, and the gap at each mark of a group's line: spot, interval, and what is guaranteed."""
     at = page.index("<bdi>g = a</bdi>")
     table = page[page.rindex("<table", 0, at) : page.index("</table>", at)]
     (x0, v0), *_, (x1, v1) = ((float(x), float(v.replace("\u2212", "-"))) for x, v in TICK.findall(table))
@@ -505,7 +505,7 @@ def _marks(page: str) -> list[float]:
     spots += [float(x) for x in SPAN.findall(line)[0]]
     at_least, width = map(float, SURE.findall(line)[0])
     spots += [at_least, at_least + width]
-    return [(v0 + (x - x0) * (v1 - v0) / (x1 - x0)) / 100 for x in spots]
+    return (v0 / 100, v1 / 100), [(v0 + (x - x0) * (v1 - v0) / (x1 - x0)) / 100 for x in spots]
 
 
 def one_repaired(seed: int, mode: Mapping[str, Any]) -> Counter[str]:

@@ -143,7 +143,7 @@ def control_chart(
     return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
 
 
-def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, Any]:
+def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, tuple[int, ...]]:
     """How many clusters each point has, and the peak on either side; nothing where rows are independent."""
     if q.cluster is None:
         return {}

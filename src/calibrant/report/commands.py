@@ -1,4 +1,7 @@
-"""The commands that a report prints: the audit again, and the repair that it recommends."""
+"""The commands that a report prints: the audit again, and the repair that it recommends.
+
+Of data that came as arrays or as a frame each is the Python call that does the same (`wording.calls`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import Any
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import names_cluster
+from calibrant.report.spans import label
+from calibrant.report.wording import calls
 from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
@@ -44,6 +49,7 @@ READING = (  # options that read data
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
+ARRAYS = ("y_true", "y_prob")  # what label and score of `Predictions` are called
 GROUPS = 2  # columns that a report proposes
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 
@@ -51,6 +57,8 @@ BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no othe
 def command(record: AuditRecord) -> str:
     """The command that writes this report again, with every setting; empty where no command can."""
     words = _audit_words(record, _flags(record))
+    if words and from_python(record):
+        return _finished(record, [*words, "--report audit.html"])
     return " \\\n  ".join([*words, "--report audit.html"]) if words else ""
 
 
@@ -63,7 +71,7 @@ def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Seque
     words = _audit_words(record, kept)
     if not words:
         return ""
-    return _wrapped([w for w in words if w not in without] + [*more, "--report audit.html"])
+    return _finished(record, [w for w in words if w not in without] + [*more, "--report audit.html"])
 
 
 def repair(record: AuditRecord, method: str = "") -> str:
@@ -74,7 +82,9 @@ def repair(record: AuditRecord, method: str = "") -> str:
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
-    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"])
+    return _finished(
+        record, [*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"]
+    )
 
 
 def look(record: AuditRecord) -> str:
@@ -84,6 +94,8 @@ def look(record: AuditRecord) -> str:
 
 def rows_of(record: AuditRecord, name: str) -> str:
     """The command that writes the rows of a group or subgroup; empty where no command can."""
+    if from_python(record):
+        return _rows_in_python(record, name)
     out = "rows.csv" if "rows.csv" not in listed(record.data.get("sources")) else "rows-to-look-at.csv"
     return _reading(record, "audit", READING, [*_typed([("--rows-of", name)]), f"-o {out}"])
 
@@ -91,7 +103,9 @@ def rows_of(record: AuditRecord, name: str) -> str:
 def plan(record: AuditRecord) -> str:
     """The command that says what these rows can decide, and how many would; empty where it takes no such data."""
     files, limit = listed(record.data.get("sources") or record.data.get("files")), record.everyone.limit
-    if len(files) != 1 or files[0] == "-" or record.data.get("two_way") or record.data.get("missing") == "keep":
+    if not from_python(record) and (len(files) != 1 or files[0] == "-"):
+        return ""
+    if record.data.get("two_way") or record.data.get("missing") == "keep":
         return ""
     words = _typed([("--limit", limit)]) if limit is not None else []
     text = _reading(record, "plan", PLANNING, words)
@@ -120,7 +134,7 @@ def _reading(record: AuditRecord, what: str, options: Collection[str], more: Seq
         "--allow-same": bool(record.settings.get("allow_same")),
     }
     switched = [k for k, wanted in switches.items() if wanted and k in options]
-    return _wrapped([start, *_typed(kept), *switched, *more])
+    return _finished(record, [start, *_typed(kept), *switched, *more])
 
 
 def naming_groups(record: AuditRecord) -> str:
@@ -150,6 +164,37 @@ def by_groups(columns: Sequence[str]) -> str:
     return " ".join(_typed([("--by", _list(columns))]) + ["--intersections"] * (len(columns) > 1))
 
 
+def _rows_in_python(record: AuditRecord, name: str) -> str:
+    """The rows of a group of categories; of other groups and subgroups the error along their first variable."""
+    kinds, group = described(record), next((f for f in record.groups if label(f) == name), None)
+    of = () if group is None else group.variables
+    plain = [k for k, v in of if kinds.get(k, {}).get("kind") == "category" and not kinds[k].get("folded")]
+    if of and len(plain) == len(of) and not _arrays(record):
+        return calls.rows_where(of)
+    c = record.curve("subgroups")
+    rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
+    variable = of[0][0] if of else str(rules[name][0]["variable"])
+    kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
+    return calls.call("audit", _typed(kept), _arrays(record), variable)
+
+
+def from_python(record: AuditRecord) -> bool:
+    """Whether the data came as arrays or as a frame, so that what is to be typed is Python."""
+    return not listed(record.data.get("sources") or record.data.get("files")) and not _untypable(record, ())
+
+
+def _arrays(record: AuditRecord) -> bool:
+    """Whether the data were `Predictions`."""
+    return (record.data.get("label"), record.data.get("score")) == ARRAYS
+
+
+def _finished(record: AuditRecord, words: Sequence[str]) -> str:
+    """A command on as few lines as hold it; in Python the call."""
+    if not from_python(record):
+        return _wrapped(words)
+    return calls.call(words[0].split()[1], words[1:], _arrays(record))
+
+
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
     start, data, s = _start(record, "audit"), record.data, record.settings
     if not start:
@@ -168,6 +213,8 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
 def _start(record: AuditRecord, what: str) -> str:
     """The command and its files; empty where the command line cannot name all that was audited."""
     sources = listed(record.data.get("sources") or record.data.get("files"))
+    if from_python(record):
+        return f"calibrant {what} {calls.DATA}"
     if not sources or _untypable(record, sources):
         return ""
     paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report.brief import facts, nodes
+from calibrant.report.commands import from_python
 from calibrant.report.document import Contents, Document, Entry, Link, Node, Section
 from calibrant.report.findings import stands
+from calibrant.report.wording.calls import in_python
 from calibrant.report.wording.headline import page_title
 from calibrant.report.wording.parts import page_status
 from calibrant.sanitize import sanitize
@@ -67,7 +69,7 @@ def shown(record: AuditRecord) -> tuple[Declared, ...]:
 
 
 def document(record: AuditRecord) -> Document:
-    return Document(
+    made = Document(
         name=sanitize(record.name),
         title=page_title(record),
         facts=tuple(facts(record)),
@@ -76,6 +78,7 @@ def document(record: AuditRecord) -> Document:
             for d in shown(record)
         ),
     )
+    return in_python(made) if from_python(record) else made
 
 
 UNDONE = ("not-applicable", "not-run")

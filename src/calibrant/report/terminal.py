@@ -12,10 +12,13 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.brief import brief
+from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards
-from calibrant.report.findings import declared, limit_of, lines_of, range_of, shared_by
+from calibrant.report.commands import from_python
+from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
+from calibrant.report.wording.calls import in_python
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import SCORES, scores_changed
 from calibrant.report.wording.headline import headline
@@ -368,12 +371,13 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield f"Audit of {sanitize(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
     word = "" if limit is None else f"{'WITHHELD' if record.withheld else VERDICTS[record.verdict].upper()}. "
     yield f"{word}{headline(record)}"
-    for card in cards(record):
+    worded = in_python if from_python(record) else tuple  # options as whoever made the record writes them
+    for card in worded(cards(record)):
         yield _lead(card.who, card.word, "")
         yield f"    {plain(card.text)}"
-    if (result := shared_by(record)) and not declared(record):
-        name = sanitize(result.option)
-        yield f"Rows of one {name} are correlated: pass cluster={name!r} (to predictions: one value a row)."
+    (action,) = worded((decision(record),))
+    yield from wrap(f"What to do: {plain(action.text)}", width=WIDEST - 1)
+    yield from (f"    {line}" for line in action.command.splitlines())
     yield SAVE
     yield MORE
 

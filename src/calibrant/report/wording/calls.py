@@ -148,7 +148,8 @@ def in_python(node: Node) -> Node:
         own = {f.name: getattr(made, f.name) for f in fields(made)}
         new = {k: in_python(v) for k, v in own.items() if isinstance(v, tuple) or is_dataclass(v)}
         made = replace(made, **{k: v for k, v in new.items() if v != own[k]})
-    return made
+    result: Node = made
+    return result
 
 
 def _coded(text: str) -> str:

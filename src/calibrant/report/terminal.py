@@ -14,11 +14,10 @@ from calibrant.report import numbers as num
 from calibrant.report.brief import brief
 from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards
-from calibrant.report.commands import from_python
+from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
-from calibrant.report.wording.calls import in_python
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import SCORES, scores_changed
 from calibrant.report.wording.headline import headline

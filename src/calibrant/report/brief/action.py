@@ -259,8 +259,8 @@ def _watch(record: AuditRecord) -> Decision:
     all_of = "Everyone and every group is" if record.groups else "Everyone is"
     if name:
         shown_of = say(f"{all_of} within the limit, but error is shown of ", who, f"{estimate}: look at these rows ")
-        text = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."))
-        return Decision(text, commands.rows_of(record, name))
+        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."))
+        return Decision(reported, commands.rows_of(record, name))
     text = f"{all_of} within the limit, but error is shown. {capital(_tried(record))}: keep this record, and compare "
     return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
 

@@ -103,6 +103,8 @@ def repair(record: AuditRecord, method: str = "") -> str:
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
+        kept.append(("--limit", record.settings["limit"]))
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
     return _finished(

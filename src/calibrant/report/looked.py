@@ -11,6 +11,7 @@ from calibrant.data.specs.column_names import of_column
 from calibrant.inspect.command import typed_option
 from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, WEIGHTLESS, Column, Look
 from calibrant.report import numbers as num
+from calibrant.report.spans import one_stop
 from calibrant.report.terminal import aligned, cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
 from calibrant.report.wording.terms import joined
@@ -203,6 +204,10 @@ def _end(value: float | str) -> str:
 
 
 def sentences(seen: Look) -> Iterator[tuple[str, str]]:
+    return ((lead, one_stop(text)) for lead, text in _sentences(seen))
+
+
+def _sentences(seen: Look) -> Iterator[tuple[str, str]]:
     rows, kept = seen.rows_read, {c.name: c for c in seen.columns}
     if seen.holds == "sketch":
         yield from _of_sketch(seen)

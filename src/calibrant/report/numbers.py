@@ -88,13 +88,13 @@ def gap(probability: float, digits: int = 1) -> str:
     return written(cut(exact(probability), digits, ROUND_HALF_UP), signed=True)
 
 
-def rates(predicted: float, observed: float) -> tuple[str, str]:
-    """Write two rates in 100, with enough digits that rates which differ look different."""
-    for digits in range(1, 9):
+def rates(predicted: float, observed: float, least: int = 1) -> tuple[str, str]:
+    """Write two rates in 100, with enough digits, `least` or more, that rates which differ look different."""
+    for digits in range(least, 9):
         a, b = nearest(predicted, digits), nearest(observed, digits)
         if a != b or predicted == observed:
             return a, b
-    return nearest(predicted), nearest(observed)
+    return nearest(predicted, least), nearest(observed, least)
 
 
 def reported_rate(rate: float, rows: float, digits: int = 1) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,7 +119,13 @@ def label(finding: Finding) -> str:
 
 def plain(text: Text) -> str:
     """A sentence as plain text; what only leads to another part of the page is left out."""
-    return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if s.kind != "lead").strip()
+    parts = [titled(s.text) if s.kind == "title" else s.text for s in text if s.kind != "lead"]
+    return one_stop("".join(parts).strip())
+
+
+def one_stop(text: str) -> str:
+    """A text in which no name that ends with a full stop is followed by another."""
+    return re.sub(r"(?<=[^.\s])\.\.(?=\s|$)", ".", text)
 
 
 def titled(text: str) -> str:

@@ -403,7 +403,7 @@ def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:
     for c in columns:
         there = [i for i, name in enumerate(head.columns) if name == c]
         if len(there) > 1 and list(columns).count(c) != len(there):
-            raise BadInput(f"{head.path.name} has {len(there)} columns named {c!r}: rename all but one")
+            raise BadInput(f"{head.path.name} has {len(there):,} columns named {c!r}: rename all but one")
         out.append((there[used.setdefault(c, 0)], c))
         used[c] += 1
     return out

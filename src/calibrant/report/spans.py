@@ -97,10 +97,9 @@ def sentence(text: object) -> str:
 
 
 def value_label(finding: Finding) -> str:
-    """The values that define a group, without their variables."""
-    if finding.pooled:
-        return f"{finding.pooled} small values pooled"
-    return ", ".join(shown(v) for _, v in finding.variables)
+    """The values that define a group, without their variables; of a pool those that may be named."""
+    text = ", ".join(shown(v) for _, v in finding.variables)
+    return f"{text} pooled" if finding.pooled and "pooled" not in text else text
 
 
 def variable_label(finding: Finding) -> str:

@@ -59,7 +59,11 @@ def _error(record: AuditRecord, finding: Finding) -> str:
 def _groups(record: AuditRecord) -> Text:
     if not record.groups:
         reason = unshown_reason(record)
-        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
+        if reason:
+            return say(f"{reason} Name coarser ones.")
+        if not facts.other_columns(record):
+            return say("Label and score are the only columns: add one that names groups.")
+        return say("Name some: ", code(naming_groups(record)), ".")
     if facts.withheld(record):
         return say(too_narrow(record))
     ranked = facts.by_evidence(record.groups)

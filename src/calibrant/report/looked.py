@@ -144,7 +144,8 @@ def _weight(c: Column, seen: Look) -> int:
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    role = c.role if c.role in ("label", "score", "key", "weights") else "cluster" if c.role == "cluster" else c.kind
+    role = c.role if c.role in ("label", "score", "key", "weights", "cluster") else c.kind
+    role = "cluster" if c.name in seen.candidates.get("cluster", ()) and role == c.kind else role
     return sanitize(c.name) or "(no name)", role, _missing(c, seen), sanitize(_holds(c))
 
 

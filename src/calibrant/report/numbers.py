@@ -43,12 +43,12 @@ def decimals_of(limit: float | None) -> int:
     return max(1, -exponent if isinstance(exponent, int) else 1)
 
 
-def lower_bound(probability: float, limit: float | None = None) -> str:
-    """Write a lower bound, a fraction, in points: rounded down, with the decimals of the limit.
+def lower_bound(probability: float, limit: float | None = None, digits: int = 1) -> str:
+    """Write a lower bound, a fraction, in points: rounded down, with the decimals of the limit, `digits` or more.
 
     What is over the limit is never written as under it: the limit is one of the values that can be written.
     """
-    return written(cut(exact(probability), decimals_of(limit), ROUND_FLOOR))
+    return written(cut(exact(probability), max(decimals_of(limit), digits), ROUND_FLOOR))
 
 
 def upper_bound(probability: float, limit: float | None = None) -> str:

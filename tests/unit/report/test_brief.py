@@ -126,6 +126,10 @@ def test_of_rare_events_plot_and_cards_say_one_quantity_and_the_table_both():
     assert line.estimate.startswith("+0.20 (")
     assert plain(parts(record)[0].text).startswith("Predicted 1.00%, observed 1.20%: +0.20 points (")
     assert "O/E" not in str(list(nodes(record)))
+    found = replace(group("a", 0.0069, 0.03), by="gap")
+    found = replace(found, gap=replace(found.gap, guaranteed=replace(found.gap.guaranteed, low=0.0069, high=0.03)))
+    drawn = factories.record(one, [found], limit=0.005, judge="gap")
+    assert "; at least 0.69 guaranteed" in plain(parts(drawn)[1].text)
     heads = [plain(c.head) for c in table(record).columns]
     assert "Observed / expected" in " ".join(heads).replace("\n", " ")
     assert (

@@ -40,9 +40,9 @@ from calibrant.data.sketches.sample import (
     source_order,
 )
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import Place, Source, row_of
 from calibrant.data.specs.coding import Rows, encode
-from calibrant.data.specs.faults import Faults, Place, row_of
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 

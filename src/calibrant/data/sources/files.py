@@ -29,9 +29,8 @@ from calibrant.data.sources.listing import (
     with_keys,
 )
 from calibrant.data.sources.query import HOW, QUERY, Query, relation
-from calibrant.data.sources.source import DETECTED, Form, Fragments, Part, Read, Source, parallel_map, shared
+from calibrant.data.sources.source import DETECTED, Form, Fragments, Part, Read, Source, parallel_map, row_of, shared
 from calibrant.data.sources.standard_input import STDIN, spooled
-from calibrant.data.specs.faults import row_of
 from calibrant.errors import BadInput
 from calibrant.plugins import FORMATS
 

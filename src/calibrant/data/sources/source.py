@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from calibrant.data.columns import clipped, joint_texts
 from calibrant.data.sources.inferred_types import InferredType
-from calibrant.data.specs.faults import Place, row_of
 from calibrant.errors import BadInput
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
@@ -49,6 +48,13 @@ DETECTED = Form()  # everything is found out
 
 
 # ---- what a source is ----
+
+Place = Callable[[str, int], str]  # a part and a row of it, to the words for where it stands
+
+
+def row_of(part: str, row: int) -> str:
+    """Where a row stands that has no line in a file of text."""
+    return f"row {row:,}{f' of {part}' if part else ''}, counting from 0"
 
 
 @dataclass(frozen=True)

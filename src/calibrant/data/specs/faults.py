@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import MULTICLASS, Floats, are_absent, spellings, two_spellings
+from calibrant.data.sources.source import Place, row_of
 from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -28,14 +29,6 @@ PARTS |= {"weight above 0": WEIGHT_ZERO}
 DIVIDE = "divide all of them by 100"
 LOGITS = "apply 1 / (1 + exp(-x))"
 ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as percent"
-
-
-Place = Callable[[str, int], str]  # a part and a row of it, to the words for where it stands
-
-
-def row_of(part: str, row: int) -> str:
-    """Where a row stands that has no line in a file of text."""
-    return f"row {row:,}{f' of {part}' if part else ''}, counting from 0"
 
 
 @dataclass

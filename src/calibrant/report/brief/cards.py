@@ -79,8 +79,9 @@ def _sure(record: AuditRecord, finding: Finding) -> str:
     limit, least = facts.limit_for(record, finding), facts.ends(record, finding)[0]
     if not facts.by_gap(record, finding):
         return f"{_error(record, finding)} guaranteed"
-    if float(num.lower_bound(least, limit)) > 0:
-        return f"at least {num.lower_bound(least, limit)} guaranteed"
+    reported = num.lower_bound(least, limit, facts.decimals(record))
+    if float(reported) > 0:
+        return f"at least {reported} guaranteed"
     return f"{gap_guaranteed(record, finding)} guaranteed"
 
 
@@ -102,7 +103,9 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
         return say("Guaranteed to be off are only groups that are named.")
     rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
     if known and not rule:
-        return say(f"One is off by at least {num.lower_bound(known[0].least, limit)}, guaranteed.")
+        return say(
+            f"One is off by at least {num.lower_bound(known[0].least, limit, facts.decimals(record))}, guaranteed."
+        )
     if not rule:
         high = worst.interval.high
         if high >= facts.UNREPORTED:
@@ -113,5 +116,5 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
         return say("None is guaranteed to be off.")
     name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
     ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at]), facts.decimals(record)))
-    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else ends
+    sure = f"at least {num.lower_bound(known[0].least, limit, facts.decimals(record))}" if known else ends
     return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]), facts.decimals(record))}; {sure} guaranteed.")

@@ -96,7 +96,8 @@ def _error(record: AuditRecord, f: Finding) -> str:
     low, high = error_bounds(record, f)
     if two_way(f):
         return f"raw error ≥ {low}, rounded ≤ {high}"
-    return f"error ≥ {low}" if f.verdict == "over" else f"error ≤ {high}"
+    nbsp = "\N{NO-BREAK SPACE}"
+    return f"error ≥{nbsp}{low}" if f.verdict == "over" else f"error ≤{nbsp}{high}"
 
 
 def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:

@@ -332,9 +332,10 @@ def _error_shown(result: Comparison) -> str:
     row = result.row(AS_AUDITED)
     ends = [row[k] for k in ("error_low", "worst_group_low") if row[k] is not None]
     tests = [row[k] for k in ("local_p", "strong_p", "scan_p") if row[k] is not None]
-    if max(ends, default=0.0) > 0.0 or min(tests, default=1.0) <= result.settings["alpha"]:
+    over = "over" in result.fixed.columns.get("now", ())
+    if over or max(ends, default=0.0) > 0.0 or min(tests, default=1.0) <= result.settings["alpha"]:
         return "Error is shown all the same: fit it on more rows, with other --variables, or retrain the model."
-    return "No error is shown either."
+    return "On the rows judged no error is shown of the score as audited."
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -244,7 +244,7 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
     shown, pooled = context.everyone.judged(plan.steps), sum(g.members for g in groups)
-    many = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+    many = "1 group" if len(groups) == 1 else f"{len(groups):,} groups"
     which = f"{many} shown, {pooled} small ones only pooled" if pooled else many
     return Estimate(
         method="certify.worst_group",

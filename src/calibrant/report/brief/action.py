@@ -9,7 +9,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.estimates import estimate_of, rare
+from calibrant.report.brief.estimates import estimate_of
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
 from calibrant.report.spans import Span, clipped, code, label, say, shown
@@ -202,7 +202,7 @@ def _by_clusters(record: AuditRecord) -> Decision:
 
 def _give_a_limit(record: AuditRecord) -> Decision:
     text = "Choose the largest error you can accept, before you see the next data, and pass it: "
-    if rare(record):
+    if facts.rare(record):
         text += "0.2 lets the observed be from 0.8 to 1.2 times the expected."
         return Decision(say(text), commands.audit_again(record, [RELATIVE]))
     return Decision(say(f"{text}0.02 is 2 points."), commands.audit_again(record, ["--limit 0.02"]))

@@ -42,4 +42,8 @@ def _entries(record: AuditRecord) -> Iterator[doc.Entry]:
 def _limit(record: AuditRecord, by: str) -> Text:
     if limit_of(record) is None:
         return say("none set: nothing is judged.")
-    return say(bound_of(record), ", set by ", literal(by), ".") if by else say(f"{bound_of(record)}; nobody is named.")
+    return (
+        say(bound_of(record), ", set by ", literal(by), ".")
+        if by
+        else say(f"{bound_of(record)}; who set it is not stated.")
+    )

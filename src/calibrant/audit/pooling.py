@@ -261,7 +261,7 @@ def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> st
     """
     known = [label for label, rows in zip(labels, people, strict=True) if rows >= smallest]
     if not known:
-        return f"{len(labels)} levels pooled"
+        return f"{len(labels):,} levels pooled"
     if len(known) == len(labels) <= 3:
         return " + ".join(known)
     named = known[:2]

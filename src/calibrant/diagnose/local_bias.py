@@ -242,7 +242,7 @@ def _points(grid: Any, axes: list[str]) -> Floats:
         points = np.zeros(0)
     if points.ndim != 2 or points.shape[1] != len(axes) or not np.isfinite(points).all() or len(points) > MOST:
         raise BadInput(
-            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes)} columns, "
+            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes):,} columns, "
             f"{', '.join(axes)}"
         )
     return points

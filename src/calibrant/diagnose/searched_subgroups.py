@@ -167,7 +167,7 @@ def described(q: DetectorInputs, columns: Columns, options: SubgroupOptions) -> 
     Models, rows and halves are the question's, whatever the columns: they are those of its split test.
     """
     if q.n < 2 * LEAST_ROWS:
-        raise NotComputable(f"there are {q.n} rows: two halves need at least {2 * LEAST_ROWS}")
+        raise NotComputable(f"there are {q.n:,} rows: two halves need at least {2 * LEAST_ROWS}")
     if q.clusters < 4 * FOLDS:
         raise NotComputable(f"there are {q.clusters} clusters: two halves need at least {4 * FOLDS}")
     result = search(q, columns, options.rules, options.depth, options.min_share)

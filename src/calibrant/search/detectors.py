@@ -203,7 +203,7 @@ def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
     """Check the settings, and put them together with the rows."""
     rows, s = rows_of(data), settings.checked()
     if rows.n < LEAST_ROWS:
-        raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
+        raise NotComputable(f"there are {rows.n:,} rows: residual models need at least {LEAST_ROWS}")
     sampled: Callable[..., Sample] = Sample
     if rows.weights is not None:
         sampled = partial(WeightedSample, weights=even_weights(rows))
@@ -223,7 +223,7 @@ def _clusters(cluster: NDArray[np.generic], folds: int) -> Rows:
     codes: Rows = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
     count = int(codes.max()) + 1
     if count < 2 * folds:
-        raise NotComputable(f"there are {count} clusters: {folds} folds of whole clusters need at least {2 * folds}")
+        raise NotComputable(f"there are {count:,} clusters: {folds} folds of whole clusters need at least {2 * folds}")
     return codes
 
 

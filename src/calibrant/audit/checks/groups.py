@@ -161,7 +161,7 @@ def _people(context: AuditContext) -> str:
 
 def _certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:
     """Certify one of so many groups."""
-    plan, level = context.judging, 1.0 - context.judging.alpha
+    plan = context.judging
     # A range decides what closed testing decides, under the same share: so both have the ends of a share for "over".
     # What is not judged has ranges of half of alpha an end.
     shares, target = plan.shares, plan.target or q.target
@@ -169,8 +169,9 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
     each, least, most = over_gap / (2.0 * count), over_error / count, plan.alpha / (2.0 * count)
     errors, gaps = bet_sizes_for(over_error, count), bet_sizes_for(over_gap / 2.0, count)
     reported = context.sums.of(q.n, q.events, q.expected)
-    lower = raw_certificate(q, errors).run((least, 0.0), level, context.seed)
-    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, most), level, context.seed)
+    level = {key: round(1.0 - spent * count, 12) for key, spent in (("gap", 2 * each), ("low", least), ("high", most))}
+    lower = raw_certificate(q, errors).run((least, 0.0), level["low"], context.seed)
+    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, most), level["high"], context.seed)
     return Group(
         name=name,
         members=members,
@@ -178,7 +179,7 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
         reported=reported,
         lower=reported.estimate(lower),
         upper=reported.estimate(upper),
-        gap=reported.gap(signed(q, (each, each), level, gaps, target)),
+        gap=reported.gap(signed(q, (each, each), level["gap"], gaps, target)),
         errors=ErrorEvidence.of(q, plan.steps, errors, context.seed),
         gaps=SignedEvidence.of(q, gaps, target),
         judge=plan.by("groups"),
@@ -243,7 +244,7 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
     shown, pooled = context.everyone.judged(plan.steps), sum(g.members for g in groups)
-    many = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+    many = "1 group" if len(groups) == 1 else f"{len(groups):,} groups"
     which = f"{many} shown, {pooled} small ones only pooled" if pooled else many
     return Estimate(
         method="certify.worst_group",

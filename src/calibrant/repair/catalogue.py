@@ -18,7 +18,6 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
-from calibrant.arguments import one_source
 from calibrant.errors import BadInput
 
 MAPS = "calibrant.repair.calibrators"  # the folder whose files declare recipes
@@ -73,9 +72,11 @@ def recipe(
 ) -> Callable[[Class], Class]:
     """Declare the class below to be a recipe; see `Entry` for what to say of it."""
 
+    from calibrant.data.calls import takes_arrays  # a report names recipes, and loads no library of arrays for that
+
     def declared(own: Class) -> Class:
         made: Any = own
-        made.fit = one_source(made.fit)
+        made.fit = takes_arrays(made.fit, scores_first=True)
         _DECLARED[own.__name__] = Entry(
             recipe=own,
             calibrators=tuple(calibrators),

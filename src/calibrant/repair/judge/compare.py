@@ -18,9 +18,9 @@ from calibrant.arguments import (
     choice,
     flag,
     names,
-    one_source,
     share,
 )
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
 from calibrant.data.survey import EVERY, survey_rows
@@ -77,7 +77,7 @@ LISTED = 12  # groups that are all reported before and after; of more only those
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
 
 
-@one_source
+@takes_arrays
 def compare(
     data: Predictions,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from importlib import import_module
 from itertools import islice
 from os import PathLike
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar, overload
@@ -150,6 +151,18 @@ def _is_column(value: object) -> bool:
     return isinstance(value, Iterable) and hasattr(value, "__len__")
 
 
+def as_came(values: Floats, column: object) -> Floats:
+    """Values of rows as the column or frame that the rows came in, of pandas with its labels or of Polars."""
+    library = frame_of(column)
+    if not library:
+        return values
+    made, name = import_module(library), getattr(column, "name", None)
+    if library == "polars":
+        return made.Series(name or "", values) if values.ndim == 1 else made.DataFrame(values, schema=column.columns)  # type: ignore[no-any-return, attr-defined]
+    names = {"name": name} if values.ndim == 1 else {"columns": column.columns}  # type: ignore[attr-defined]
+    return (made.Series if values.ndim == 1 else made.DataFrame)(values, index=column.index, **names)  # type: ignore[no-any-return, attr-defined]
+
+
 def answers_of(
     estimator: Classifier, X: ArrayLike, y: ArrayLike, event: str | float | bool | None = None
 ) -> tuple[NDArray[np.int8], Floats, str | float | bool]:
@@ -193,5 +206,6 @@ def _by_column(data: Predictions, by: object) -> tuple[Predictions, object]:
     if index is not None and not counts(index):
         raise BadInput(f"by= is a series with row labels of its own: pass it as the covariate {name!r} of the rows")
     table = predictions(data.y, data.p, {**covariates, name: by}).covariates
-    out = replace(data, covariates=table, cache={k: v for k, v in data.cache.items() if k == "frame"})
+    out = replace(data, covariates=table, cache={})
+    out.remember(data.library)
     return out, name

@@ -130,6 +130,10 @@ class Predictions(Framed):
         """The library of the frame that the rows came in: ``"pandas"``, ``"polars"``, or nothing."""
         return str(self.cache.get(FRAME, ""))
 
+    def remember(self, library: str) -> None:
+        """Note the library of the frame that the rows came in."""
+        self.cache[FRAME] = library
+
     def to_arrow(self) -> pa.Table:
         """The rows as a `pyarrow.Table`: ``y_true``, ``y_prob``, the covariates, weights and clusters."""
         columns = {"y_true": pa.array(self.y), "y_prob": pa.array(self.p)}
@@ -289,7 +293,7 @@ def predictions(
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
     result = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
-    result.cache[FRAME] = next(filter(None, map(frame_of, (covariates, y_prob, y_true))), "")
+    result.remember(next(filter(None, map(frame_of, (covariates, y_prob, y_true))), ""))
     return replace(result, name=name)
 
 

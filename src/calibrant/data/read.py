@@ -16,7 +16,6 @@ from calibrant.data.columns import label_values, no_events, no_such_event, requi
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.predictions import (
-    FRAME,
     SEVERAL,
     MulticlassPredictions,
     Predictions,
@@ -163,7 +162,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
-    result.cache[FRAME] = frame_of(source)
+    result.remember(frame_of(source))
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 

@@ -78,7 +78,7 @@ SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among t
 
 
 @takes_arrays
-def compare(
+def evaluate(
     data: Predictions,
     *,
     repairs: Mapping[str, Repair] | Sequence[Repair] | Repair | None = None,
@@ -208,7 +208,7 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> true = rng.uniform(size=20_000)
     >>> data = cal.predictions(rng.uniform(size=20_000) < true, true**2)  # far too low
-    >>> found = cal.repair.compare(data, repairs=[cal.repair.Platt()], tests=())
+    >>> found = cal.repair.evaluate(data, repairs=[cal.repair.Platt()], tests=())
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
@@ -255,7 +255,7 @@ def _checked_target(target: Target | None, judge: Judge) -> Target:
 
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
-    """The comparison: what `compare` and an audit both run."""
+    """The comparison: what `evaluate` and an audit both run."""
     with sized(rows.n), one_thread():
         fits, groups = fits_of(rows, how), None
         if how.by:

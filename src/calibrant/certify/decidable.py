@@ -18,11 +18,11 @@ from calibrant.arguments import (
     checked_steps,
     choice,
     names,
-    one_source,
     share,
 )
 from calibrant.certify.closed import OVER_BY_GAP, SignedEvidence, bet_sizes_for
 from calibrant.certify.groups import checked_limit
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
@@ -37,7 +37,7 @@ LIMITS = 80  # at which groups are judged together
 STEPS_UP = 3  # in which the smallest gap that shows is approached
 
 
-@one_source
+@takes_arrays
 def decidable(
     data: Predictions | Sketch,
     *,

@@ -11,12 +11,12 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
-from calibrant.arguments import checked_seed, one_source, shown, takes
+from calibrant.arguments import checked_seed, shown, takes
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.predictions import (
-    FRAME,
     SEVERAL,
     MulticlassPredictions,
     Predictions,
@@ -33,6 +33,7 @@ from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source, unfitted
+from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
@@ -57,7 +58,7 @@ MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB o
 STEP = 1 << 20  # rows counted at once, so that what is made beside them stays small
 
 
-@one_source
+@takes_arrays
 @takes(RowOptions, FIRST)
 def read(source: object, *, label: str, score: str, **settings: Unpack[RowOptions]) -> Predictions:
     """Read rows into memory.
@@ -116,6 +117,26 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
     return in_memory(source, options)
 
 
+def load_employment() -> Predictions:
+    """The bundled data: a model of who is employed, for 277,677 residents of Massachusetts, 2015 to 2018.
+
+    The model was trained on earlier years of the American Community Survey; see NOTICE.
+
+    Returns
+    -------
+    Predictions
+        Covariates year, age, sex, race, schooling, marital, disability, citizenship and nativity.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.datasets.load_employment()
+    >>> data.n, data.covariates.column_names[:3]
+    (277677, ['year', 'age', 'sex'])
+    """
+    return read(employment_path(), by=EMPLOYMENT_BY, label=EMPLOYMENT["label"], score=EMPLOYMENT["score"])
+
+
 def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) -> Predictions:
     """The rows of a source with the group columns and covariates asked for; of "every one", those not left out.
 
@@ -166,7 +187,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
-    result.cache[FRAME] = frame_of(source)
+    result.remember(frame_of(source))
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 
@@ -209,7 +230,7 @@ def _loaded(
         raise BadInput(f"the files store a column in different types ({first_line(e)}): store it one way") from None
 
 
-@one_source
+@takes_arrays
 @takes(SketchOptions, FIRST, variables=None)
 def sketch(
     source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[SketchOptions]

@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from calibrant.lazy_module import lacking, synonym
+
 if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed works all the same
     from calibrant.repair import objectives as objectives
     from calibrant.repair.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
@@ -33,7 +35,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.calibrators.variable_tree import VariableTree as VariableTree
     from calibrant.repair.catalogue import recipes as recipes
     from calibrant.repair.fitted import Calibrator as Calibrator
-    from calibrant.repair.judge.compare import compare as compare
+    from calibrant.repair.judge.evaluate import evaluate as evaluate
     from calibrant.repair.judge.verdict import Comparison as Comparison
     from calibrant.repair.recalibrator import Recalibrator as Recalibrator
 
@@ -44,7 +46,7 @@ _WHERE = {  # public names that are not recipes
     "Recalibrator": "calibrant.repair.recalibrator",
     "Groups": "calibrant.repair.calibrators.multicalibrator",
     "Trees": "calibrant.repair.calibrators.boosting",
-    "compare": "calibrant.repair.judge.compare",
+    "evaluate": "calibrant.repair.judge.evaluate",
     "recipes": "calibrant.repair.catalogue",
 }
 
@@ -56,13 +58,16 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_WHERE[name]), name)
     elif (name.startswith("_") and name != "__all__") or find_spec(f"{__name__}.{name}") is not None:
         # a file of the folder is imported by its name: nothing need be read to tell that it is no recipe
-        raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+        raise lacking(__name__, name, ())
     else:
         recipes = import_module("calibrant.repair.catalogue").recipes()
         if name == "__all__":
             return sorted([*_WHERE, *recipes])
+        own = sorted([*_WHERE, *recipes])
+        if ours := synonym(name, own):
+            return __getattr__(ours)
         if name not in recipes:
-            raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+            raise lacking(__name__, name, own)
         value = recipes[name].recipe
     globals()[name] = value
     return value

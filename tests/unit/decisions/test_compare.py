@@ -124,7 +124,7 @@ def test_each_group_has_the_margin_of_its_rate(book: dict[str, np.ndarray]) -> N
     for d in groups:
         rate = book["y"][book["segment"] == d.population.removeprefix("segment = ")].mean()
         assert d.margin == pytest.approx(0.02 * rate * (1 - rate), rel=0.05)
-    assert found.to_frame()["margin"].to_pylist() == [d.margin for d in found.differences]
+    assert found.to_arrow()["margin"].to_pylist() == [d.margin for d in found.differences]
     reported = decisions.compared(found)
     assert "each margin is 2% of rate x (1 - rate) of its rows" in reported
     assert f"{groups[0].margin:.6f}" in reported
@@ -431,7 +431,7 @@ def test_weights_weigh(rows: dict[str, np.ndarray]) -> None:
 def test_it_round_trips_and_is_a_table(rows: dict[str, np.ndarray]) -> None:
     found = cal.compare(both(rows) | {"third": rows["new"]}, rows["y"], {"sex": rows["sex"]}, by="sex")
     assert cal.ModelComparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
-    assert found.to_frame().num_rows == 6
+    assert found.to_arrow().num_rows == 6
     assert found == cal.compare(both(rows) | {"third": rows["new"]}, rows["y"], {"sex": rows["sex"]}, by="sex")
     assert found.verdicts.keys() == {"new", "third"}
 
@@ -670,3 +670,30 @@ def test_rows_without_a_label_are_refused_with_what_compare_takes(
         assert f"column {column!r}: 1 value is missing" in err
         assert "fill them in, or leave those rows out of the data" in err
         assert "--" not in err.replace("--label", ""), "no option that compare lacks"
+
+
+# ---- as a scikit-learn program calls it ----
+
+
+def test_models_come_as_predictions_as_columns_and_in_either_order(rows: dict[str, np.ndarray], log: str) -> None:
+    plain = cal.compare(both(rows), rows["y"], {"sex": rows["sex"]}, by="sex", margin=0.01)
+    made = {name: cal.predictions(rows["y"], p, {"sex": rows["sex"]}) for name, p in both(rows).items()}
+    how = {"by": "sex", "margin": 0.01}
+    assert cal.compare(made, **how) == plain
+    assert cal.compare(made["old"], made["new"], **how) == plain
+    assert cal.compare(rows["y"], both(rows), {"sex": rows["sex"]}, **how) == plain
+    assert cal.compare(log, label="y", score=["old", "new"], **how) == plain
+    turned = cal.compare(log, label="y", score=["new", "old"], reference="old", **how)
+    assert turned.verdicts == plain.verdicts
+    for refused, line in (
+        (lambda: cal.compare(log, label="y", score=["old"]), "pass the columns of two models or more"),
+        (lambda: cal.compare(log, rows["y"], label="y", score=["old", "new"]), "leave y_true and covariates out"),
+        (lambda: cal.compare(log, label="y", score=["old", "new"], reference="neww"), "reference='neww': pass 'old'"),
+        (lambda: cal.compare({"a": made["old"], "b": rows["new"]}, rows["y"]), "pass predictions alone"),
+        (
+            lambda: cal.compare(made["old"], cal.predictions(1 - rows["y"], rows["new"])),
+            "model 'new': its labels are not those of the first",
+        ),
+    ):
+        with pytest.raises(cal.BadInput, match=line):
+            refused()

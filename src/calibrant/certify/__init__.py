@@ -9,6 +9,7 @@ of the same name, whichever is imported first.
 
 from __future__ import annotations
 
+from calibrant.certify.classwise import classwise
 from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
@@ -23,6 +24,7 @@ from calibrant.decisions.accept import accept, rows_to_accept
 __all__ = [
     "accept",
     "bounded_variation",
+    "classwise",
     "decidable",
     "distance",
     "groups",

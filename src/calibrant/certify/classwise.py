@@ -9,7 +9,7 @@ from calibrant.data.predictions import MulticlassPredictions
 from calibrant.data.sketches.rows import cluster_ids
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.classes import LARGEST, Classes
+from calibrant.stats.clusters.classes import LARGEST, Classes
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.views.population import IN_STEPS, INDEPENDENT, WHOLE, shares
 from calibrant.views.sample import assumed, cluster_totals, reported
@@ -68,12 +68,12 @@ def classwise(
     """
     if not isinstance(data, MulticlassPredictions):
         raise BadInput(
-            f"data is {type(data).__name__}: pass calibrant.multiclass_predictions(y_true, y_prob); of two classes use "
-            "certify.rounded"
+            f"data is {type(data).__name__}: pass calibrant.multiclass_predictions(y_true, y_prob); rows of two "
+            "classes, calibrant.predictions(...), are for certify.rounded"
         )
     steps, seed, spend = checked_steps(steps), checked_seed(seed), shares(alpha, side)
     rows = classes_of(data, seed)
-    units = rows.units
+    clusters = rows.clusters
     low = rows.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
     high = rows.above(steps).limit(spend[1]) if spend[1] else LARGEST
     return Estimate(
@@ -82,13 +82,13 @@ def classwise(
         unit="probability",
         n=data.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=INDEPENDENT if rows.alike else assumed(units),
+        assumes=INDEPENDENT if rows.by_row else assumed(clusters),
         settings={
             "about": "every class's probability, raw from below; from above "
             + (WHOLE if steps == 100 else IN_STEPS.format(steps)).removeprefix("the score "),
             "classes": rows.k,
             "steps": steps,
-            **({} if rows.alike else reported(units)),
+            **({} if rows.by_row else reported(clusters)),
             "delta": spend,
             "seed": seed,
         },
@@ -96,10 +96,10 @@ def classwise(
 
 
 def classes_of(data: MulticlassPredictions, seed: int) -> Classes:
-    """Return the rows as independent units: clusters of them, or each by itself."""
+    """Return the rows as independent clusters: clusters of them, or each by itself."""
     top = data.top_label()
-    units = cluster_totals(top, seed)
-    if units is not None:
-        return Classes(units, data.p, data.y, alike=False)
+    clusters = cluster_totals(top, seed)
+    if clusters is not None:
+        return Classes(clusters, data.p, data.y, by_row=False)
     alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, None, cluster_ids(top, seed))
-    return Classes(alone, data.p, data.y, alike=True)
+    return Classes(alone, data.p, data.y, by_row=True)

@@ -173,7 +173,7 @@ class MulticlassPredictions:
     classes: tuple[str, ...] = ()
     name: str = "data"
     weights: NDArray[np.float64] | None = None
-    cluster: NDArray[Any] | None = None
+    cluster: NDArray[np.generic] | None = None
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
 

@@ -8,7 +8,7 @@ and add up the ends. A row has ``|X| <= sum_k |p_k - 1{Y = k}| = 2 (1 - p_Y) <= 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,7 +35,7 @@ AT_ONCE = 32  # classes, whose columns are copied together
 class AboveClasses(Above):
     """The same of an error of up to 2."""
 
-    start = (LARGEST, *SEARCHED)
+    start: float | Sequence[float] = (LARGEST, *SEARCHED)
 
 
 class BelowClasses(Below):
@@ -46,12 +46,12 @@ class BelowClasses(Below):
 
 @dataclass(frozen=True)
 class Classes:
-    """Rows of a classifier over K classes, dealt into independent units."""
+    """Rows of a classifier over K classes, dealt into independent clusters."""
 
-    units: Clusters  # rows by themselves, or clusters of them
+    clusters: Clusters  # rows by themselves, or clusters of them
     p: Floats  # shape (n, K)
     y: NDArray[np.integer]  # shape (n,): the class of each row
-    alike: bool  # every row is a unit, and counts as much as any other
+    by_row: bool  # every row is a cluster, and counts as much as any other
 
     @property
     def k(self) -> int:
@@ -67,19 +67,19 @@ class Classes:
     # ---- From above: each class's probability as it is shown ----
 
     def tallied(self, steps: int) -> tuple[Ints, Ints, Floats]:
-        """Return units, cells and sums ``sum w (shown - 1{y = k})`` where they are not 0, sorted by unit.
+        """Return clusters, cells and sums ``sum w (shown - 1{y = k})`` where they are not 0, sorted by cluster.
 
         A cell is a class and a level of its probability, rounded to multiples of ``1 / steps``, halves up.
         """
-        units, cells, values = [], [], []
-        weight, unit = self.units.weight, self.units.cluster
+        who, cells, values = [], [], []
+        weight, of = self.clusters.weight, self.clusters.cluster
         for k, column in self.columns():
             level = np.floor(column * steps + 0.5).astype(np.int64)
             here = np.flatnonzero((level > 0) | (self.y == k))
-            units.append(unit[here])
+            who.append(of[here])
             cells.append(k * (steps + 1) + level[here])
             values.append(weight[here] * (level[here] / steps - (self.y[here] == k)))
-        at = np.concatenate(units) * (self.k * (steps + 1)) + np.concatenate(cells)
+        at = np.concatenate(who) * (self.k * (steps + 1)) + np.concatenate(cells)
         where, pair = np.unique(at, return_inverse=True)
         value = summed(pair.reshape(-1), np.concatenate(values), len(where))
         return where // (self.k * (steps + 1)), where % (self.k * (steps + 1)), value
@@ -90,37 +90,37 @@ class Classes:
         return AboveClasses([[Separable(pairs, kappa)] for kappa in kappas.tolist()])
 
     def pairs(self, steps: int) -> tuple[Pairs, Floats]:
-        """Return the certified units' sums by cell, and bets that no score chooses.
+        """Return the certified clusters' sums by cell, and bets that no score chooses.
 
-        Rows that are units and count alike certify all: their size is known. Those whose factors are the same are one.
+        Rows that are clusters and count alike certify all: their size is known. Those of the same factors are one.
         """
-        unit, cell, value = self.tallied(steps)
-        size, own = self.units.size, np.ones(self.units.count, bool) if self.alike else self.units.certified
+        of, cell, value = self.tallied(steps)
+        size, own = self.clusters.size, np.ones(self.clusters.count, bool) if self.by_row else self.clusters.certified
         # 1: what a row's levels add up to is at most so much, whatever its probabilities are; its winnings one more
         most = 1.0 + min(1.0 + self.k / (2.0 * steps), 2.0)
-        kappas = bets(int(np.count_nonzero(own)), (1.0 if self.alike else self.units.largest) * most)
-        # 2: units that certify, and rows that are alike in what they can win
-        number, kept = np.cumsum(own) - 1, own[unit] & (value != 0.0)
-        unit, cell, value = number[unit[kept]], cell[kept], value[kept]
-        reach = summed(unit, np.abs(value), int(np.count_nonzero(own)))
-        if self.alike:
+        kappas = bets(int(np.count_nonzero(own)), (1.0 if self.by_row else self.clusters.largest) * most)
+        # 2: clusters that certify, and rows that can win the same
+        number, kept = np.cumsum(own) - 1, own[of] & (value != 0.0)
+        of, cell, value = number[of[kept]], cell[kept], value[kept]
+        reach = summed(of, np.abs(value), int(np.count_nonzero(own)))
+        if self.by_row:
             reach, like, count = np.unique(np.rint(reach * steps), return_inverse=True, return_counts=True)
             cells = self.k * (steps + 1)
-            at, pair = np.unique(like.reshape(-1)[unit] * cells + cell, return_inverse=True)
-            value, unit, cell = summed(pair.reshape(-1), value, len(at)), at // cells, at % cells
-            reach, size, alike = reach / steps, np.ones(len(reach)), count.astype(np.float64)
+            at, pair = np.unique(like.reshape(-1)[of] * cells + cell, return_inverse=True)
+            value, of, cell = summed(pair.reshape(-1), value, len(at)), at // cells, at % cells
+            reach, size, multiplicity = reach / steps, np.ones(len(reach)), count.astype(np.float64)
         else:
-            size, alike = size[own], np.ones(1)
+            size, multiplicity = size[own], np.ones(1)
         used, cell = np.unique(cell, return_inverse=True)
-        return Pairs(unit, cell.reshape(-1), value, reach, size, len(used), alike=alike), kappas
+        return Pairs(of, cell.reshape(-1), value, reach, size, len(used), multiplicity=multiplicity), kappas
 
     def debiased(self, steps: int) -> float:
-        """The error as estimated, less what noise between units adds to each cell."""
-        unit, cell, value = self.tallied(steps)
-        own = np.ones(self.units.count, bool) if self.alike else self.units.certified
-        kept, cells = own[unit], self.k * (steps + 1)
+        """The error as estimated, less what noise between clusters adds to each cell."""
+        of, cell, value = self.tallied(steps)
+        own = np.ones(self.clusters.count, bool) if self.by_row else self.clusters.certified
+        kept, cells = own[of], self.k * (steps + 1)
         total, square = (summed(cell[kept], v[kept], cells) for v in (value, value**2))
-        size = float(self.units.size[own].sum())
+        size = float(self.clusters.size[own].sum())
         return float(np.sqrt(np.maximum(total**2 - square, 0.0)).sum()) / max(size, 1e-300)
 
     # ---- From below: the raw probabilities ----
@@ -137,42 +137,42 @@ class Classes:
         """Bet that the class-wise error is larger, with bets that are the best at `delta`.
 
         `GAP` of the evidence is bet on over- and on underconfidence, whose witness is fixed; the rest in equal parts on
-        signs by class and bin, learnt on earlier blocks of units, in the last order on signs by bin of all classes.
+        signs by class and bin, learnt on earlier blocks of clusters, in the last order on signs by bin of all classes.
         """
-        units, own, orders = self.units, self.units.certified, orders_of(seed)
+        clusters, own, orders = self.clusters, self.clusters.certified, orders_of(seed)
         signs = self.signs(orders)
-        block = units.block[units.cluster]
+        block = clusters.block[clusters.cluster]
         pilot = np.flatnonzero(block == 0)  # they tell how much each witness wins and loses
         gains, sure = np.zeros((len(orders), len(self.y))), np.zeros(len(self.y))
         tried = np.zeros((*signs.shape[:2], len(pilot)))
         for k, column in self.columns():
-            residual = units.weight * (column - (self.y == k))
+            residual = clusters.weight * (column - (self.y == k))
             sure += np.where(column > SURE, residual, -residual)
             at = block * BINS + self.bins[k]
             for gain, f in zip(gains, signs[:, :, k], strict=True):
                 gain += f.reshape(-1)[at] * residual
             tried += signs[:, :, k, self.bins[k][pilot]] * residual[pilot]
-        wagers = steady(units, summed(units.cluster, sure, units.count), orders[0], delta)
+        wagers = steady(clusters, summed(clusters.cluster, sure, clusters.count), orders[0], delta)
         certified = int(np.count_nonzero(own))
         for order, gain, won in zip(orders, gains, tried, strict=True):
-            bet = np.zeros(units.count)
+            bet = np.zeros(clusters.count)
             for b in order:
-                square = float((summed(units.cluster[pilot], won[b], units.count) ** 2).sum())
-                bet[units.block == b] = best_bet(square + SOFT, units.pilots, certified, delta)
-            wagers.append(Bet(summed(units.cluster, gain, units.count)[own], bet[own], (1.0 - GAP) / len(orders)))
-        return BelowClasses(wagers, units.size[own], units.largest, room=LARGEST, reach=LARGEST)
+                square = float((summed(clusters.cluster[pilot], won[b], clusters.count) ** 2).sum())
+                bet[clusters.block == b] = best_bet(square + SOFT, clusters.pilots, certified, delta)
+            wagers.append(Bet(summed(clusters.cluster, gain, clusters.count)[own], bet[own], (1.0 - GAP) / len(orders)))
+        return BelowClasses(wagers, clusters.size[own], clusters.largest, room=LARGEST, reach=LARGEST)
 
     def signs(self, orders: list[Ints]) -> Floats:
-        """Return soft signs of ``p - 1{y = k}`` for units of each block, shape (orders, blocks + 1, K, bins).
+        """Return soft signs of ``p - 1{y = k}`` for clusters of each block, shape (orders, blocks + 1, K, bins).
 
-        ``2 Phi(z) - 1`` of what pilot units and earlier blocks of the order add up to, over the root of the squares.
+        ``2 Phi(z) - 1`` of what pilot clusters and earlier blocks of the order add up to, over the root of the squares.
         """
         from scipy.special import ndtr
 
         total, square = self.by_block()
         heavy, rows = (
-            np.bincount(self.units.block, v, BLOCKS + 1)
-            for v in (self.units.squares, np.bincount(self.units.cluster, minlength=self.units.count))
+            np.bincount(self.clusters.block, v, BLOCKS + 1)
+            for v in (self.clusters.squares, np.bincount(self.clusters.cluster, minlength=self.clusters.count))
         )
         result = np.zeros((len(orders), BLOCKS + 1, self.k, BINS))
         for i, order in enumerate(orders):
@@ -185,18 +185,18 @@ class Classes:
         return result
 
     def by_block(self) -> tuple[Floats, Floats]:
-        """Return sums, and sums of squares of units' sums, of ``w (p - 1{y = k})``, shape (blocks + 1, K, bins)."""
-        units = self.units
-        block = units.block[units.cluster]
+        """Return sums, and sums of squares of clusters' sums, of ``w (p - 1{y = k})``, shape (blocks + 1, K, bins)."""
+        clusters = self.clusters
+        block = clusters.block[clusters.cluster]
         total, square = np.empty((2, self.k, (BLOCKS + 1) * BINS))
         for k, column in self.columns():
-            residual = units.weight * (column - (self.y == k))
+            residual = clusters.weight * (column - (self.y == k))
             at = block * BINS + self.bins[k]
             total[k] = summed(at, residual, total.shape[1])
-            if units.count < len(self.y):
-                pair, unit = np.unique(units.cluster * BINS + self.bins[k], return_inverse=True)
-                residual = summed(unit.reshape(-1), residual, len(pair))
-                at = units.block[pair // BINS] * BINS + pair % BINS
+            if clusters.count < len(self.y):
+                pair, each = np.unique(clusters.cluster * BINS + self.bins[k], return_inverse=True)
+                residual = summed(each.reshape(-1), residual, len(pair))
+                at = clusters.block[pair // BINS] * BINS + pair % BINS
             square[k] = summed(at, residual**2, total.shape[1])
         of = (self.k, BLOCKS + 1, BINS)
         return total.reshape(of).swapaxes(0, 1), square.reshape(of).swapaxes(0, 1)

@@ -150,12 +150,30 @@ POPULATIONS = (
 ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
 CLASSES = "stats.clusters.classes"
 OF_CLASSES = (
-    one("classes_have_no_price", "the class-wise error's upper end leaves out what each row pays", CLASSES,
-        "pairs", "np.ones(len(reach)), count", "1.02 * np.ones(len(reach)), count"),
-    one("one_sign_of_all_classes", "signs of classes are learnt of the block that they are bet on", CLASSES,
-        "signs", "np.concatenate([[0], order[:-1]])", "order"),
-    one("classes_of_no_row_twice", "rows of the same factors count once more than there are", CLASSES,
-        "pairs", "count.astype(np.float64)", "count + 1.0"),
+    one(
+        "classes_have_no_price",
+        "the class-wise error's upper end leaves out what each row pays",
+        CLASSES,
+        "Classes.pairs",
+        "np.ones(len(reach)), count",
+        "1.02 * np.ones(len(reach)), count",
+    ),
+    one(
+        "one_sign_of_all_classes",
+        "signs of classes are learnt of the block that they are bet on",
+        CLASSES,
+        "Classes.signs",
+        "np.concatenate([[0], order[:-1]])",
+        "order",
+    ),
+    one(
+        "classes_of_no_row_twice",
+        "rows of the same factors count once more than there are",
+        CLASSES,
+        "Classes.pairs",
+        "count.astype(np.float64)",
+        "count + 1.0",
+    ),
 )
 BY_CLUSTERS = (
     one("rows_without_their_units", "rows of one unit are taken as independent", "views.sample",

@@ -847,6 +847,10 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "groups_shown_better": (0, 9, 9),
         "groups_shown_worse": (0, 0, 0),
         "error_by_variable": (0.0102, 0.006, 0.002),
+        "largest_rise": (0.0, 0.006, 0.004) if groups else (None,) * 3,
+        "largest_rise_group": ("marital = widowed",) * 3 if groups else (None,) * 3,
+        **{f"brier_change{end}": (None, -v, -v) for end, v in (("", 1e-4), ("_low", 2e-4), ("_high", 5e-5))},
+        **{f"log_loss_change{end}": (None, -v, -v) for end, v in (("", 7e-4), ("_low", 1e-3), ("_high", 4e-4))},
         **columns,
     }
     verdicts = {
@@ -863,6 +867,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
     }
     settings = {
         "how": "halves",
+        "basis": "guaranteed" if recommended != "as audited" else "",
         "rows_fit": 5_000,
         "rows_judged": 5_000,
         "events_judged": 2_500,
@@ -904,11 +909,14 @@ def fixed(
         k: []
         for k in (
             *("id", "who", "kind", "variable", "value", "rows", "measure", "now_low", "now_high", "now"),
-            *("after_low", "after_high", "after"),
+            *("after_low", "after_high", "after", "now_gap", "after_gap"),
         )
     }
+    gaps = iter(((0.0089, 0.0012), (0.0274, 0.0041), (0.0343, 0.0062)))
     for (name, id_, kind, variable, value, rows, low, high), (a, b) in zip(who, after, strict=True):
         reported = (a, b, verdict(a, b, limit)) if candidate else (None, None, None)
+        now_gap, after_gap = next(gaps)
+        reported = (*reported, now_gap, after_gap if candidate else None)
         measure = "gap" if kind == "subgroup" else "error"
         row = (id_, name, kind, variable, value, rows, measure, low, high, verdict(low, high, limit), *reported)
         for key, cell in zip(columns, row, strict=True):
@@ -1273,3 +1281,16 @@ def unshown() -> AuditRecord:
     small = CheckRecord(code="error-groups", status="not-applicable", reason=reason)
     listed = tuple(small if c.code == "error-groups" else c for c in made.checks)
     return replace(made, checks=listed)
+
+
+def kinds_of_curve() -> dict[str, Curve]:
+    """Return curves of the kinds that every output draws, by what each is along."""
+    return {
+        "score": curve(),
+        "number": by_variable(),
+        "date": by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
+        "levels": by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
+        "number and missing": by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
+        "map": bias_map(),
+        "map of levels": bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
+    }

@@ -17,6 +17,7 @@ FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S
 )
 NUMBER = re.compile(r"[-+]?\d+(?:\u202f?\d{3})*(?:[.,]\d+)*")
+VERSION = re.compile(r"\d+(?:\.\d+){2,}")  # of a program: no number
 REL, ABS = 0.02, 0.002  # learners and simulated p-values differ a little by version
 ELSEWHERE = {"ci", "tracking"}  # how-tos about other programs: test_docs.py runs their code, test_pipelines.py more
 HOWTOS = [p for p in sorted((ROOT / "docs/howto").glob("*.md")) if p.stem not in {"index", *ELSEWHERE}]
@@ -84,6 +85,7 @@ def run(words: list[str], capsys: pytest.CaptureFixture[str], out: Played) -> st
 
 def apart(text: str) -> tuple[str, list[float]]:
     """Return a text without its numbers, and these; spaces that align columns count as one."""
+    text = VERSION.sub(lambda found: found[0].replace(".", "·"), text)
     numbers = [float(re.sub(r"[\s,]", "", found)) for found in NUMBER.findall(text)]
     return re.sub(r"\s+", " ", NUMBER.sub("#", text)).strip(), numbers
 

@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -27,6 +27,16 @@ SECONDS, MEMORY = 30.0, 2_000  # of CPU, and megabytes, that a file under 10 MB 
 PATIENCE = 4 * SECONDS  # after which a command counts as hanging, however busy the machine is
 LONGEST = 1_000  # characters of a refusal
 LARGE = 10_000_000  # bytes of a bomb, at most
+
+
+class Try(NamedTuple):
+    """One attack: its kind, which it was, what is wrong with how it ended, and what it took where that is measured."""
+
+    kind: str
+    what: str
+    fault: str
+    seconds: float | None = None
+    megabytes: int | None = None
 
 
 # ---- a process that runs one command after another, and one that watches it ----
@@ -120,11 +130,16 @@ def fault(done: dict[str, object]) -> str:
     return ""
 
 
+def measured(kind: str, what: str, done: dict[str, object]) -> Try:
+    """What a command that ended comes to."""
+    return Try(kind, what, fault(done), float(str(done["seconds"])), int(str(done["megabytes"])))
+
+
 # ---- damaged files ----
 
 
-def damaged(count: int, only: set[str], seed: int) -> Iterator[tuple[str, str, str]]:
-    """Try damaged files of each kind; yield kind, what was tried, and the fault."""
+def damaged(count: int, only: set[str], seed: int) -> Iterator[Try]:
+    """Try damaged files of each kind."""
     from e2e.hostile_files import damaged_file, kinds
 
     runner = Runner()
@@ -136,7 +151,7 @@ def damaged(count: int, only: set[str], seed: int) -> Iterator[tuple[str, str, s
                 continue
             for i in range(-(-count // len(every))):
                 words = damaged_file(kind, seed * 1_000_000 + i, out)
-                yield name, f"{i} {words[0]}", fault(runner.run(words))
+                yield measured(name, f"{i} {words[0]}", runner.run(words))
                 for left in out.iterdir():
                     left.unlink()
 
@@ -144,8 +159,8 @@ def damaged(count: int, only: set[str], seed: int) -> Iterator[tuple[str, str, s
 # ---- bombs ----
 
 
-def bombs(only: set[str], show: bool) -> Iterator[tuple[str, str, str]]:
-    """Try each bomb in a process of its own; yield its kind, its name, and the fault."""
+def bombs(only: set[str], show: bool) -> Iterator[Try]:
+    """Try each bomb in a process of its own."""
     from e2e.bombs import BOMBS
 
     for name in BOMBS:
@@ -162,7 +177,7 @@ def bombs(only: set[str], show: bool) -> Iterator[tuple[str, str, str]]:
         if show:
             took = f"{float(str(done['seconds'])):.1f} s, {done['megabytes']} MB"
             print(f"{name} ({size:,}): {done['status']}, {took} {str(done['said']).strip()[:250]}", flush=True)
-        yield name.split(":")[0], name, fault(done)
+        yield measured(name.split(":")[0], name, done)
 
 
 def made(name: str, place: str) -> list[str]:
@@ -184,7 +199,7 @@ WRITES = {  # what writes a file, and which
 }
 
 
-def kills(count: int, seed: int) -> Iterator[tuple[str, str, str]]:
+def kills(count: int, seed: int) -> Iterator[Try]:
     """Kill a command at any moment, and let two write one file at once: it is the old file or a whole new one."""
     import random
 
@@ -206,12 +221,12 @@ def kills(count: int, seed: int) -> Iterator[tuple[str, str, str]]:
                 run.kill()
                 run.wait()
                 now = (folder / file).read_bytes()
-                yield f"kill {name}", str(i), "" if now in (OLD, whole) else f"a file of {len(now)} bytes"
+                yield Try(f"kill {name}", str(i), "" if now in (OLD, whole) else f"a file of {len(now)} bytes")
             both = [_started(words, place) for _ in range(2)]
             ended = [run.wait() for run in both]
             now = (folder / file).read_bytes()
             good = now == whole and set(ended) <= {0, 1, 3}
-            yield "two writers", name, "" if good else f"{ended}, a file of {len(now)} bytes"
+            yield Try("two writers", name, "" if good else f"{ended}, a file of {len(now)} bytes")
 
 
 OLD = b"what stood here before"
@@ -238,24 +253,32 @@ def main() -> None:
         from e2e.bombs import BOMBS
 
         return print(json.dumps(BOMBS[a.only](Path(a.folder))))
-    tried, fallen = Counter[str](), Counter[str]()
-    began = time.monotonic()
+    began, tried = time.monotonic(), dict[str, list[Try]]()
     only = set(filter(None, a.only.split(",")))
-    parts: dict[str, Callable[[], Iterator[tuple[str, str, str]]]] = {
+    parts: dict[str, Callable[[], Iterator[Try]]] = {
         "damaged": lambda: damaged(a.count, only, a.seed),
         "bombs": lambda: bombs(only, a.show),
         "kills": lambda: kills(a.kills, a.seed),
     }
     for part, attack in parts.items():
-        for name, what, wrong in attack() if a.part in ("all", part) else ():
-            tried[f"{part}: {name}"] += 1
-            fallen[f"{part}: {name}"] += bool(wrong)
-            if wrong and a.show:
-                print(f"FELL {name} {what}: {wrong}", flush=True)
-    print(f"{time.monotonic() - began:.0f} s\n\n| kind | tried | held |\n|---|---:|---:|")
-    for name, n in tried.items():
-        print(f"| {name} | {n:,} | {n - fallen[name]:,} |")
-    sys.exit(bool(sum(fallen.values())))
+        for one in attack() if a.part in ("all", part) else ():
+            tried.setdefault(f"{part}: {one.kind}", []).append(one)
+            if one.fault and a.show:
+                print(f"FELL {one.kind} {one.what}: {one.fault}", flush=True)
+    print(
+        f"{time.monotonic() - began:.0f} s\n\n"
+        "| kind | tried | held | most seconds | most MB |\n|---|---:|---:|---:|---:|"
+    )
+    for kind, own in tried.items():
+        print(f"| {kind} | {len(own):,} | {sum(not one.fault for one in own):,} | {most(own)} |")
+    sys.exit(any(one.fault for own in tried.values() for one in own))
+
+
+def most(own: list[Try]) -> str:
+    """The most time and memory that attacks of one kind took, as cells of a table."""
+    times = [one.seconds for one in own if one.seconds is not None]
+    sizes = [one.megabytes for one in own if one.megabytes is not None]
+    return f"{max(times):.1f} | {max(sizes):,}" if times else " | "
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ label in every table that fits, so that each person's label is known.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
@@ -392,11 +393,79 @@ def calibrators(seed: int, _: Mapping[str, Any]) -> Counter[str]:
     return result
 
 
+# Numbers that follow how rows are dealt to blocks: by a hash of whole rows, which the twins do not share.
+DEALT = ("fingerprint", "p_value", "p_adjusted", "lower", "guaranteed/low", "ranking/low", "ranking/beyond_")
+
+
+def twins(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Audit twice, with the outcomes of two people swapped who differ by their small region alone.
+
+    Everything else, every level shown, every pool and every total, is the same. So a number of the record that moves
+    is about a small region's events, however it was made. `tried` are all numbers, but for those that are dealt.
+    """
+    columns = people(seed, 600).to_pydict()
+    region = np.array(columns["region"])
+    small = [r for r in np.unique(region) if (region == r).sum() < SMALL]
+    if len(small) < 2:
+        return Counter()
+    one, other = (int(np.flatnonzero(region == r)[0]) for r in small[:2])
+    for name in ("p", "sex", "grade", "age"):
+        columns[name][other] = columns[name][one]
+    read = []
+    for outcomes in ((1, 0), (0, 1)):
+        columns["y"][one], columns["y"][other] = outcomes
+        record = audited(pa.table(columns), mode, threshold=[0.2, 0.4])
+        read.append(dict(_numbers(json.loads(record.to_json()))))
+    moved = sum(read[0].get(k) != read[1].get(k) for k in read[0].keys() | read[1].keys())
+    return Counter({"tried": len(read[0]), "events": moved})
+
+
+def _numbers(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Every number and word of a record with its place."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for k, v in pairs:
+            yield from _numbers(v, at if k in ("curves", "columns") else f"{at}/{k}".lstrip("/"))
+    elif not any(name in at for name in DEALT):
+        yield at, value
+
+
+def one_moved(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Audit a group with one person more: does the p-value of its gap, or do all numbers of it, say the outcome?
+
+    `count`: p-values that moved the way of the outcome, less those that moved the other way, which a guess has alike.
+    `events`: the same of the mean of all signed numbers of the gap, in people, next to what the score expects.
+    """
+    rng = np.random.default_rng([41, seed])
+    p = people(seed, 600)["p"].to_numpy()
+    y = (rng.random(600) < np.clip(p + 0.08, 0, 1)).astype(int)
+    who, inside = 300, np.arange(600) < 250
+    y[who] = rng.integers(0, 2)
+    seen = []
+    for more in (False, True):
+        group = np.where(inside | (more & (np.arange(600) == who)), "a", "b")
+        record = audited(pa.table({"y": y, "p": p, "g": group}), mode, by=("g",), intersections=False)
+        seen.append(next(f for f in record.groups if f.variables == (("g", "a"),)))
+    before, after = ([f.gap.value, *_ends(f.gap.guaranteed), *_ends(f.gap.interval)] for f in seen)
+    people_moved = float(np.mean(np.subtract(after, before))) * 250
+    result = Counter({"tried": 1})
+    if (change := seen[1].gap.p_value - seen[0].gap.p_value) != 0.0:
+        result["count"] += 1 if (change < 0) == bool(y[who]) else -1
+    result["events"] += 1 if (people_moved > 0.5 - p[who]) == bool(y[who]) else -1
+    return result
+
+
+def _ends(of: cal.Interval | None) -> tuple[float, float]:
+    return (of.low, of.high) if of is not None else (0.0, 0.0)
+
+
 ATTACKS: dict[str, Callable[[int, Mapping[str, Any]], Counter[str]]] = {
     "one audit": one_audit,
     "one audit, with tests": lambda seed, mode: one_audit(seed, mode, quick=False),
     "towns in counties": towns,
     "values in ranges": values,
+    "a small region's twin": twins,
+    "one person more, one group": one_moved,
     "page, Markdown, CSV": page,
     "same people, a cut moved": other_bins,
     "same people, coarser levels": other_covariates,

@@ -199,6 +199,8 @@ LEVELS: dict[str, tuple[Floats, Floats]] = {  # scores, equally likely, and even
     "100 values, 5 points off": (CENTS, np.clip(CENTS + 0.05, 0, 1)),
     "1.6 % events, half again as many": (RARE, 1.5 * RARE),
     ".2 % events, twice as many": (RARER, 2.0 * RARER),
+    "sharp, 20 points off": (np.array([0.02, 0.98]), np.array([0.22, 0.78])),
+    "nearly sure, 20 points off": (np.array([0.001, 0.999]), np.array([0.201, 0.799])),
 }
 
 

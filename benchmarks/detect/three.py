@@ -6,9 +6,9 @@
 
 Ten attributes, five of them yes or no and five normal, unless a line says otherwise; scores from .2 to .75 of mean
 .36. `models` is the largest sum of the models alone, what the test was before products were joined to it; `joined` the
-test; `subgroups` the audit's p-value, which joins it with the scan of all boxes of two attributes. The share of data
-sets with a p-value of at most .05; `seconds` is CPU time of one joined test. The level is measured with 199 simulated
-outcomes, power with 999.
+test; `subgroups` the audit's p-value, which joins it with the scan of all boxes of two attributes, and `before` what
+that p-value was with the models alone. The share of data sets with a p-value of at most .05; `seconds` is CPU time of
+one joined test. The level is measured with 199 simulated outcomes, power with 999.
 
 parity: the score is off by `size` where an odd number of three attributes is "yes", and by as much the other way where
 an even number is. no triple: the score is a logistic regression on all main effects and products of two, fitted to
@@ -29,6 +29,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
+from calibrant.detect.subgroup_test import WEIGHT
 
 ALPHA = 0.05
 BINARY, NORMAL = 5, 5
@@ -93,7 +94,7 @@ def drawn(name: str, n: int, size: float, replicate: int, kind: str = "plain") -
     if name == "no triple":
         p, rate = of_pairs(size).predict_proba(terms(b, c))[:, 1], three_way(b, c, size)
     else:
-        p = scores(rng, b, c) * (0.02 if kind == "rare" else 1.0)
+        p = scores(rng, b, c) * {"rare": 0.02, "uneven clusters": 0.1}.get(kind, 1.0)
         rate = p + size * ERRORS[name](np.hstack([b, c]))
     columns: dict[str, Any] = {f"b{j}": np.where(v > 0, "yes", "no") for j, v in enumerate(b.T)}
     columns |= {f"c{j}": v for j, v in enumerate(c.T)}
@@ -104,23 +105,31 @@ def drawn(name: str, n: int, size: float, replicate: int, kind: str = "plain") -
     if kind == "few values":  # nothing but attributes of two values, and one score
         columns, p = {k: v for k, v in columns.items() if k.startswith("b")}, np.full(n, 0.3)
         rate = p + size * ERRORS[name](np.hstack([b, c]))
-    weights = rng.pareto(2.5, n) + 0.5 if kind == "weights" else None
-    return cal.predictions(rng.random(n) < rate, p, columns, weights=weights)
+    if kind == "ties":  # ten scores, and whole numbers in place of the normal attributes
+        columns = {k: v if k.startswith("b") else v.round() for k, v in columns.items()}
+        p = p.round(1)
+        rate = p + size * ERRORS[name](np.hstack([b, c]))
+    more: dict[str, Any] = {"weights": rng.pareto(2.5, n) + 0.5} if kind == "weights" else {}
+    if kind.endswith("clusters"):  # of five rows, or from one to dozens; rates move together, up and down by a sixth
+        sizes = np.full(n, 5) if kind == "clusters" else 1 + np.minimum(rng.pareto(1.5, n), 30.0).astype(int)
+        more["cluster"] = np.repeat(np.arange(n), sizes)[:n]
+        rate = np.clip(rate + p / 6.0 * rng.choice([-1.0, 1.0], n)[more["cluster"]], 0.0, 1.0)
+    return cal.predictions(rng.random(n) < rate, p, columns, **more)
 
 
 def p_values(data: Any, seed: int, draws: int, subgroups: bool) -> tuple[list[float], float]:
-    """P-values of the models, of the joined test and of the audit's test of subgroups, and CPU seconds."""
+    """P-values of the models and of the joined test, alone and beside the scan, and CPU seconds."""
     start = time.process_time()
-    found = cal.detect.strong_calibration_test(data, seed=seed, draws=draws)
+    test = cal.detect.strong_calibration_test(data, seed=seed, draws=draws)
     seconds = time.process_time() - start
-    out = [found.parts["p_models"], found.p_value]
+    out = [test.parts.get("p_models", test.p_value), test.p_value]
     if subgroups:
-        scan = cal.detect.scan_test(data, draws=draws, seed=seed)
-        out.append(min(1.0, scan.p_value / 0.7, found.p_value / 0.3))
+        scan = cal.detect.scan_test(data, draws=draws, seed=seed).p_value
+        out += [min(1.0, scan / WEIGHT, p / (1.0 - WEIGHT)) for p in out]
     return out, seconds
 
 
-KINDS = ("plain", "weights", "levels", "rare", "few values")
+KINDS = ("plain", "weights", "levels", "rare", "few values", "ties", "wide", "clusters", "uneven clusters")
 POWER = (
     ("parity", 1_000, 0.10, "plain"),
     ("parity", 4_000, 0.06, "plain"),
@@ -128,6 +137,8 @@ POWER = (
     ("parity", 4_000, 0.06, "weights"),
     ("parity", 4_000, 0.06, "levels"),
     ("parity", 4_000, 0.06, "wide"),
+    ("parity", 4_000, 0.06, "clusters"),
+    ("parity", 4_000, 0.12, "clusters"),
     ("parity of normal attributes", 4_000, 0.06, "plain"),
     ("parity", 20_000, 0.02, "plain"),
     ("no triple", 4_000, 0.20, "plain"),
@@ -171,7 +182,7 @@ def power(args: Any) -> None:
         (f"{name} | {n:,} | {100 * size:g} | {kind}", partial(once, name, n, size, kind))
         for name, n, size, kind in POWER
     ]
-    table("error | rows | size, points | data | sets | models | joined | subgroups", lines, args)
+    table("error | rows | size, points | data | sets | models | joined | before | subgroups", lines, args)
 
 
 def level(args: Any) -> None:

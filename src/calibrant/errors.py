@@ -17,6 +17,11 @@ class BadInput(ValueError):
         self.argument = argument  # with which the message begins: a command line calls it by its option
 
 
+def first_line(error: BaseException, most: int = 160) -> str:
+    """The first line of what a library says went wrong, or the kind of error where it says nothing."""
+    return next((line[:most] for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 class NotComputable(RuntimeError):
     """The quantity asked for does not exist for this data, or no proof covers it.
 

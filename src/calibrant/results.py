@@ -10,14 +10,19 @@ from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar
 
 from calibrant.errors import BadInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
 
 T = TypeVar("T")
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
 DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
+PLOTTED_BY = "calibrant.report.outputs.plots"  # and this when it is drawn on axes
 SHOWN_BY = "calibrant.report.outputs.notebook"  # and this when a notebook shows a result
 INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 ESCAPE = "\\"
@@ -74,9 +79,19 @@ def converted(value: object, kind: type[T]) -> T:
     import msgspec
 
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, dec_hook=_own)
     except msgspec.ValidationError as e:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
+
+
+def _own(kind: type[T], value: object) -> T:
+    """A sequence of a type of its own, which says how it reads plain data."""
+    read: Callable[[object], T] | None = getattr(kind, "of_plain", None)
+    if read is not None:
+        return read(value)
+    if isinstance(value, kind):  # `object`, which all are
+        return value
+    raise NotImplementedError(f"{kind.__name__} is no type of a result")
 
 
 # ---- plain data that may come from anyone ----
@@ -351,7 +366,7 @@ class Curve(Plain):
     columns: Mapping[str, tuple[Any, ...]]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pa.Table:
         """The columns as a `pyarrow.Table` (``.to_pandas()``, ``polars.from_arrow``)."""
         import pyarrow as pa
 
@@ -374,6 +389,28 @@ class Curve(Plain):
                 raise
             raise ImportError('a chart needs Altair: pip install "calibrant[charts]"') from None
         return drawing.chart(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The curve on axes of Matplotlib, with titles in the user's units.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        NotComputable
+            It is a table of several things and no curve, or empty: take ``to_frame()``.
+        ImportError
+            Matplotlib is missing: ``pip install "calibrant[displays]"``.
+        """
+        drawn: Axes = import_module(PLOTTED_BY).plot(self, ax)
+        return drawn
 
     def __repr__(self) -> str:
         rows = len(next(iter(self.columns.values()), ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 
 HALF = "half of a pair of surrogates, such as U+D800, is in no file"
 JOINERS = "\u200c\u200d"  # letters of several scripts need them, and emoji
@@ -30,6 +31,16 @@ def as_message(text: object) -> str:
 
 def _cut(text: str, most: int = VALUE) -> str:
     return f"{text[:most]}…"
+
+
+def keyed(group: Iterable[tuple[str, str]]) -> str:
+    """The name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
+    return ", ".join(" = ".join(map(_quoted, pair)) for pair in group)
+
+
+def _quoted(text: str) -> str:
+    """A variable or a level; in quotes where it could be misread."""
+    return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
 
 
 def quote_blank(text: str) -> str:

@@ -114,7 +114,7 @@ def test_the_command_has_the_arguments_of_the_function() -> None:
     a = vars(build_parser().parse_args(["audit", "log.csv"]))
     python = inspect.signature(cal.audit).parameters
     adds = {"command", "files", "sql", "format", "report", "markdown", "json", "pdf", "tripod", "out", "open"}
-    adds |= {"junit", "summary", "against", "metrics", "model_card"}
+    adds |= {"junit", "summary", "against", "metrics", "model_card", "rows_of", "rows_out", "csv_decimal", "csv_digits"}
     assert set(a) - adds <= set(python)
     assert set(python) - set(a) == {"source", "bandwidth", "progress", "engine"}
     for name in set(a) - adds - {"variables"}:

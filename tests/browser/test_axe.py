@@ -126,5 +126,5 @@ def test_a_page_of_two_thousand_groups_is_written_in_seconds():
     start = time.process_time()
     page = render(record)
     assert time.process_time() - start < 9
-    assert "The first 500 of 2,000 groups, the worst first." in page
+    assert "The first 500 of 2,000 groups, the most evident first." in page
     assert page.count("<tr id=") == 500

@@ -44,7 +44,7 @@ def run(log: Path, file: str, *more: str) -> int:
         ("log.csv", "0.2", 0, "Everyone: within the limit."),
         ("log.csv", "0.03", 3, "Everyone: undecided."),
         ("wrong.csv", "0.2", 1, "Everyone: over the limit."),
-        ("log.csv", None, 0, "Off by"),
+        ("log.csv", None, 0, "No limit is set."),
     ],
 )
 def test_exit_status_says_the_verdict(

@@ -71,6 +71,25 @@ def test_a_column_of_a_record_holds_one_kind_of_value(
         _refuse_columns({"x": [0.1, value]}, "$")
 
 
+@pytest.mark.parametrize(
+    ("curve", "kept", "of"), [("inference", "variable", 7), ("inference", "bias", 7), ("reliability", "gap", 12)]
+)
+def test_columns_that_stand_together_are_all_there_or_none(
+    curve: str, kept: str, of: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = json.loads(record())
+    columns = d["curves"][curve]["columns"]
+    some = {"inference": {"variable": ["x"], "bias": [0.1]}, "reliability": columns}[curve]
+    for left in ({}, {kept: some[kept]}):
+        d["curves"][curve]["columns"] = left
+        (tmp_path / "r.json").write_text(json.dumps(d))
+        if left:
+            refused(["report", str(tmp_path / "r.json")], capsys, f"1 of {of} columns that stand together")
+        else:
+            assert main(["report", str(tmp_path / "r.json")]) == 0
+            capsys.readouterr()
+
+
 @pytest.mark.parametrize("text", ["NaN", "1e400", "1e200", "-1e200", "9" * 400, "9" * 5000])
 def test_a_number_that_no_audit_writes_is_refused(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

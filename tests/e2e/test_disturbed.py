@@ -273,6 +273,23 @@ def test_what_a_system_refuses_is_no_unexpected_error(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_folder_that_may_not_be_written_is_named_before_work(folder: Path, name: str) -> None:
+    typed, output = OUTPUTS[name]
+    (folder / "kept").mkdir()
+    words = [*arguments(typed)]
+    words[words.index(output)] = f"kept/{output}"
+    closed = "mount -t tmpfs -o ro none kept" if os.geteuid() == 0 else "chmod 500 kept"
+    apart = ["unshare", "--mount"] if os.geteuid() == 0 else []
+    shell = [*apart, "sh", "-c", f'{closed} || exit 99; exec "$@"', "sh", sys.executable, "-m", "calibrant", *words]
+    run = subprocess.run(shell, capture_output=True, text=True, check=False)
+    if run.returncode == 99:
+        pytest.skip("no folder can be closed to the system's administrator here")
+    assert run.returncode == 2, run.stderr
+    assert run.stderr == f"calibrant: cannot write 'kept/{output}': its directory may not be written\n"
+
+
+@pytest.mark.slow
 def test_docstrings_may_be_left_out(folder: Path) -> None:
     """`python -OO` strips docstrings and assertions: nothing rests on them."""
     for words in (arguments("audit log.parquet LS --quick --report out.html"), ["audit", "--help"]):

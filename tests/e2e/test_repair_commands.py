@@ -207,7 +207,7 @@ def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
     args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--variables", "none"]
     assert main([*args, "--out", str(out), "--calibrator", str(where)]) == 3
     stated = capsys.readouterr().out
-    assert "leave it as it is" in stated
+    assert "None is recommended" in stated
     assert "calibrator: nothing written" in stated
     assert not out.exists()
     assert not where.exists()

@@ -11,6 +11,7 @@ from scipy.stats import binom, multinomial, norm
 
 from calibrant.apps.grades import migrations
 from calibrant.apps.grades.defaults import default_tails
+from calibrant.apps.grades.validation import Customers, How, _tested
 
 Tails = Callable[[np.ndarray, int, float, float], np.ndarray]
 EVENTS = [(5, 0.3, 0.24), (40, 0.02, 0.12), (40, 0.1, 0.9), (150, 0.005, 0.04), (150, 0.1, 0.24), (150, 0.02, 0.0)]
@@ -84,3 +85,29 @@ def test_a_step_of_a_migration_has_about_its_level(n: int, share: float, most: f
 
 def test_a_step_without_the_covariance_of_two_cells_is_rejected() -> None:
     assert level(200, 0.3, covariance=0.0) > 0.056
+
+
+# ---- a relative limit: both wrong verdicts, counted over every number of defaults of two grades ----
+
+LIMITED = [(30, 0.1, 0.2), (200, 0.05, 0.5), (1500, 0.02, 0.3)]  # customers of each grade, PD, limit
+WRONG = 0.1
+
+
+def verdicts(n: int, pd: float, limit: float) -> dict[str, np.ndarray]:
+    """Which numbers of defaults of one of two equal grades have which verdict."""
+    how = How(0.0, (0.05, 0.001), (19, 0), limit, WRONG)
+    found = []
+    for d in range(n + 1):
+        defaulted = np.concatenate([np.arange(n) < d, np.arange(n) < round(n * pd)])
+        rows = Customers(np.repeat([0, 1], n), np.full(2 * n, pd), defaulted, None, None)
+        found.append(_tested(rows, rows.grade, [("", "A"), ("", "B")], how)[0].verdict)
+    return {name: np.array([v == name for v in found]) for name in ("over", "within")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "pd", "limit"), LIMITED[:2])
+def test_no_verdict_of_two_grades_is_wrong_with_more_than_alpha(n: int, pd: float, limit: float) -> None:
+    found = verdicts(n, pd, limit)
+    for rate, wrong in ((1 + limit, "over"), (1 - limit, "over"), (1 + limit + 1e-9, "within"), (1 - limit, "within")):
+        one = binom.pmf(np.arange(n + 1), n, pd * rate)[found[wrong]].sum()
+        assert 1 - (1 - one) ** 2 <= WRONG  # both grades at the limit, independent

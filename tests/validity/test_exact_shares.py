@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.checks.certified import gap
+from calibrant.audit.checks.rates import apart
 from calibrant.audit.checks.reliability import _fixed_ranges, bins_of
 from calibrant.certify.closed import SignedEvidence, verdicts
 from calibrant.certify.groups import sizes
@@ -300,6 +301,31 @@ def test_decisions_of_an_audit(spied: Any) -> None:
     assert sum(seen) <= ALPHA + 1e-12
 
 
+def test_rates_of_an_audit(spied: Any) -> None:
+    """Of one rate groups share alpha; certified ends of all rates of everyone and groups at all thresholds add up."""
+    seen = spied(import_module("calibrant.audit.checks.rates"), "layers", 2)
+    data = {"y": Y, "p": P, "g": np.char.add("g", G.astype(str))}
+    how = {"label": "y", "score": "p", "by": "g", "variables": None, "quick": True, "alpha": ALPHA}
+    cal.audit(data, threshold=(0.4, 0.6), **how)
+    assert len(seen) == 2 * 4 * (1 + GROUPS)
+    assert 2 * sum(each for _, each in seen) == pytest.approx(ALPHA)
+    ordinary = [alpha for alpha, _ in seen]
+    assert ordinary.count(ALPHA) == 2 * 4
+    assert ordinary.count(ALPHA / GROUPS) == 2 * 4 * GROUPS
+
+
+def test_ranges_of_differences_hold_whichever_groups_are_apart() -> None:
+    ranges = [(0.1, 0.3), (0.5, 0.6), (0.2, 0.9)]
+    assert apart(ranges) == pytest.approx((0.2, 0.8, 0.1 / 0.9, 0.3 / 0.5))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        truth = [rng.uniform(a, b) for a, b in ranges]
+        low, high, least, most = apart(ranges)
+        assert low <= max(truth) - min(truth) <= high
+        assert least <= min(truth) / max(truth) <= most
+    assert apart([(0.0, 0.0), (0.0, 0.0)]) == (0.0, 0.0, 0.0, 1.0)
+
+
 # ---- the judge of repairs ----
 
 SCORES = {AS_AUDITED: P, "one": np.clip(P + 0.1, 0, 1), "two": P**1.3, "three": np.sqrt(P)}
@@ -331,7 +357,8 @@ def test_gaps_of_groups_serve_every_repair(spied: Any, by_clusters: bool) -> Non
     of = judged(1, **({"cluster": CLUSTER} if by_clusters else {}))
     changes = group_changes(of, groups_of(of.data, ("g",), {}, 20, 0), ALPHA)
     assert len(changes) == GROUPS * len(SCORES)
-    assert sum(seen) == pytest.approx(ALPHA)
+    ordinary = 0.0 if by_clusters else 2.0 * ALPHA  # of intervals that guarantee nothing, by the same limits
+    assert sum(seen) == pytest.approx(ALPHA + ordinary)
 
 
 def test_decisions_of_repairs(spied: Any) -> None:

@@ -190,7 +190,10 @@ def test_the_bets_are_those_of_the_pilot_rows_and_no_others():
         pilot = bounds.pilot_rows(rows)
         assert pilot == (0 if rows < 1000 else min(max(rows // 200, 10), 50))
         assert upper_bets(rows, 0.1).rows == rows - pilot
-        assert upper_bets(rows, 0.1).weights.sum() == pytest.approx(1.0)
+        for variance in (1e-6, 0.1, 0.25):
+            bets = upper_bets(rows, variance)
+            assert bets.weights.sum() == pytest.approx(1.0)
+            assert ((bets.gamma > 0.0) & (bets.gamma < 1.0)).all()
         of = bounds.pilot_variance(s, n * (rows / 1000.0) // 1)
         assert 0.0 < of <= 0.25
     assert bounds.pilot_variance(s, np.array([0.0, 5000.0])) == pytest.approx(0.25)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import calibrant as cal
 from calibrant.repair.fitted import fitted_on, overlap
 from calibrant.repair.judge.compare import SHARES
 from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of, score_changes, variable_changes
-from calibrant.repair.judge.rows import LOSSES, Judging, fits_of
+from calibrant.repair.judge.rows import LOSSES, Judged, Judging, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Clusters, mean_limits
 from validity.acceptance import SETS, check
@@ -121,6 +123,93 @@ def test_no_repair_of_a_calibrated_score_is_called_better() -> None:
 @pytest.mark.nightly
 def test_no_repair_of_a_calibrated_score_is_called_better_in_depth() -> None:
     check(lambda r: called_better(r, 3000), 300, ALPHA)
+
+
+# ---- ordinary intervals of paired changes, by which a repair may be recommended where no guarantee does ----
+
+
+def paired_rows(seed: int, n: int, clusters: int = 0) -> tuple[Judged, float]:
+    """Rows with a fixed map of the score, and the change of the Brier score to expect of all rows like these."""
+    rng = np.random.default_rng([0xFACADE, seed, n])
+    size, cluster = n, None
+    if clusters:
+        size = clusters
+        cluster = np.sort(rng.integers(0, clusters, n))
+    p = rng.uniform(0.05, 0.95, size)[cluster if clusters else slice(None)]
+    true = np.clip(p + 0.1 * np.sin(6.0 * p), 0.01, 0.99)
+    u = rng.uniform(size=size)[cluster if clusters else slice(None)]  # rows of one cluster share their outcome
+    grid = np.linspace(0.05, 0.95, 20_001)
+    rate = np.clip(grid + 0.1 * np.sin(6.0 * grid), 0.01, 0.99)
+    change = float((raised(grid) ** 2 - grid**2 - 2.0 * (raised(grid) - grid) * rate).mean())
+    data = cal.predictions((u < true).astype(np.int8), p, cluster=cluster)
+    return Judged(data, {AS_AUDITED: p, "raised": raised(p)}, np.zeros(n, dtype=np.int64)), change
+
+
+def raised(p: Any) -> Any:
+    return np.clip(p + 0.06, 0.0, 1.0)
+
+
+def interval_missed(seed: int, n: int, clusters: int) -> bool:
+    judged, change = paired_rows(seed, n, clusters)
+    _, low, high = judged.paired("brier", "raised", AS_AUDITED, 0.05)
+    return not low <= change <= high
+
+
+@pytest.mark.parametrize(("n", "clusters"), [(100, 0), (2000, 0), (800, 100)])
+def test_ordinary_intervals_of_a_paired_change_cover_what_they_say(n: int, clusters: int) -> None:
+    """Of large samples: 93 to 97 % of 1,000 sets, and the sampling error of their number."""
+    missed = sum(interval_missed(r, n, clusters) for r in range(1000))
+    assert 0.03 - 3 * 0.0054 < missed / 1000 < 0.07 + 3 * 0.008, missed
+
+
+def test_an_ordinary_interval_is_that_of_cluster_totals() -> None:
+    judged, _ = paired_rows(1, 60, 12)
+    y, p, cluster = judged.data.y, judged.data.p, judged.data.cluster
+    d = (y - raised(p)) ** 2 - (y - p) ** 2
+    totals = [float((d - d.mean())[cluster == c].sum()) for c in np.unique(cluster)]
+    m = len(totals)
+    error = (m / (m - 1) * sum(t * t for t in totals)) ** 0.5 / 60
+    mean, low, high = judged.paired("brier", "raised", AS_AUDITED, 0.1)
+    half = error * float(student.ppf(0.95, m - 1))
+    assert (mean, low, high) == pytest.approx((d.mean(), d.mean() - half, d.mean() + half))
+    one = Judged(replace(judged.data, cluster=np.zeros(60, dtype=np.int64), cache={}), judged.scores, judged.part)
+    assert one.paired("brier", "raised", AS_AUDITED, 0.1)[1:] == (-np.inf, np.inf)  # one cluster shows nothing
+
+
+def recommended_wrongly(seed: int, n: int) -> bool:
+    data, _ = drawn(70_000 + seed, n)
+    found = cal.repair.compare(data, repairs=REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
+    return found.recommended != AS_AUDITED
+
+
+def test_no_repair_of_a_calibrated_score_is_recommended_by_estimates() -> None:
+    check(lambda r: recommended_wrongly(r, 300), 100, ALPHA)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [120, 3000])
+def test_no_repair_of_a_calibrated_score_is_recommended_by_estimates_in_depth(n: int) -> None:
+    check(lambda r: recommended_wrongly(r, n), 400, ALPHA)
+
+
+def recommended_among_groups_of_few_events(seed: int, groups: int = 30, rows: int = 100) -> bool:
+    """Calibrated scores of 2 % on the average, half of whose rows judge: one event expected in each group."""
+    rng = np.random.default_rng([0x2002, seed])
+    p = 0.02 * np.exp(rng.normal(-0.005, 0.1, groups * rows))
+    site = np.repeat([f"site {i}" for i in range(groups)], rows)
+    data = cal.predictions(rng.uniform(size=len(p)) < p, p, {"site": site})
+    found = cal.repair.compare(data, repairs=REPAIRS, by="site", variables=(), tests=(), certify_groups=False)
+    return found.settings["basis"] == "estimated"
+
+
+@pytest.mark.slow
+def test_groups_of_few_events_recommend_no_repair_of_a_calibrated_score() -> None:
+    check(recommended_among_groups_of_few_events, 60, 0.05)
+
+
+@pytest.mark.nightly
+def test_groups_of_few_events_recommend_no_repair_of_a_calibrated_score_in_depth() -> None:
+    check(lambda r: recommended_among_groups_of_few_events(10_000 + r), 400, 0.05)
 
 
 # ---- rows of the fit: found where they are, and not where they are not ----

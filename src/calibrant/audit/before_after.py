@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import holds_levels, shown_groups
-from calibrant.audit.rounding import Sums
+from calibrant.audit.rounding import Sums, stepped
 from calibrant.audit.subgroups import few, parts_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.attributes import cells_of
@@ -65,12 +65,17 @@ class Populations:
         c["rows"] = tuple(
             n if k == EVERYONE else self.reported[k].rows for k, n in zip(c["id"], c["rows"], strict=True)
         )
+        for when in ("now_gap", "after_gap"):
+            c[when] = tuple(
+                v if k == EVERYONE or v is None else stepped(v, self.context.sums.step(self.reported[k].rows))
+                for k, v in zip(c["id"], c[when], strict=True)
+            )
         return replace(curve, columns=c)
 
     # ---- groups ----
 
     def _groups(self, at: Whole) -> Iterator[People]:
-        """Yield every group; those that the audit found over the limit are reported of in any case."""
+        """Yield every group; those over the limit, or with error shown, in the audit are reported in any case."""
         results = {f.variables: f for f in self.context.findings if f.variables}
         shown, numbers = shown_groups(self.context.sketch, self.context.mask), self._numbers(at)
         for name, members, _ in shown:
@@ -86,7 +91,7 @@ class Populations:
                 share=1.0 / len(shown),
                 variable=" and ".join([variable, *(v for v, _ in more)]),
                 value=" and ".join([value, *(v for _, v in more)]),
-                shown=results[name].verdict == "over",
+                shown=results[name].verdict == "over" or results[name].error_shown,
             )
 
     def _numbers(self, at: Whole) -> list[tuple[int, int, Whole]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import pooled_rows, sharing
+from calibrant.audit.pooling import pooled_counts, pooled_rows, sharing
 from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
@@ -228,6 +228,11 @@ class AuditContext:
         if isinstance(self.fullest, Sketch):
             return self.sketch
         return self.rows if self.fullest is self.sample_rows and self.rows else pooled_rows(self.fullest, self.mask)
+
+    @property
+    def ranked(self) -> Predictions | Sketch:
+        """The same, of a sketch its counts with small levels joined: what adds up levels reads these."""
+        return pooled_counts(self.fullest, self.mask) if isinstance(self.fullest, Sketch) else self.fullest_pooled
 
     def forget(self) -> None:
         """Drop what answered questions left with the rows (features, models, cells), before what reads none of it."""

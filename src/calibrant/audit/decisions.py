@@ -198,7 +198,8 @@ def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], reported: Sums, 
         low, high = clopper_pearson(wrong, rows, each)
         rate = wrong / rows
     else:
-        result = ladder.errors(ladder.clusters, acted, seed)
+        there = ladder.acts == acted
+        result = ladder.shares(ladder.clusters.y == (0 if acted else 1), there, seed)
         rate, (low, high) = result.mean, result.limits(each)
     value, least, most = _outward(reported, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
     return value, least, most

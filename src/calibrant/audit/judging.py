@@ -43,6 +43,7 @@ from calibrant.audit.record import (
     Share,
     Verdict,
 )
+from calibrant.certify.closed import OVER_BY_GAP
 from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
 from calibrant.stats.nulls import holm
@@ -52,7 +53,6 @@ STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
 SUBGROUPS = "subgroups"  # code of the check
 LEAST_LIMIT = 1e-9  # under which scores are read no finer
-OVER_BY_GAP = 0.8  # of alpha of groups over the limit; the rest is for errors
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"

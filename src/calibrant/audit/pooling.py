@@ -19,7 +19,7 @@ from calibrant.data.specs.spec import Spec, Variable
 from calibrant.repair import disclosure
 from calibrant.results import Outcome
 from calibrant.views.population import Population
-from calibrant.views.sample import Members, groups_of
+from calibrant.views.sample import Members, clusters_in, groups_of, people_in
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
@@ -181,20 +181,20 @@ def pooled_rows(rows: Predictions, smallest: int) -> Predictions:
     columns, same = {}, True
     for name in rows.covariates.schema.names:
         column = decoded(rows.covariates.column(name))
-        pooled = _pooled_text(name, column, smallest) if pa.types.is_string(column.type) else column
+        pooled = _pooled_text(name, column, rows, smallest) if pa.types.is_string(column.type) else column
         same &= pooled is column
         if pooled is not None:
             columns[name] = pooled
     return rows if same else replace(rows, covariates=pa.table(columns) if columns else None, cache={})
 
 
-def _pooled_text(name: str, column: Any, smallest: int) -> Any:
+def _pooled_text(name: str, column: Any, rows: Predictions, smallest: int) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     coded = pc.dictionary_encode(column)
     labels, codes = coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    counts = np.bincount(np.where(codes < 0, len(labels), codes), minlength=len(labels) + 1).tolist()
+    counts = people_in(rows, np.where(codes < 0, len(labels), codes), len(labels) + 1).tolist()
     groups = pool_levels(counts, smallest, order_of(name, [*labels, None]))
     if not groups:
         return None
@@ -213,6 +213,45 @@ def _pooled_text(name: str, column: Any, smallest: int) -> Any:
             new[m] = len(titles) if title is not None else -1
         titles += [] if title is None else [title]
     return pa.DictionaryArray.from_arrays(pa.array(new[codes], mask=new[codes] < 0), pa.array(titles, pa.string()))
+
+
+def pooled_counts(sketch: Sketch, smallest: int) -> Sketch:
+    """Return a sketch whose counts along each category have small levels joined, as `pool_levels`.
+
+    A pool is counted at its first level, and the others have none; all of a category that pools away is one level.
+    """
+    fine = dict(sketch.parts["fine"].stored) if "fine" in sketch.parts else {}
+    for coding in (c for c in sketch.spec.codings if c.kind == "category" and c.name in fine):
+        values = fine[coding.name]
+        fine[coding.name] = _joined(values, _pools(coding.name, coding.labels, values[..., 0], smallest))
+    cells, base = sketch.group_cells, 0
+    for names, size in zip(sketch.spec.groupings, sketch.spec.sizes, strict=True):
+        if len(names) == 1 and (v := sketch.spec.by_name[names[0]]).kind == "category":
+            own = slice(base, base + size)
+            if pools := _pools(v.name, v.labels, cells[own][..., :2], smallest):
+                cells = cells.copy() if cells is sketch.group_cells else cells
+                cells[own] = _joined(cells[own], pools)
+        base += size
+    return sketch.recounted(cells, fine)
+
+
+def _pools(name: str, labels: Sequence[str | None], rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
+    """The levels that are joined, of counts whose first axis is the level."""
+    people = rows.reshape(len(rows), -1).sum(axis=1).tolist()
+    whole = [tuple(i for i, n in enumerate(people) if n)]
+    groups = pool_levels(people, smallest, order_of(name, labels)) or whole
+    return [group for group in groups if len(group) > 1]
+
+
+def _joined(values: NDArray[np.int64], pools: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    """The same sums with each pool's at its first level."""
+    if not pools:
+        return values
+    out = values.copy()
+    for first, *others in pools:
+        out[first] += out[others].sum(axis=0)
+        out[others] = 0
+    return out
 
 
 def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> str:
@@ -348,18 +387,10 @@ def people_of(sketch: Sketch) -> NDArray[np.int64]:
         return rows
     groups = Members.of(sketch, sketch).group
     if sketch.two_way is not None and sketch.two_way.crossing is not None:
-        one, other = (_clusters_in(groups, code, len(rows)) for code in sketch.two_way.crossing.codes)
+        one, other = (clusters_in(groups, code, len(rows)) for code in sketch.two_way.crossing.codes)
         return np.minimum(one, other)
     cluster = np.unique(sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
-    return _clusters_in(groups, cluster, len(rows))
-
-
-def _clusters_in(groups: NDArray[np.int64], cluster: NDArray[np.int64], of: int) -> NDArray[np.int64]:
-    """Return how many clusters have rows in each of so many groups."""
-    count = int(cluster.max()) + 1
-    pairs = np.unique(groups * count + cluster)
-    result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
-    return result
+    return clusters_in(groups, cluster, len(rows))
 
 
 def pair_pools(
@@ -403,14 +434,20 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     A number of many values has a smooth curve, and no levels.
     """
     from calibrant.diagnose.bands import FEW
-    from calibrant.views.by_variable import strata_of
+    from calibrant.views.by_variable import by_variable_of, strata_of
 
-    strata = strata_of(read, name)
+    if isinstance(read, Predictions):
+        of = by_variable_of(read, name)
+        strata = of.strata
+        people = people_in(read, of.cell, len(strata.rows)).tolist()
+    else:
+        strata = strata_of(read, name)
+        people = [int(n) for n in strata.rows]
     if strata.ordered and strata.there > FEW:
         return ()
     titles = strata.titles()
     order = tuple(range(strata.there)) if strata.ordered else order_of(name, titles)
-    groups = pool_levels([int(n) for n in strata.rows], mask, order)
+    groups = pool_levels(people, mask, order)
     shown = {group[0] for group in groups if len(group) == 1}
     return tuple(t for i, t in enumerate(titles) if i not in shown) if groups else None
 

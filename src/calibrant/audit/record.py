@@ -6,18 +6,19 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, SupportsIndex, overload
 
 from calibrant.arguments import PYTHON, By, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.results import Curve, Estimate, Layered, Outcome, Plain, decoded, plain_json
-from calibrant.sanitize import has_half_characters
+from calibrant.results import Curve, Estimate, Interval, Layered, Outcome, Plain, converted, decoded, plain_json
+from calibrant.sanitize import has_half_characters, keyed
 
 SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
@@ -28,6 +29,7 @@ SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to w
 NOUN = "rows"  # what a row is, where nobody says
 WRITTEN = "pass the text that to_json wrote"
 LARGEST = 100_000  # bytes of a file of words for the report: names within names take more time than their length
+LONGEST, NAMED = 200, 12  # characters of a name that is looked for; names in a refusal
 NO_CURVE = Curve(method="", columns={})
 AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
@@ -136,6 +138,55 @@ class Finding(Plain):
     clusters_needed: int | None = None
 
 
+class Groups(tuple[Finding, ...]):
+    """The findings of groups in the order of the variables; one also by its name: ``groups["site = Valley"]``.
+
+    Raises
+    ------
+    BadInput
+        There is no group of that name; the message has the nearest one.
+    """
+
+    __slots__ = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each group is called: ``sex = f``, of two variables ``sex = f, age = 40–49``."""
+        return tuple(map(name_of, self))
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str, /) -> Finding: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Finding, ...]: ...
+    def __getitem__(self, key: SupportsIndex | slice | str, /) -> Finding | tuple[Finding, ...]:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        names = self.names
+        if key in names:
+            return super().__getitem__(names.index(key))
+        near = get_close_matches(key[:LONGEST], names, 1, 0.5)
+        there = f"there are {', '.join(map(shown, names[:NAMED]))}" if names else "this audit shows no group"
+        raise BadInput(
+            f"groups[{shown(key)}]: no group is called so; {f'did you mean {shown(*near)}?' if near else there}"
+        )
+
+    def __contains__(self, key: object, /) -> bool:
+        return key in self.names if isinstance(key, str) else super().__contains__(key)
+
+    @classmethod
+    def of_plain(cls, value: object) -> Self:
+        """Rebuild what `to_dict` wrote."""
+        return cls(converted(value, tuple[Finding, ...]))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.names)
+
+
+def name_of(finding: Finding) -> str:
+    """The name of the population of a finding: ``everyone``, or that of the group."""
+    return keyed(finding.variables) or "everyone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckRecord(Plain):
     """One question an audit asks, and what it found.
@@ -182,8 +233,9 @@ class AuditRecord(Plain):
     joint_error : Mapping of str to float
         Their sums: how probable any wrong "over" is at most, any wrong "within", and any error wrongly shown.
     everyone : Finding
-    groups : tuple of Finding
-        In the order of the variables; all their bounds hold simultaneously with probability ``1 - alpha``.
+    groups : Groups, a tuple of Finding
+        In the order of the variables, and by their names: ``groups["site = Valley"].gap.interval``. All their bounds
+        hold simultaneously with probability ``1 - alpha``.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
         Certified, as their intervals say ("finite-sample"): ``"gap"``, ``"distance"``, ``"jittered"``, and
@@ -212,7 +264,7 @@ class AuditRecord(Plain):
     shares: tuple[Share, ...]
     joint_error: Mapping[str, float]
     everyone: Finding
-    groups: tuple[Finding, ...]
+    groups: Groups
     checks: tuple[CheckRecord, ...]
     estimates: Mapping[str, Estimate]
     curves: Mapping[str, Curve]
@@ -220,6 +272,9 @@ class AuditRecord(Plain):
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     schema: str = field(default=SCHEMA)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", Groups(self.groups))  # however they were put together
 
     def to_json(self) -> str:
         """The record as JSON text: keys in their order, full precision, no NaN; the same bytes every time."""
@@ -299,6 +354,47 @@ class AuditRecord(Plain):
         return html
 
     @property
+    def table(self) -> Curve:
+        """Everyone, then each group, in three layers: estimates, their ordinary intervals, and what is guaranteed.
+
+        Columns ``gap``, ``error`` and ``observed_expected`` are estimates, with ``_low`` and ``_high`` their ordinary
+        intervals and with ``_guaranteed_low`` and ``_guaranteed_high`` what is certified; ``verdict`` and
+        ``error_shown`` are the state.
+        """
+        rows = [_line(f) for f in (self.everyone, *self.groups)]
+        settings = {"alpha": float(self.settings["alpha"]), "limit": self.everyone.limit}
+        return Curve(method="audit", columns={k: tuple(row[k] for row in rows) for k in rows[0]}, settings=settings)
+
+    def to_frame(self) -> Any:
+        """The columns of `table` as a frame, a row for everyone and each group.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            What came in: pandas or Polars where the audit read such a frame, else Arrow, as every `Curve` has it.
+
+        Raises
+        ------
+        ImportError
+            The record was made of a frame of a library that is not installed here: take ``table.to_frame()``.
+        """
+        import pyarrow as pa
+
+        made, kind = self.table.to_frame(), self.data.get("frame")
+        empty = [(i, f.name) for i, f in enumerate(made.schema) if pa.types.is_null(f.type)]
+        for i, name in empty:
+            made = made.set_column(i, name, made[name].cast(pa.string() if name == "withheld" else pa.float64()))
+        if kind is None:
+            return made
+        try:
+            library = import_module(kind)
+        except ImportError:
+            raise ImportError(
+                f"the audit read a frame of {kind}, which is not installed: use table.to_frame()"
+            ) from None
+        return made.to_pandas() if kind == "pandas" else library.from_arrow(made)
+
+    @property
     def certified(self) -> dict[str, Estimate]:
         """The estimates whose intervals hold at this number of rows, by name; each says so itself."""
         return {k: e for k, e in self.estimates.items() if e.interval.guarantee == "finite-sample"}
@@ -342,6 +438,37 @@ class AuditRecord(Plain):
     def test_shows(self, check: CheckRecord) -> bool:
         """Whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
         return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])
+
+
+def _line(f: Finding) -> dict[str, object]:
+    """A finding as a row of `AuditRecord.table`."""
+    line: dict[str, object] = {"id": f.id, "group": name_of(f), "rows": f.rows, "events": f.events}
+    line["expected"] = f.expected
+    for name, layer in (("gap", f.gap), ("error", f.error), ("observed_expected", f.observed_expected)):
+        line |= dict(_layers(name, layer))
+    return line | {
+        "by": f.by,
+        "limit": f.limit,
+        "verdict": f.verdict,
+        "error_shown": f.error_shown,
+        "withheld": f.withheld,
+        "rows_needed": f.rows_needed,
+        "clusters_needed": f.clusters_needed,
+        "rows_at_least": f.rows_at_least,
+        "pooled": f.pooled,
+    }
+
+
+def _layers(name: str, layer: Layered | None) -> Iterator[tuple[str, float | None]]:
+    """The columns of a number in layers; None where there is nothing of it."""
+    ranges: tuple[tuple[str, Interval | None], ...] = (("", None), ("guaranteed_", None))
+    if layer is not None:
+        ranges = (("", layer.interval), ("guaranteed_", layer.guaranteed))
+    yield name, None if layer is None else layer.value
+    for kind, of in ranges:
+        yield f"{name}_{kind}low", None if of is None else of.low
+        yield f"{name}_{kind}high", None if of is None else of.high
+    yield f"{name}_p_value", None if layer is None else layer.p_value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from typing import Any, Self
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 
 MULTIPLE = 5  # people: a count is reported as a multiple of it
+CLEAR = 200  # people from which on a rate of counts to publish says more than their rounding
 FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
 ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
 FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people
@@ -48,6 +49,7 @@ class Sums:
     """What is reported of a set of people: its sums as they are."""
 
     exact: tuple[int, int, float]  # people, events and the sum of their scores
+    share_of: float = 0.0  # people that ends are a share of; none: of these
     published = False
 
     @classmethod
@@ -97,6 +99,11 @@ class Sums:
         """The most that an end from above may be for its end as reported to be within a limit."""
         return limit
 
+    @staticmethod
+    def p_value(p: float) -> float:
+        """A p-value."""
+        return two_digits(p)
+
     def near(self, value: float, _about: str) -> float:
         """A number that is not certified."""
         return value
@@ -145,7 +152,7 @@ class RandomRounding(Sums):
         """Move an end outward (`side` -1 down, 1 up) by up to two steps; one that says nothing stays."""
         if not least < value < most:
             return value
-        u, draw = step(self.exact[0]), chance(about, self.exact)
+        u, draw = step(self.share_of or self.exact[0]), chance(about, self.exact)
         moved = side * u * math.ceil(side * value / u + draw)
         moved = round(moved, 12) + 0.0  # no -0.0, which would be written so
         return min(max(moved, least), value) if side < 0 else max(min(moved, most), value)
@@ -165,6 +172,11 @@ class RandomRounding(Sums):
         d)``.
         """
         return step(self.exact[0]) * (self._steps(limit) - chance(about, self.exact))
+
+    @staticmethod
+    def p_value(p: float) -> float:
+        """A p-value up to a power of ten: next to the numbers of people more digits would tell events."""
+        return 10.0 ** math.ceil(math.log10(max(p, 1e-12)) - 1e-9)
 
     def _steps(self, limit: float) -> int:
         """Return how many whole steps, as ends are written, are at most a limit."""
@@ -192,20 +204,24 @@ class RandomRounding(Sums):
         return replace(estimate, n=self.rows, value=value, interval=replace(of, low=low, high=high))
 
 
-def reported_layer(layer: Layered, reported: Sums, about: str, least: float = -1.0, most: float = 1.0) -> Layered:
+def reported_layer(
+    layer: Layered, reported: Sums, draws: tuple[str, str], least: float = -1.0, most: float = 1.0
+) -> Layered:
     """A number of a group in two layers, the ends of its ordinary interval moved outward.
 
-    Certified ends of an error and a gap are reported already; those of a ratio, which may exceed one, are moved here.
+    `draws`: those that its certified ends are reported by. Each layer is about the same events, so that by draws of
+    its own their mean would. Certified ends of an error and a gap are reported already; those of a ratio, which may
+    exceed one, are moved here.
     """
 
-    def moved(of: Interval | None, name: str) -> Interval | None:
+    def moved(of: Interval | None) -> Interval | None:
         if of is None:
             return None
-        low = reported.end(of.low, -1, f"{about} {name} low", least, most)
-        return replace(of, low=low, high=reported.end(of.high, 1, f"{about} {name} high", least, most))
+        low, high = reported.end(of.low, -1, draws[0], least, most), reported.end(of.high, 1, draws[1], least, most)
+        return replace(of, low=low, high=high)
 
-    interval = moved(layer.interval, "ordinary")
-    guaranteed = moved(layer.guaranteed, "certified") if most > 1.0 else layer.guaranteed
+    interval = moved(layer.interval)
+    guaranteed = moved(layer.guaranteed) if most > 1.0 else layer.guaranteed
     value = layer.value
     for of in (interval, guaranteed) if most > 1.0 else ():
         value = value if of is None else min(max(value, of.low), of.high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Unpack
 
@@ -25,10 +25,10 @@ from calibrant.audit.judging import (
     withholding,
     worst,
 )
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Share, joint_error
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Groups, Share, joint_error
 from calibrant.certify.groups import checked_target
 from calibrant.data.engines.reduce import release_memory
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, frame_of
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
 from calibrant.data.reading import Reading
@@ -187,7 +187,8 @@ def audit(
         if seen is not None:
             for line in seen.lines():
                 progress(ProgressEvent(step=line))
-    return audited(source, options, judging, progress, engine)
+    record, frame = audited(source, options, judging, progress, engine), frame_of(source)
+    return replace(record, data={**record.data, "frame": frame}) if frame else record
 
 
 def audited(
@@ -274,7 +275,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         shares=tuple(shares),
         joint_error=joint_error(shares),
         everyone=everyone,
-        groups=tuple(groups),
+        groups=Groups(groups),
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 Judge = Literal["error", "gap"]
 Verdict = Literal["within", "undecided", "over"]
 
+OVER_BY_GAP = 0.8  # of alpha of an audit's groups over the limit, for their gaps; the rest is for errors
+
 
 def refuted(log_e: ArrayLike, delta: float) -> Flags:
     """Return which hypotheses closed testing rejects, all rightly with probability at least ``1 - delta``.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_alpha, checked_seed, checked_steps, names, one_source, share
-from calibrant.certify.closed import SignedEvidence, bet_sizes_for
+from calibrant.certify.closed import OVER_BY_GAP, SignedEvidence, bet_sizes_for
 from calibrant.certify.groups import checked_limit
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -77,8 +77,9 @@ def decidable(
     scores say: where they are, more clusters are needed. Groups are drawn each by itself.
     **Guarantee.** None: a plan. The power is that of the drawn sets, up to two standard errors of
     ``sqrt(power (1 - power) / draws)``.
-    **Method.** The certificates of `groups` and their shares of alpha, run on outcomes drawn from the scores: Holm's
-    procedure for gaps, Bonferroni's for errors. A group's smallest gap is approached in three steps.
+    **Method.** The certificates of an audit and its shares of alpha, run on outcomes drawn from the scores: Holm's
+    procedure for gaps of groups, at half of alpha for "within" and .8 of it for "over"; Bonferroni's for their errors,
+    at half of alpha; for everyone's error all of it. A group's smallest gap is approached in three steps.
     **Cost.** About half a second a group.
     **Reads.** The sketch; rows, where they have clusters or weights. Of labels, how many rows have one.
 
@@ -138,15 +139,16 @@ def decided(
     Then groups are judged as Holm's procedure would if each were decided before all that have fewer rows.
     """
     whole, groups = whole.as_one_block(), [(name, q.as_one_block()) for name, q in groups]
-    alone, count = _Together.of([whole], plan), len(groups)
-    parts, shown = [alone], list(groups)
+    count = len(groups)
+    parts, shown = [_Together.of([whole], plan, _Shares(plan.alpha, 1, everyone=True))], list(groups)
+    shares = _Shares(plan.alpha, max(count, 1))
     if most is not None and count > most:
         order = sorted(range(count), key=lambda i: (-groups[i][1].n, i))
         ranks = [*range(most - most // 2), *range(count - most // 2, count)]
         shown = [groups[order[r]] for r in ranks]
-        parts.append(_Together.of([q for _, q in shown], plan, [count - r for r in ranks], count))
+        parts.append(_Together.of([q for _, q in shown], plan, shares, [count - r for r in ranks]))
     elif groups:
-        parts.append(_Together.of([q for _, q in groups], plan))
+        parts.append(_Together.of([q for _, q in groups], plan, shares))
     of = [whole, *(q for _, q in shown)]
     columns: dict[str, tuple[object, ...]] = {
         "group": (EVERYONE, *(name for name, _ in shown)),
@@ -173,47 +175,64 @@ def decided(
 
 
 @dataclass(frozen=True)
+class _Shares:
+    """What an audit spends on each of the populations that share alpha."""
+
+    alpha: float
+    count: int  # of groups
+    everyone: bool = False  # in place of groups; then nobody shares
+
+    @property
+    def over(self) -> float:
+        """An end of a gap that is wrongly over the limit."""
+        return self.alpha * (1.0 if self.everyone else OVER_BY_GAP) / 2.0 / self.count
+
+    @property
+    def error(self) -> float:
+        """The end of an error that is wrongly within."""
+        return self.alpha if self.everyone else self.alpha / 2.0 / self.count
+
+    @property
+    def bet_sizes(self) -> float:
+        """The error probability that stakes on gaps are the best at."""
+        return bet_sizes_for(self.over * self.count, self.count)
+
+
+@dataclass(frozen=True)
 class _Together:
     """Populations that share alpha, and how large their gaps are at most in sets of outcomes drawn from the scores."""
 
     populations: Sequence[Population]
     plan: Planned
-    count: int  # populations that share alpha, of which these may be some
+    shares: _Shares
     sharing: NDArray[np.int64]  # shape (k,): how many share alpha, increasing; none where each has its own turn
     tops: Floats  # shape (populations, draws, k), or k = 2: alone, and where it is its turn
 
     @classmethod
     def of(
-        cls, populations: Sequence[Population], plan: Planned, turns: Sequence[int] = (), count: int | None = None
+        cls, populations: Sequence[Population], plan: Planned, shares: _Shares, turns: Sequence[int] = ()
     ) -> _Together:
         """Draw the sets; `turns`: how many share alpha when each is decided."""
-        count = len(populations) if count is None else count
-        sharing = np.unique(np.rint(np.geomspace(1, count, SHARES_LOOKED_AT)).astype(np.int64))
+        sharing = np.unique(np.rint(np.geomspace(1, shares.count, SHARES_LOOKED_AT)).astype(np.int64))
         own = [np.array([1, t]) for t in turns] or [sharing] * len(populations)
-        rng, size, shrunk = np.random.default_rng(plan.seed), bet_sizes_for(plan.alpha / 2.0, count), plan.shrunk
+        rng, shrunk = np.random.default_rng(plan.seed), plan.shrunk
         tops = np.empty((len(populations), plan.draws, len(own[0])))
         for g, q in enumerate(populations):
-            drawn = q.drawn_gaps(size)
+            drawn = q.drawn_gaps(shares.bet_sizes)
             for d in range(plan.draws):
                 evidence = SignedEvidence(drawn(rng, 0.0))
                 ends = [evidence.ends(delta, delta) for delta in plan.alpha / 2.0 / own[g]]
                 tops[g, d] = [min(max(most, -least) / shrunk, 1.0) for least, most in ends]
-        return cls(populations, plan, count, np.zeros(0, np.int64) if turns else sharing, tops)
+        return cls(populations, plan, shares, np.zeros(0, np.int64) if turns else sharing, tops)
 
     def within(self) -> list[float]:
         """The smallest limits within which each is certified so often."""
         if not len(self.sharing):
-            return [float(v) for v in np.quantile(self.tops[:, :, 1], self.plan.power, axis=1)]
+            return self._reached(1)
         limits = np.append(np.geomspace(max(float(self.tops.min()), 1e-9), float(self.tops.max()), LIMITS), 1.0)
         share = np.stack([self._met(limit).mean(axis=1) for limit in limits])  # (limits, populations)
         share[-1] = 1.0
-        result = []
-        for often in share.T:
-            at = int(np.argmax(often >= self.plan.power))
-            before, after = (often[at - 1], often[at]) if at else (0.0, 1.0)
-            part = (self.plan.power - before) / (after - before) if at else 1.0
-            result.append(float(limits[at - 1] + part * (limits[at] - limits[at - 1])) if at else float(limits[0]))
-        return result
+        return [float(limits[np.argmax(often >= self.plan.power)]) for often in share.T]
 
     def power_within(self, limit: float) -> list[float]:
         """How often each is certified within a limit."""
@@ -221,7 +240,11 @@ class _Together:
 
     def within_alone(self) -> list[float]:
         """The same if no other were judged."""
-        return [float(v) for v in np.quantile(self.tops[:, :, 0], self.plan.power, axis=1)]
+        return self._reached(0)
+
+    def _reached(self, at: int) -> list[float]:
+        """The smallest drawn end within which so many are: events are whole, and between two ends are fewer."""
+        return [float(v) for v in np.quantile(self.tops[:, :, at], self.plan.power, axis=1, method="inverted_cdf")]
 
     def _met(self, limit: float) -> NDArray[np.bool_]:
         """Which are within, in each drawn set, by Holm's procedure: shape (populations, draws)."""
@@ -236,16 +259,17 @@ class _Together:
 
     def over(self) -> list[float]:
         """The smallest gaps that are certified over the limit so often, all others being within."""
-        plan, limit = self.plan, self.plan.limit or 0.0
-        delta, size = plan.alpha / 2.0 / self.count, bet_sizes_for(plan.alpha / 2.0, self.count)
+        plan, limit, delta = self.plan, self.plan.limit or 0.0, self.shares.over
         rng, shrunk = np.random.default_rng(plan.seed + 1), plan.shrunk
         result = []
         for q, tops in zip(self.populations, self.tops, strict=True):
-            drawn, gap = q.drawn_gaps(size), limit + float(np.median(tops[:, -1]))
+            drawn, gap = q.drawn_gaps(self.shares.bet_sizes), limit + float(np.median(tops[:, -1]))
             for step in range(1, STEPS_UP + 1):  # the first ones from fewer sets
                 sets = range(max(plan.draws * step // STEPS_UP, 20))
                 floors = [SignedEvidence(drawn(rng, gap)).ends(delta, 0.0)[0] for _ in sets]
-                floor = gap - (gap - float(np.quantile(floors, 1.0 - plan.power))) / shrunk
+                floor = (
+                    gap - (gap - float(-np.quantile(np.negative(floors), plan.power, method="inverted_cdf"))) / shrunk
+                )
                 gap = min(max(gap + limit - floor, limit), 1.0)
             result.append(gap)
         return result
@@ -255,8 +279,7 @@ class _Together:
         from scipy.special import ndtri
 
         plan, rng, shrunk = self.plan, np.random.default_rng(self.plan.seed + 2), self.plan.shrunk
-        delta = plan.alpha / 2.0 / self.count
-        result = []
+        delta, result = self.shares.error, []
         for q in self.populations:
             first, sets = q.redrawn(rng).judged(plan.steps), max(plan.draws // (2 if q.clusters is None else 5), 5)
             end, plain = (e.limit(delta) for e in (first.above, first.above_plain))

@@ -288,8 +288,9 @@ def rows_to_decide(
     Where the estimate is clear of the limit by its own noise: about so many, if it is off as estimated. They are
     planned as for an error that is easy to learn, and no fewer than at which the end found now comes to the limit, if
     its distance from the estimate shrinks as ``n^(-1/2)``: so an error that alternates is planned for as it is found.
-    Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
-    beyond 1e12: the estimate is too close to the limit to say. None of clusters that cross. `results` are its error,
+    Elsewhere, at least as many as show a calibrated score to be within, if that is the side of the estimate. None where
+    it is not, where those are fewer than there are, or beyond 1e12: the estimate is too close to the limit to say. None
+    of clusters that cross. `results` are its error,
     or the size of its gap: at least, as estimated, and at most; `spend` shows it over the limit, and within.
 
     Of clusters, or rows that weigh: the same, with the upper end of clusters drawn from these with random signs, as of
@@ -301,6 +302,8 @@ def rows_to_decide(
     room, within = abs(limit - off), off < limit
     now = most - off if within else off - least
     clear = room > max(_noise(population, steps, judge), 1e-4)
+    if not clear and not within:
+        return None  # what shows a calibrated score to be within is no plan for one that is estimated over
     if population.clusters is not None:
         if clear and not within:
             width, gap = _below_by_clusters(population, spend[0], judge), room

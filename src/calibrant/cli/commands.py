@@ -15,19 +15,23 @@ from calibrant.audit.judging import Judging, JudgingOptions
 from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
-from calibrant.cli.reporting import check_outputs, deliver
+from calibrant.cli.reporting import check_outputs, deliver, targets_of
 from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.read import in_memory, summarised
+from calibrant.data.progress import counted
+from calibrant.data.read import fixed_spec, in_memory, summarised
 from calibrant.data.reading import Reading, ReadingOptions
+from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
-from calibrant.sanitize import sanitize
+from calibrant.sanitize import as_message, sanitize
+from calibrant.views.selected import selected
 
 EVERY = ("*",)
 
@@ -126,8 +130,10 @@ def guide(_: Namespace) -> int:
 
 
 def audit(a: Namespace) -> int:
-    """Audit files or sketches."""
+    """Audit files or sketches; or write the rows of one group or subgroup, and audit nothing."""
     data = inputs_of(a)
+    if a.rows_of is not None or a.rows_out is not None:
+        return _rows_of(a, data)
     check_outputs(a, data)
     options, plan, whole = reading(a), judging(a), source(data, a.allow_same)
     opened = reported_first(whole, options)
@@ -135,6 +141,32 @@ def audit(a: Namespace) -> int:
         record = audited(opened, options, plan, progress)
     deliver(record, a)
     return record.exit_status
+
+
+AS_WRITTEN = "a report may say a few more or fewer, where it rounds"
+
+
+def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
+    """Write the rows of a group or subgroup, with all their columns, to look at."""
+    if a.rows_of is None or a.rows_out is None:
+        raise BadInput("--rows-of GROUP and -o FILE go together: whose rows, and where to write them")
+    if written_too := [f"--{name}" for name, out in {**targets_of(a), "out": a.out}.items() if out]:
+        raise BadInput(f"--rows-of writes rows and audits nothing: leave {written_too[0]} out")
+    path = checked_targets({"-o": a.rows_out}, data)["-o"]
+    options, whole = reading(a, tests=True), source(data, a.allow_same)
+    if isinstance(whole, Sketch):
+        raise BadInput("a sketch holds no rows to write: name the files that it was made of")
+    opened = open_source(whole, form=options.form)
+    checked_rows(path, opened, ())
+    with Progress() as progress:
+        spec, _, _ = fixed_spec(opened, options.named(), progress)
+        chosen = selected(spec, a.rows_of)
+        rows = extract(opened, path, (spec.score, *chosen.reads), chosen.of, counted(progress, "writing", opened.rows))
+    count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+    if chosen.has_thresholds:
+        print(f"thresholds are taken as written in --rows-of, which gives {count}: {AS_WRITTEN}", file=sys.stderr)
+    print(as_message(f"{a.rows_out}: {count} of {a.rows_of}"))
+    return 0
 
 
 def example(a: Namespace) -> int:

@@ -52,7 +52,8 @@ def accept(a: Namespace) -> int:
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
     result = accepted(data, by, how)
     if a.out is not None:
-        written(a.out, results.content(acceptance_at(data, by, how), a.out))
+        form = results.CsvForm(a.csv_decimal, a.csv_digits)
+        written(a.out, results.content(acceptance_at(data, by, how), a.out, form))
     print_result(a.json, result.to_dict, lambda: decisions.accepted(result))
     return WITHIN if result.low > 0.0 else NONE
 
@@ -109,7 +110,7 @@ def compare(a: Namespace) -> int:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     result = _audits(a) if _are_audits(a) else _models(a)
     if a.out is not None:
-        written(a.out, decisions.content(result, a.out))
+        written(a.out, decisions.content(result, a.out, results.CsvForm(a.csv_decimal, a.csv_digits)))
     print_result(a.json, result.to_dict, lambda: decisions.compared(result))
     return result.exit_status
 

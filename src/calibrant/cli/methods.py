@@ -193,6 +193,7 @@ def _add_method(m: Method, p: Command) -> None:
     take.as_json(p, "print JSON, which holds all of it, instead of text")
     kinds = ".json, .csv or, of a curve, .html"
     p.add_argument("--out", metavar="FILE", help=f"also write it: {kinds}")
+    take.csv_form(p)
 
 
 def _own(p: Command, own: Setting) -> None:
@@ -256,7 +257,7 @@ def run_method(a: Namespace) -> int:
     for warning in reported:
         _say(str(warning.message))
     if a.out is not None:
-        written(a.out, results.content(result, a.out))
+        written(a.out, results.content(result, a.out, results.CsvForm(a.csv_decimal, a.csv_digits)))
         _say(f"written to {a.out}")
     print_result(a.json, lambda: results.as_json(result), lambda: results.lines(result))
     return 0

@@ -126,6 +126,14 @@ def listed(p: argparse._ActionsContainer, option: str, line: str, metavar: str =
     p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
 
 
+def csv_form(p: argparse._ActionsContainer) -> None:
+    """Add how numbers are written in tables of CSV."""
+    line = "decimal mark in CSV that is written, . or , (cells are then separated by ;)"
+    p.add_argument("--csv-decimal", choices=(".", ","), default=".", help=line)
+    line = "significant digits in CSV that is written, ends of ranges rounded outward; 17 for all (default 4)"
+    p.add_argument("--csv-digits", type=int, choices=range(1, 18), default=4, metavar="N", help=line)
+
+
 def numbers(text: str) -> tuple[float, ...]:
     """Split a list of numbers at its commas."""
     try:

@@ -199,9 +199,9 @@ example:
   calibrant merge january.sketch february.sketch --out winter.sketch
 """
 REPAIR_STATUS = statuses(
-    "a repair is shown to be better; its calibrator is written",
+    "a repair is shown, or estimated, to be better; its calibrator is written",
     "the one repair asked for is shown to be worse; its calibrator is written all the same",
-    three="undecided: no repair is shown to be better. With --method auto, or several, nothing is written",
+    three="no repair is shown or estimated to be better. With --method auto, or several, nothing is written",
 )
 APPLY_STATUS = statuses(
     "every row is written",
@@ -248,6 +248,12 @@ def _look(p: Command) -> None:
 def _audit(p: Command) -> None:
     _data(p)
     _judging(p)
+    p.add_argument(
+        "--rows-of",
+        metavar="GROUP",
+        help="write the rows of a group or subgroup, named as the report names it ('site = Valley'), and audit nothing",
+    )
+    p.add_argument("-o", dest="rows_out", metavar="ROWS", help="of --rows-of: .csv, .tsv, .parquet, .arrow or .feather")
 
 
 def _example(p: Command) -> None:
@@ -283,6 +289,7 @@ def _written(p: Command) -> None:
             metavar, line = own[name]
             p.add_argument(f"--{name}", metavar=metavar, help=line)
     p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
+    take.csv_form(p)
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
     p.installed = lambda p: with_installed_outputs(p, p, "record")
 
@@ -355,6 +362,7 @@ def _accept(p: Command) -> None:
     take.seed(p)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write certified risk against share accepted: .json, .csv, .html")
+    take.csv_form(p)
     p.add_argument("--error", type=float, metavar="E", help="plan, without data: the share of errors to expect")
     p.add_argument("--share", type=float, metavar="S", help="of a plan: the share of rows to accept (default 1)")
     p.add_argument("--power", type=float, metavar="P", help="of a plan: with which probability (default 0.8)")
@@ -373,6 +381,7 @@ def _compare(p: Command) -> None:
     take.of_options(p, TermOptions)
     take.as_json(p)
     p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
+    take.csv_form(p)
 
 
 def _plan(p: Command) -> None:
@@ -441,7 +450,7 @@ def _repair(p: Command) -> None:
     offered = [e for e in recipes().values() if e.command]
     tried = [e for e in offered if e.tried != "when named"]
     score = ", ".join(e.command for e in tried if not e.covariates)
-    more = " and ".join(e.command for e in tried if e.covariates)
+    more = ", ".join(e.command for e in tried if e.covariates)
     take.files(p)
     every = "every other column that can be used; 'none' for none"
     names = *take.COLUMNS, "key", "seed", "by", "variables", "bins"
@@ -463,7 +472,7 @@ def _repair(p: Command) -> None:
         threshold="act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain",
         steps="rounding steps of the certified error (default 100: whole percent)",
         alpha="error probability of the verdicts (default 0.05)",
-        quick="leave out the tests, and multicalibration from auto",
+        quick="leave out the tests, and the slower repairs from auto",
     )
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     p.add_argument("--calibrator", metavar="CALIBRATOR.json", help="write the calibrator")

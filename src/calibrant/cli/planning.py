@@ -20,6 +20,7 @@ from calibrant.results import Curve, Estimate
 COLUMNS = "label", "score", "positive", "cluster", "weights", "by"
 MEASURES = {"oe": "observed_expected", "slope": "calibration_slope", "auroc": "auroc"}  # by option
 DEFAULTS = {"method": "rounded", "steps": 100, "bandwidth": 2**-6, "side": "upper"}  # of a certificate
+POWER = 0.8
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)  # of a subgroup, where none is named
 
 
@@ -90,7 +91,8 @@ def _measures(a: Namespace) -> list[Estimate]:
 
 def _strong(a: Namespace) -> list[Estimate]:
     """The rows that an error takes; or the error that rows detect, of each share."""
-    from calibrant.detect import rows_needed, smallest_error
+    from calibrant.detect.rows_needed import planned_errors, rows_needed
+    from calibrant.views.boxes import ORDER
 
     if (a.rows is None) == (a.error is None):
         raise BadInput("--strong plans rows or errors: pass --rows N for the smallest errors that N rows detect, or "
@@ -102,13 +104,12 @@ def _strong(a: Namespace) -> list[Estimate]:
             raise BadInput("--strong simulates outcomes of rows: pass the data file in place of the sketch")
         data = in_memory(read, reading(a, variables=EVERY).named())
         report_left_out(data)
-    how = {"beta": a.beta, "alpha": a.alpha} | {
-        name: value for name in ("power", "order") if (value := getattr(a, name)) is not None
-    }
+    power, order = POWER if a.power is None else a.power, ORDER if a.order is None else a.order
     shares = a.share or (SHARES if a.error is None else (0.1,))
-    if a.error is not None:
-        return [rows_needed(a.error, data, share=share, **how) for share in shares]
-    return [smallest_error(a.rows, data, share=share, **how) for share in shares]
+    if a.error is None:
+        return planned_errors(a.rows, data, shares, (order, a.beta), (power, a.alpha))
+    how = {"beta": a.beta, "alpha": a.alpha, "power": power, "order": order}
+    return [rows_needed(a.error, data, share=share, **how) for share in shares]
 
 
 def _log(a: Namespace) -> list[Curve]:

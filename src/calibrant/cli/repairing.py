@@ -209,7 +209,7 @@ def _covariates(options: Reading, source: Source) -> tuple[str, ...]:
 def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Repair]:
     """The recipes named, or for "auto" those that are tried by default."""
     if methods == ("auto",):
-        return tried_by_default(variables, quick=quick)
+        return tried_by_default(variables, "always" if quick else "by the command")
     offered = {entry.command: entry for entry in recipes().values() if entry.command}
     out: dict[str, Repair] = {}
     for name in methods:

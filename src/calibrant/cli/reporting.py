@@ -25,7 +25,7 @@ STDOUT = "-"
 OWN = "json", "report", "markdown", "pdf", "junit"  # the outputs that are no plug-ins
 
 
-def _targets(a: Namespace) -> dict[str, str | None]:
+def targets_of(a: Namespace) -> dict[str, str | None]:
     """The file of every output by its name, None where it was not asked for."""
     return {name: target_of(a, name) for name in arranged(OWN, requested(a, "record"))}
 
@@ -39,7 +39,7 @@ def report(a: Namespace) -> int:
 
 def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
-    targets, plugged = _targets(a), requested(a, "record")
+    targets, plugged = targets_of(a), requested(a, "record")
     outs = {f"--{name}": out for name, out in targets.items() if name != "pdf"} | {"--pdf": a.pdf}
     claims = [option for option, out in outs.items() if out == STDOUT]
     if a.pdf == STDOUT:
@@ -87,11 +87,12 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.junit, junit(record))
     _write_plugged(record, a)
     if a.out:
-        from calibrant.report.outputs import files
+        from calibrant.report.outputs import files, results
 
-        files.write_all(record, document, Path(a.out), requested(a, "record"))
+        form = results.CsvForm(a.csv_decimal, a.csv_digits)
+        files.write_all(record, document, Path(a.out), requested(a, "record"), form)
         _say("written to", a.out)
-    if STDOUT not in _targets(a).values():
+    if STDOUT not in targets_of(a).values():
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
     if a.open:
         from calibrant.report.outputs.files import PAGE

@@ -139,6 +139,17 @@ def remembered(data: Predictions, key: object, make: Callable[[], Kind]) -> Kind
     return result
 
 
+FRAME = "frame"  # in the cache of rows: the library of the frame that they came in
+
+
+def frame_of(source: object) -> str:
+    """The library of a frame, or of that which rows were made of: pandas or Polars; empty for all else."""
+    if isinstance(source, Predictions):
+        return str(source.cache.get(FRAME, ""))
+    library = type(source).__module__.partition(".")[0]
+    return library if library in ("pandas", "polars") else ""
+
+
 def _columns(covariates: Any) -> list[str]:
     """Return how many covariates there are, and the first few by name."""
     if covariates is None:
@@ -273,6 +284,7 @@ def predictions(
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
     result = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
+    result.cache[FRAME] = next(filter(None, map(frame_of, (covariates, y_prob, y_true))), "")
     return replace(result, name=name)
 
 

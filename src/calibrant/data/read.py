@@ -14,7 +14,15 @@ from calibrant.arguments import checked_seed, one_source, shown, takes
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
-from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, multiclass_predictions, predictions
+from calibrant.data.predictions import (
+    FRAME,
+    SEVERAL,
+    MulticlassPredictions,
+    Predictions,
+    frame_of,
+    multiclass_predictions,
+    predictions,
+)
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
@@ -41,8 +49,9 @@ from calibrant.data.survey import (
     with_clusters,
     with_parts,
 )
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput, NotComputable, first_line
 
+MOST, FEW_TIMES = 6_000, 5  # covariates, which take 3 ms each, and times as many columns that are looked at
 MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
 STEP = 1 << 20  # rows counted at once, so that what is made beside them stays small
 
@@ -153,6 +162,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
+    result.cache[FRAME] = frame_of(source)
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 
@@ -192,9 +202,7 @@ def _loaded(
         table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
         return opened, kept, parts, table.unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-        raise BadInput(
-            f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
-        ) from None
+        raise BadInput(f"the files store a column in different types ({first_line(e)}): store it one way") from None
 
 
 @one_source
@@ -376,6 +384,12 @@ def fixed_spec(
             return replace(plain, sample=KEPT if options.tests else 0), None, nothing
         return with_parts(plain, None, options.tests), None, nothing
     covariates = tuple(dict.fromkeys((*names, *more, *options.by)))
+    if len(names) > MOST or len(covariates) > FEW_TIMES * MOST:
+        raise BadInput(
+            f"{opened.name or 'the data'}: {len(names):,} of {len(opened.columns):,} columns as covariates take too "
+            f"long (at most {MOST:,} of {FEW_TIMES * MOST:,}): pass those that matter to "
+            f"{options.caller.name('variables')}, or write their columns alone"
+        )
     looked = first_look(opened, plain, options.by, covariates, counted(progress, "looking", opened.rows))
     refuse_leaks(looked.look, options.by, options.allow, options.seed, options.caller)
     spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)

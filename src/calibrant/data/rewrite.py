@@ -1,4 +1,4 @@
-"""Rows streamed into a file with columns added."""
+"""Rows streamed into a file with columns added, or some of the rows as they are."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from calibrant.data.layouts import decoded
 from calibrant.data.sources.source import Form, OnRows, Source
 from calibrant.data.targets import temporary
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
 Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
 Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row -> columns to add
+# Batch to write, the same to look at, part, first row -> batch to write and columns to add.
+Each = Callable[[pa.RecordBatch, pa.RecordBatch, str, int], tuple[pa.RecordBatch, Columns]]
 
 
 def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
@@ -48,19 +50,54 @@ def rewrite(
     character for character, but for quotes that nothing needs. If `added` raises, or `settle`, which is called after
     the last row, nothing is left behind.
     """
+
+    def each(kept: pa.RecordBatch, read: pa.RecordBatch, part: str, row: int) -> tuple[pa.RecordBatch, Columns]:
+        return kept, added(read, part, row)
+
+    def done(rows: int) -> None:
+        settle()
+        if not rows:
+            raise BadInput("no rows to write: the data is empty")
+
+    return _streamed(source, path, reads, each, done, progress)
+
+
+def extract(
+    source: Source,
+    path: Path,
+    reads: Sequence[str],
+    chosen: Callable[[pa.RecordBatch], NDArray[np.bool_]],
+    progress: OnRows | None = None,
+) -> int:
+    """Write the rows that `chosen` selects, with all their columns; if there are none, nothing is left behind."""
+
+    def each(kept: pa.RecordBatch, read: pa.RecordBatch, _part: str, _row: int) -> tuple[pa.RecordBatch, Columns]:
+        return kept.filter(pa.array(chosen(read))), {}
+
+    def done(rows: int) -> None:
+        if not rows:
+            raise BadInput("no row of the data is of it: nothing is written")
+
+    return _streamed(source, path, reads, each, done, progress)
+
+
+def _streamed(
+    source: Source, path: Path, reads: Sequence[str], each: Each, done: Callable[[int], None], progress: OnRows | None
+) -> int:
+    """Write what becomes of each batch; return the rows written."""
     rows = 0
     with temporary(path) as hidden:
         target = _Target(hidden, path.name.lower(), source.form)
         try:
             with source.one_pass():
                 for kept, read, part, row in _batches(source, target.delimited, reads):
-                    target.write(kept, added(read, part, row))
-                    rows += kept.num_rows
+                    batch, added = each(kept, read, part, row)
+                    if batch.num_rows or not rows:  # the first has the types of the columns
+                        target.write(batch, added)
+                    rows += batch.num_rows
                     if progress is not None:
                         progress(kept.num_rows)
-            settle()
-            if not rows:
-                raise BadInput("no rows to write: the data is empty")
+            done(rows)
             target.close()
         finally:
             with suppress(OSError):  # a full disk: said by `beside`
@@ -116,9 +153,7 @@ class _Target:
         try:
             columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.schema, strict=True)]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as e:
-            raise BadInput(
-                f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
-            ) from None
+            raise BadInput(f"the files store a column in different types ({first_line(e)}): store it one way") from None
         self.writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
     def _opened(self) -> pa.ipc.RecordBatchFileWriter:

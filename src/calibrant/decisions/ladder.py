@@ -109,16 +109,23 @@ class Ladder:
             if over_all:
                 return Gains.of_counts((t, t - 1.0, 0.0), (left - missed, missed, acted), seed)
             return Gains.of_counts((1.0 - t, -t, 0.0), (events, acted - events, left), seed)
-        on = _cell(u, self.low, self.exact) >= self.cut
+        on = self.acts
         won = np.where(on, 0.0, t - u.y) if over_all else np.where(on, u.y - t, 0.0)
         span = (t - 1.0, t, u.largest) if over_all else (-t, 1.0 - t, u.largest)
         return Gains.of_clusters(summed(u.cluster, u.weight * won, u.count), u.size, u.certified, span, seed)
 
-    def errors(self, u: Clusters, acted: bool, seed: int) -> Gains:
-        """Return what clusters add to the rate of errors on one side: what is wrong there, and what there is."""
-        there = (_cell(u, self.low, self.exact) >= self.cut) == acted
-        bad = there & (u.y == (0 if acted else 1))
-        value, size = (summed(u.cluster, u.weight * some, u.count) for some in (bad, there))
+    @cached_property
+    def acts(self) -> NDArray[np.bool_]:
+        """Which rows of clusters are acted on; none of rows that are only counted."""
+        u = self.clusters
+        return np.zeros(0, dtype=bool) if u is None else _cell(u, self.low, self.exact) >= self.cut
+
+    def shares(self, hit: NDArray[np.bool_], among: NDArray[np.bool_], seed: int) -> Gains:
+        """What clusters add to a rate: their rows that count, among their rows that are there."""
+        u = self.clusters
+        if u is None:
+            raise TypeError("rows are counted: there are no clusters to add up")
+        value, size = (summed(u.cluster, u.weight * some, u.count) for some in (hit & among, among))
         return Gains.of_clusters(value, size, u.certified, (0.0, 1.0, u.largest), seed)
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +17,27 @@ from calibrant.data.predictions import Predictions, checked_data, predictions
 from calibrant.detect.scan_test import scan_of
 from calibrant.detect.subgroup_test import WEIGHT
 from calibrant.errors import NotComputable
+from calibrant.kernels.draws import outcomes, packed
+from calibrant.kernels.runtime import sized
 from calibrant.results import Estimate, Interval
-from calibrant.stats.subgroups.scan import Scan
+from calibrant.search.rejected import StrongTest
+from calibrant.stats.subgroups.scan import SALT, UP, Scan
 from calibrant.views.boxes import FEWEST as BOX_ROWS
-from calibrant.views.boxes import MIN_SIZE, ORDER, SampleRows, Tables, tables_of
+from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 STREAM = 0x9A2D  # of random numbers, apart from those of other methods at the same seed
 NULL_DRAWS, DRAWS = 4095, 1023  # simulated outcomes of calibrated scores, and of scores with the error
+FIRST = 4  # of these a fourth is drawn at first, until a number of rows is nearly right
 MOST_DRAWN = 20_000  # rows that a plan simulates: from there on errors shrink as the root of their number
 MOST_ROWS = 10**9
 FEWEST = 50  # rows that are planned for
 SUBGROUPS = 5  # of pilot rows, for which power is planned in the mean
 NEAR = 1.25  # times the share is the largest of them, and the share over it the smallest
 ATTRIBUTES = 8  # made-up covariates
-CLOSE, TRIES = 0.01, 12  # of the power, and how often it is simulated to come so close
+CLOSE, TRIES = 0.015, 12  # of the power, about its simulation error; how often it is simulated to come so close
 LOST = 0.02  # power that says nothing of how far the error, or the rows, are off
 STEEP = 5.4  # standard errors of a subgroup's rate that an error has which is detected four times in five, about
 UNWEIGHTED = "a plan is for independent rows of equal weight: leave cluster= and weights= out"
@@ -52,8 +57,8 @@ def rows_needed(
 ) -> Estimate:
     r"""Plan a sample: rows for the subgroup test to detect an error of one subgroup.
 
-    Estimand: the least n at which the scan in `subgroup_test` rejects with probability `power`, if in a subgroup of a
-    `share` of the rows the event rate is `error` above the mean score, and elsewhere the scores are calibrated.
+    Estimand: the least n at which `subgroup_test` rejects with probability `power`, if in a subgroup of a `share` of
+    the rows the event rate is `error` above the mean score, and elsewhere the scores are calibrated.
 
     Parameters
     ----------
@@ -77,8 +82,9 @@ def rows_needed(
     Returns
     -------
     Estimate
-        ``value`` in rows, infinite beyond 10^9. ``settings`` say what was planned for. The interval is trivial: a plan
-        is no certificate.
+        ``value`` in rows, infinite beyond 10^9. ``settings`` say what was planned for, and the power that was simulated
+        for the answer: ``simulated_power``, with its standard error ``simulation_error``. The interval is trivial: a
+        plan is no certificate.
 
     Raises
     ------
@@ -90,14 +96,15 @@ def rows_needed(
     Notes
     -----
     **Assumes.** Independent rows; scores and covariates as stated.
-    **Guarantee.** None: a plan. The power is that of the scan alone at its part of `alpha`, 0.7: models in the test add
-    to it, for errors that are no corner most.
-    **Method.** The scan's own law is simulated: its largest margin for outcomes drawn from the scores, and from the
-    scores moved on the logit scale inside the subgroup until their mean is `error` higher. The subgroup is a corner of
-    made-up covariates, whose edges are no cuts of the search; or the mean over at most five subgroups of the search, of
-    the pilot rows, whose share is within a fourth of `share`. Beyond 20,000 rows errors that are detected as often
-    shrink as the root of their number.
-    **Cost.** Seconds. **Reads.** Nothing, or rows.
+    **Guarantee.** None: a plan.
+    **Method.** The laws of both tests are simulated: the scan's largest margin, and models joined with products, each
+    at its part of `alpha`. Outcomes are then drawn from the scores moved on the logit scale inside the subgroup
+    until their mean is `error` higher, and the share that either test rejects is the power: a fourth of the draws finds
+    about where it is as wanted, all of them from there on. The subgroup is a corner of made-up covariates, whose edges
+    are no cuts of the search; or the mean over at most five subgroups of the search, of the pilot rows, whose share is
+    within a fourth of `share`. Beyond 20,000 rows errors that are detected as often shrink as the root of their number;
+    beyond 50,000, where the models see half of the rows, the models' part is then a little too large.
+    **Cost.** Seconds; 20 with 60 columns of pilot rows. **Reads.** Nothing, or rows.
 
     References
     ----------
@@ -115,8 +122,8 @@ def rows_needed(
     """
     plan = SubgroupPlan.of(data, (share, order, beta), (power, alpha), seed)
     size = number("error", error, above=0.0, below=1.0, what="an error in probability units", hint="such as 0.1")
-    rows = plan.rows(size)
-    return plan.estimate("detect.rows_needed", rows, "rows", {"error": size, "rows": rows})
+    rows, reached = plan.rows(size)
+    return plan.estimate("detect.rows_needed", "rows", reached, {"error": size, "rows": rows})
 
 
 @one_source
@@ -133,8 +140,8 @@ def smallest_error(
 ) -> Estimate:
     r"""Plan a test: the smallest error of one subgroup that a number of rows detects.
 
-    Estimand: the least error at which the scan in `subgroup_test` rejects with probability `power`, if the event rate
-    of a subgroup of a `share` of the rows is so much above the mean score, and elsewhere the scores are calibrated.
+    Estimand: the least error at which `subgroup_test` rejects with probability `power`, if the event rate of a subgroup
+    of a `share` of the rows is so much above the mean score, and elsewhere the scores are calibrated.
 
     Parameters
     ----------
@@ -154,7 +161,7 @@ def smallest_error(
 
     Notes
     -----
-    **Assumes.** As `rows_needed`. **Guarantee.** None: a plan. **Method.** As `rows_needed`. **Cost.** A second.
+    **Assumes.** As `rows_needed`. **Guarantee.** None: a plan. **Method.** As `rows_needed`. **Cost.** The same.
     **Reads.** Nothing, or rows.
 
     References
@@ -171,37 +178,112 @@ def smallest_error(
     >>> 0.05 < cal.detect.smallest_error(2000, data, share=0.2).value < 0.15
     True
     """
-    plan = SubgroupPlan.of(data, (share, order, beta), (power, alpha), seed)
+    return _errors(rows, [SubgroupPlan.of(data, (share, order, beta), (power, alpha), seed)])[0]
+
+
+def planned_errors(
+    rows: int,
+    data: Predictions | None,
+    shares: Iterable[float],
+    described: tuple[int, object],
+    level: tuple[float, float],
+) -> list[Estimate]:
+    """`smallest_error` of several shares: the rows are searched once for all.
+
+    `described`: order and beta. `level`: power and alpha.
+    """
+    return _errors(rows, [SubgroupPlan.of(data, (share, *described), level, 0) for share in shares])
+
+
+def _errors(rows: int, plans: Sequence[SubgroupPlan]) -> list[Estimate]:
+    """The smallest error of each plan; they differ in the subgroup's share alone."""
     n = check_int("rows", rows, FEWEST, MOST_ROWS, hint="such as 5000")
-    error = plan.error(n)
-    return plan.estimate("detect.smallest_error", error, "probability", {"error": error, "rows": n})
+    searched, results = plans[0].searched(min(n, MOST_DRAWN), NULL_DRAWS), []
+    for plan in plans:
+        error, reached = plan.error(n, searched)
+        how = {"error": error, "rows": n}
+        results.append(plan.estimate("detect.smallest_error", "probability", reached, how))
+    return results
 
 
 # ---- one plan ----
 
 
+class Power(NamedTuple):
+    """A simulated power, and the standard error of its simulation."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Rows that both tests look at, and what each rejects; outcomes are simulated."""
+
+    drawn: Predictions
+    tables: Tables
+    scan: Scan
+    strong: StrongTest
+    # A larger margin is detected: at the scan's part of alpha, and one standard error of the simulated null below and
+    # above.
+    margins: tuple[float, float, float]
+    level: float  # the part of alpha of the strong test
+
+    @classmethod
+    def of(cls, drawn: Predictions, alpha: float, seed: int, draws: int) -> Searched:
+        """Simulate what calibrated scores lead to."""
+        tables = tables_of(drawn, None, ORDER, seed)
+        scan, rows = scan_of(tables, MIN_SIZE, 0.0, "two-sided"), tables.rows
+        with sized(drawn.n * draws):
+            null = np.sort(scan.simulated(rows.cells, rows.p, rows.ids, draws))[::-1]
+        rank = WEIGHT * alpha * (draws + 1)
+        spread = math.sqrt(rank * (1.0 - WEIGHT * alpha))
+        low, at, high = (float(null[min(max(math.floor(rank + by), 1), draws) - 1]) for by in (spread, 0.0, -spread))
+        strong = StrongTest.of(drawn, seed)
+        return cls(drawn, tables, scan, strong, (low, at, high), (1.0 - WEIGHT) * alpha)
+
+    def detected(self, y: NDArray[np.uint8], table: int) -> NDArray[np.bool_]:
+        """Which sets of outcomes are detected, at each of the three margins, shape (3, sets).
+
+        `y` (n, sets). `table`: the one most likely to show the error, looked at first: what it shows is not looked at
+        again, nor is by the strong test what the scan shows.
+        """
+        cells, (low, at, high) = self.tables.rows.cells, self.margins
+        margin = self.scan.largest(cells, {UP: packed(y)}, [table])[: y.shape[1]]
+        left = np.flatnonzero(margin <= high)
+        if len(left):
+            margin[left] = self.scan.largest(cells, {UP: packed(y[:, left])})[: len(left)]
+        left = np.flatnonzero(margin <= high)
+        strong = np.zeros(y.shape[1], dtype=bool)
+        strong[left] = self.strong.p_values(y[:, left].T) <= self.level
+        return (margin > np.array([[low], [at], [high]])) | strong
+
+
 @dataclass(frozen=True)
 class Design:
-    """Rows that are searched, subgroups that may have the error, and how large a margin is detected."""
+    """Rows that are searched, subgroups that may have the error, and the table of the attributes of each."""
 
-    scan: Scan
-    rows: SampleRows
+    searched: Searched
     subgroups: tuple[Flags, ...]  # each of shape (n,)
-    detected: float  # a larger margin is
+    tables: tuple[int, ...]
 
-    def power(self, error: float) -> float:
+    def power(self, error: float, draws: int) -> Power:
         """The share of simulated outcomes that are detected; the mean over subgroups."""
-        draws = math.ceil(DRAWS / len(self.subgroups))
-        margins = [
-            self.scan.simulated(self.rows.cells, moved(self.rows.p, inside, error), self.rows.ids ^ np.uint64(k), draws)
-            for k, inside in enumerate(self.subgroups, 1)  # each has draws of its own
-        ]
-        return float(np.mean(np.concatenate(margins) > self.detected))
+        each, rows = math.ceil(draws / len(self.subgroups)), self.searched.tables.rows
+        parts = []
+        for k, (inside, table) in enumerate(zip(self.subgroups, self.tables, strict=True), 1):
+            rate = moved(rows.p, inside, error)
+            y = outcomes(rows.ids ^ np.uint64(k), rate, 0, each, SALT)  # each subgroup has draws of its own
+            with sized(y.size):  # kernels see as many rows in all as there are outcomes
+                parts.append(self.searched.detected(y, table))
+        low, at, high = np.concatenate(parts, axis=1).mean(axis=1).tolist()
+        return Power(at, math.hypot(math.sqrt(at * (1.0 - at) / (each * len(parts))), 0.5 * (low - high)))
 
     @property
     def room(self) -> float:
         """No error can be so large: the mean score of the subgroup would reach 1."""
-        return min(1.0 - float(self.rows.p[inside].mean()) for inside in self.subgroups)
+        p = self.searched.tables.rows.p
+        return min(1.0 - float(p[inside].mean()) for inside in self.subgroups)
 
 
 @dataclass(frozen=True)
@@ -247,56 +329,70 @@ class SubgroupPlan:
         )
         return math.sqrt(mean / self.share)
 
-    def design(self, n: int) -> Design:
-        """The rows of a sample of this size, searched."""
+    def searched(self, n: int, draws: int) -> Searched:
+        """The rows of a sample of this size, searched; of each number the same, whatever the subgroup."""
         rng = np.random.default_rng([STREAM, self.seed, n])
         drawn = self._made(n, rng) if self.data is None else self._taken(n, rng, self.data)
-        tables = tables_of(drawn, None, ORDER, self.seed)
-        scan, rows = scan_of(tables, MIN_SIZE, 0.0, "two-sided"), tables.rows
-        null = np.sort(scan.simulated(rows.cells, rows.p, rows.ids, NULL_DRAWS))[::-1]
-        detected = float(null[math.floor(WEIGHT * self.alpha * (NULL_DRAWS + 1)) - 1])
-        return Design(scan, rows, tuple(self._subgroups(drawn, tables, scan, rng)), detected)
+        return Searched.of(drawn, self.alpha, self.seed, draws)
 
-    def error(self, n: int) -> float:
-        """The error that n rows detect; infinity where none is large enough."""
-        simulated = min(n, MOST_DRAWN)
-        design = self.design(simulated)
-        start = STEEP * self.noise / math.sqrt(simulated)
-        return solved(design.power, self.power, start, 0.999 * design.room) * math.sqrt(simulated / n)
+    def error(self, n: int, searched: Searched) -> tuple[float, Power]:
+        """The error that n rows detect, and its power; infinity where none is large enough. `searched`: such rows."""
+        simulated = searched.drawn.n
+        design = self.design(searched)
+        most = 0.999 * design.room
 
-    def rows(self, error: float) -> float:
-        """The rows that detect an error; infinity beyond `MOST_ROWS`."""
+        @cache
+        def power(x: float, part: int) -> Power:
+            return design.power(min(x, most), DRAWS // part)
 
+        error = self._solved(power, STEEP * self.noise / math.sqrt(simulated), most)
+        return error * math.sqrt(simulated / n), power(error, 1)
+
+    def rows(self, error: float) -> tuple[float, Power]:
+        """The rows that detect an error, and their power; infinity beyond `MOST_ROWS`."""
         fewest = max(FEWEST, math.ceil(NEAR * BOX_ROWS / self.share))  # so that the search has such a subgroup
 
         @cache
-        def design(n: int) -> Design:
-            result = self.design(n)
-            if error >= 0.999 * result.room:
-                refuse("error", error, f"less than {result.room:.3g}: the subgroup's mean score is the rest of 1")
-            return result
+        def power(n: int, part: int) -> Power:
+            design = self.design(self.searched(n, NULL_DRAWS // part))
+            if error >= 0.999 * design.room:
+                refuse("error", error, f"less than {design.room:.3g}: the subgroup's mean score is the rest of 1")
+            return design.power(error, DRAWS // part)
 
-        def power(root: float) -> float:
-            return design(max(round(root**2), fewest)).power(error)
+        def rows(root: float) -> int:
+            return min(max(round(root**2), fewest), MOST_DRAWN)
 
-        needed = solved(power, self.power, STEEP * self.noise / error, math.sqrt(MOST_DRAWN)) ** 2
-        if math.isinf(needed):
-            needed = (self.error(MOST_DRAWN) / error) ** 2 * MOST_DRAWN
-        return float(max(math.ceil(needed), fewest)) if needed <= MOST_ROWS else math.inf
+        start, most = STEEP * self.noise / error, math.sqrt(MOST_DRAWN)
+        root = self._solved(lambda x, part: power(rows(x), part), start, most)
+        if math.isinf(root):
+            least, reached = self.error(MOST_DRAWN, self.searched(MOST_DRAWN, NULL_DRAWS))
+            needed = (least / error) ** 2 * MOST_DRAWN
+        else:
+            needed, reached = root**2, power(rows(root), 1)
+        return (float(max(math.ceil(needed), fewest)) if needed <= MOST_ROWS else math.inf), reached
 
-    def estimate(self, method: str, value: float, unit: str, settings: dict[str, float]) -> Estimate:
-        """The plan as a result."""
+    def _solved(self, power: Callable[[float, int], Power], start: float, most: float) -> float:
+        """Where the power is as wanted: by a fourth of the draws first, then by all of them from there on."""
+        x = start
+        for part in (FIRST, 1):
+            if math.isfinite(x):
+                x = solved(lambda x, part=part: power(x, part).value, self.power, (x, most), CLOSE * part**0.5)  # type: ignore[misc]
+        return x
+
+    def estimate(self, method: str, unit: str, reached: Power, settings: dict[str, float]) -> Estimate:
+        """The plan as a result, with the power that was simulated for it."""
         beta = "uniform scores" if self.beta == (1.0, 1.0) else "scores of a beta distribution ({:g}, {:g})"
         made = f"{beta.format(*self.beta)}; {ATTRIBUTES} covariates that have nothing to do with them"
         return Estimate(
             method=method,
-            value=value,
+            value=settings["rows" if unit == "rows" else "error"],
             unit=unit,
             n=0 if self.data is None else self.data.n,
             interval=Interval(low=0.0, high=math.inf, level=1.0 - self.alpha, guarantee="asymptotic"),
             assumes=made if self.data is None else "scores and covariates distributed as given",
             settings=settings
-            | {"share": self.share, "order": self.order, "power": self.power, "alpha": self.alpha, "seed": self.seed},
+            | {"share": self.share, "order": self.order, "power": self.power, "alpha": self.alpha, "seed": self.seed}
+            | {"simulated_power": reached.value, "simulation_error": reached.error},
         )
 
     # ---- rows and subgroups ----
@@ -310,13 +406,17 @@ class SubgroupPlan:
         at = rng.choice(data.n, n, replace=n > data.n)
         return replace(data, y=data.y[at], p=data.p[at], covariates=data.covariates.take(at), cache={})
 
-    def _subgroups(self, drawn: Predictions, tables: Tables, scan: Scan, rng: np.random.Generator) -> list[Flags]:
+    def design(self, searched: Searched) -> Design:
         """A corner of made-up covariates; or subgroups of the search that have about the share."""
+        family = searched.scan.family
         if self.data is None:
-            edge = 1.0 - self.share ** (1.0 / self.order)
-            columns = [drawn.covariates.column(f"x{j}").to_numpy() for j in range(1, self.order + 1)]
-            return [np.logical_and.reduce([x > edge for x in columns])]
-        family = scan.family
+            # The corner has exactly the share: by chance alone its power would be several points off.
+            columns = [searched.drawn.covariates.column(f"x{j}").to_numpy() for j in range(1, self.order + 1)]
+            least = np.minimum.reduce(columns)
+            inside = least > np.sort(least)[-1 - max(round(self.share * len(least)), 1)]
+            own = tuple(range(1, self.order + 1))  # the score is the first attribute
+            table = next(t for t, combined in enumerate(family.combined) if tuple(combined) == own)
+            return Design(searched, (inside,), (table,))
         sizes = np.array([len(c) for c in family.combined])[family.table]
         scored = np.array([0 in c for c in family.combined])[family.table]  # the score is the first attribute
         shares = family.rows / family.n
@@ -326,8 +426,10 @@ class SubgroupPlan:
             least, most = (f"{f(shares[kept]):.3g}" for f in (np.min, np.max)) if len(kept) else ("0", "0")
             what = f"a share that a subgroup of {'two attributes' if self.order == 2 else 'one attribute'} has"
             refuse("share", self.share, what, f"which are from {least} to {most} here")
+        rng = np.random.default_rng([STREAM, self.seed, family.n, 1])
         chosen = rng.choice(near, min(SUBGROUPS, len(near)), replace=False)
-        return [family.inside(int(box), tables.rows.cells) for box in chosen]
+        inside = tuple(family.inside(int(box), searched.tables.rows.cells) for box in chosen)
+        return Design(searched, inside, tuple(int(t) for t in family.table[chosen]))
 
 
 def share_of(value: object) -> float:
@@ -348,18 +450,20 @@ def moved(p: Floats, inside: Flags, error: float) -> Floats:
     return out
 
 
-def solved(power: Callable[[float], float], wanted: float, start: float, most: float) -> float:
-    """Return where a simulated power, which rises, is as wanted; infinity beyond `most`.
+def solved(power: Callable[[float], float], wanted: float, within: tuple[float, float], close: float) -> float:
+    """Return where a simulated power, which rises, is as wanted but for `close`; infinity beyond the search's end.
 
-    Its normal quantile is about linear, and rises by `STEEP` from 0 to where the search starts.
+    Its normal quantile is about linear, and rises by `STEEP` from 0 to where the search starts. `within`: that, and its
+    end.
     """
     from scipy.special import ndtri
 
-    target, (low, high), x = float(ndtri(wanted)), (0.0, most), min(start, most)
+    start, most = min(within), within[1]
+    target, (low, high), x = float(ndtri(wanted)), (0.0, most), start
     slope, last = STEEP / start, (0.0, -np.inf)
     for _ in range(TRIES):
         result = power(x)
-        if abs(result - wanted) <= CLOSE or high - low <= 0.01 * high:
+        if abs(result - wanted) <= close or high - low <= 0.01 * high:
             return x
         if result < wanted:
             if x >= most:

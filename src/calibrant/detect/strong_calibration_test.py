@@ -121,12 +121,13 @@ def strong_calibration_test(
     0.1, 0.3, 0.7 and 0.9), and their mean; coarser with many columns, so that there are at most 3,000. Cuts see no
     labels; a fit needs sums in steps and corners alone, so that hundreds of draws are refitted at once. For ``"refit"``
     predictions are rounded to 512 levels. *Products*, with ``"refit"`` by these models and no `min_size`, and where
-    ``"auto"`` splits more than 50,000 rows: of three columns of different variables, each above its median or not, or
-    by ranks where there is room; at most 3,000, of more the most balanced and of equals a random part. Each
+    ``"auto"`` splits more than 50,000 rows or clusters: of three columns of different variables, each above its median
+    or not, or by ranks where there is room; at most 3,000, of more the most balanced and of equals a random part. Each
     standardised sum of residuals z counts with the Bayes factor of an effect of variance 20 against none; T' is the
     mean of these factors over steps (0.4), corners (0.4) and products (0.2). The smaller of ``p(T) / 0.6`` and ``p(T')
-    / 0.4`` is ranked among those of the draws. Not with clusters, whose null is a sign each and no outcomes: there
-    boosted trees of 8 leaves look at three attributes. Departures from the paper: predictions beyond the tolerance are
+    / 0.4`` is ranked among those of the draws. Where rows are split (many rows, clusters) T' is of products alone; with
+    clusters a sum is over the root of the squares that clusters add to it, which random signs leave as they are.
+    Departures from the paper: predictions beyond the tolerance are
     soft-thresholded, sums studentised (once they cover a null variance of 2 events), the sequence is evaluated only
     where the prediction changes, and folds are sorted together. Not offered: a test of prevalence (appendix A of the
     paper), whose level failed in simulation. **Cost.** A few fits, then draws x rows x models additions: 0.4 s at a

@@ -126,7 +126,7 @@ def control_chart(
     # (2) Points at equally many steps, the peak among them.
     at = np.unique([*seen[np.linspace(0, len(seen) - 1, POINTS - 2).round().astype(int)], top])
     at = at[at + 1 >= min(LEAST, len(share))]
-    grid = share[at]
+    grid = np.minimum(share[at], 1.0)  # sums of weights end at one but for rounding
     # (3) The line: where the models take the whole test to alpha, the same everywhere; none if so few draws cannot.
     limit = float(critical(v.peaks, level if v.joint is None else v.joint.models_alpha(level)))
     line = limit if np.isfinite(limit) else None

@@ -223,6 +223,12 @@ def _words(rows: Stream, low: Floats, high: Floats, out: Ids) -> None:
         out[i, 1] = above
 
 
+def packed(y: NDArray[np.uint8]) -> Ids:
+    """Return outcomes of shape (n, sets) as bits, 64 sets a word: shape (n, words), the last one filled up."""
+    bits = np.packbits(np.pad(y, ((0, 0), (0, -y.shape[1] % LANES))), axis=1, bitorder="little")
+    return np.ascontiguousarray(bits).view("<u8").astype(np.uint64, copy=False)
+
+
 def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, scale: ArrayLike, floor: float) -> Floats:
     """Return ``max(floor, max_k scale_k (sum_{j <= k} gain_j bit_j + drift_k))`` of each of 64 draws, over scale > 0.
 

@@ -30,6 +30,8 @@ def penalty_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
     `n`: int64 of shape (m,); trials. `centre`, `alpha`: float64 of shape (m,); where the notch is, and its curvature.
     """
     inputs = as_readonly(n, np.int64), as_readonly(centre, np.float64), as_readonly(alpha, np.float64)
+    if not len(inputs[0]):
+        return np.empty(0, dtype=np.float64)
     if few(int(inputs[0].max(initial=0)) * FEWER, often=True):
         return plain_penalty_peaks(*inputs)
     out = np.empty(len(inputs[0]), dtype=np.float64)
@@ -212,6 +214,8 @@ def plain_penalty_peaks(n: Ints, centre: Floats, alpha: Floats) -> Floats:
     ``ln sum_k C(n, k) exp(-alpha (k - centre)^2 / 2) e^k (1 - e)^(n - k)`` is unimodal in e; with t the log odds of e
     its slope is ``E[k] - n e``, the mean under the weights of the sum, and its curvature ``Var[k] - n e (1 - e)``.
     """
+    if not len(n):
+        return np.zeros(0)
     k, weight = _windows(n, centre, alpha)
     share = np.clip(centre / n, 0.0, 1.0)
     with np.errstate(divide="ignore"):

@@ -156,7 +156,8 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     wrong = q.times[((p == 0) & (q.y == 1)) | ((p == 1) & (q.y == 0))].sum()
     if wrong:
         raise NotComputable(
-            f"log loss is infinite: {int(wrong):,} rows with probability 0 or 1 had the other outcome; pass clip=1e-6"
+            f"log loss is infinite: {int(wrong):,} row{'' if wrong == 1 else 's'} with probability 0 or 1 had the "
+            "other outcome; pass clip=1e-6"
         )
     sure = (p == 0) | (p == 1)
     if sure.all():
@@ -475,7 +476,8 @@ def _logits(q: Points, clip: float, what: str) -> tuple[Floats, int]:
     extreme = q.times[(p == 0) | (p == 1)].sum()
     if extreme:
         raise NotComputable(
-            f"{what} needs finite logits: {int(extreme):,} rows have probability exactly 0 or 1; pass clip=1e-6"
+            f"{what} needs finite logits: {int(extreme):,} row{' has' if extreme == 1 else 's have'} probability "
+            "exactly 0 or 1; pass clip=1e-6"
         )
     both_outcomes(q, what)
     return np.log(p) - np.log1p(-p), clipped

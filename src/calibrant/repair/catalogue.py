@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from calibrant.arguments import one_source
 from calibrant.errors import BadInput
@@ -24,7 +24,7 @@ from calibrant.errors import BadInput
 MAPS = "calibrant.repair.calibrators"  # the folder whose files declare recipes
 DECLARATION = re.compile(r"^@recipe\((.*?)\)\n(?:@[^\n]*\n)*class (\w+)", re.MULTILINE | re.DOTALL)
 WORDS = re.compile(r'\bwords="([^"\\]+)"')
-Tried = Literal["always", "unless quick", "when named"]
+Tried = Literal["always", "unless quick", "by the command", "when named"]
 Class = TypeVar("Class", bound=type)
 
 
@@ -40,8 +40,8 @@ class Entry:
     simplicity: int
     command: str = ""  # what ``calibrant repair --method`` calls it; empty where the command does not offer it
     covariates: bool = False  # it reads covariates, and is made with ``variables=``
-    # Where nobody names recipes: tried by `compare` and the command, by the command alone if it need not be quick, or
-    # not at all.
+    # Where nobody names recipes: tried by `compare`, audits and the command; by these two unless they are to be quick;
+    # by the command alone unless it is to be quick; or not at all.
     tried: Tried = "when named"
 
     @property
@@ -139,9 +139,10 @@ def calibrator_classes() -> Mapping[str, type]:
     return {kind.__name__: kind for entry in recipes().values() for kind in entry.calibrators}
 
 
-def tried_by_default(variables: Sequence[str], *, quick: bool = True) -> dict[str, Any]:
+def tried_by_default(variables: Sequence[str], upto: Tried = "always") -> dict[str, Any]:
     """The recipes that are tried where none is named: maps of the score, and with variables maps of them too."""
-    tried = ("always",) if quick else ("always", "unless quick")
+    levels: tuple[Tried, ...] = get_args(Tried)
+    tried = levels[: levels.index(upto) + 1]
     return {
         name: entry.make(variables)
         for name, entry in recipes().items()

@@ -16,7 +16,7 @@ from calibrant.data.sketches.sample import Origin, hashes_of
 from calibrant.data.sources.source import FITTED_ON, REPAIRED, Source
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 from calibrant.repair.fitted import Calibrator, Hashes
 
 
@@ -92,9 +92,7 @@ def apply_calibrator(
     try:
         return rewrite(source, output.path, (score, *one.reads, *spec.key), added, settle, progress)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
-        raise BadInput(
-            f"cannot write {str(output.path)!r}: {str(e).splitlines()[0]}; another format may hold it"
-        ) from None
+        raise BadInput(f"cannot write {str(output.path)!r}: {first_line(e)}; another format may hold it") from None
 
 
 def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:

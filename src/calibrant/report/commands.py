@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from calibrant.arguments import MASK, STEPS, TAB
@@ -37,8 +37,14 @@ REPAIRING = (  # options that `repair` takes too
     *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format"),
 )
+READING = (  # options that read data
+    *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
+    *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
+    *("--intersections", "--percent", "--drop-missing", "--allow-same"),
+)
+LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
+PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
 GROUPS = 2  # columns that a report proposes
-COLUMN = "COLUMN"  # stands for the name of one, where none can be proposed
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 
 
@@ -71,14 +77,68 @@ def repair(record: AuditRecord, method: str = "") -> str:
     return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"])
 
 
+def look(record: AuditRecord) -> str:
+    """The command that says what the files hold and what is in the way; empty where no command can."""
+    return _reading(record, "look", LOOKING)
+
+
+def rows_of(record: AuditRecord, name: str) -> str:
+    """The command that writes the rows of a group or subgroup; empty where no command can."""
+    out = "rows.csv" if "rows.csv" not in listed(record.data.get("sources")) else "rows-to-look-at.csv"
+    return _reading(record, "audit", READING, [*_typed([("--rows-of", name)]), f"-o {out}"])
+
+
+def plan(record: AuditRecord) -> str:
+    """The command that says what these rows can decide, and how many would; empty where it takes no such data."""
+    files, limit = listed(record.data.get("sources") or record.data.get("files")), record.everyone.limit
+    if len(files) != 1 or files[0] == "-" or record.data.get("two_way") or record.data.get("missing") == "keep":
+        return ""
+    words = _typed([("--limit", limit)]) if limit is not None else []
+    text = _reading(record, "plan", PLANNING, words)
+    return text.replace("calibrant plan ", "calibrant plan --data ", 1)
+
+
+def without_column(record: AuditRecord, name: str) -> str:
+    """The audit again without a column, as a group and as a covariate; empty where no command can."""
+    kept = record.data.get("columns") or {}
+    used = [n for n, c in kept.items() if c.get("used") == "covariate" and n != name]
+    by = [n for n in _group_columns(record) if n != name]
+    more = [("--variables", _list(used) or "none"), *([("--by", _list(by))] if by else [])]
+    return audit_again(record, _typed(more), without=["--variables", "--by", "--intersections"])
+
+
+def _reading(record: AuditRecord, what: str, options: Collection[str], more: Sequence[str] = ()) -> str:
+    """A command that reads the same data in the same way, with the options that it takes."""
+    start, data = _start(record, what), record.data
+    if not start:
+        return ""
+    kept = [(k, v) for k, v in _flags(record) if k in options and DEFAULTS.get(k) != v]
+    switches = {
+        "--intersections": any(len(b) > 1 for b in groupings(record)),
+        "--percent": bool(data.get("percent")),
+        "--drop-missing": drops_missing(data),
+        "--allow-same": bool(record.settings.get("allow_same")),
+    }
+    switched = [k for k, wanted in switches.items() if wanted and k in options]
+    return _wrapped([start, *_typed(kept), *switched, *more])
+
+
 def naming_groups(record: AuditRecord) -> str:
-    """The option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
+    """The option that names groups, of columns that there are, or of a placeholder."""
+    return proposed_groups(record) or "--by COLUMN"
+
+
+def proposed_groups(record: AuditRecord) -> str:
+    """The option that names groups, such as ``--by branch``: categories if there are any, else numbers; or nothing."""
     is_kept = record.data.get("columns") or {}
     taken = {name for names in record.curve("dependence").columns.get("columns", ()) for name in names}
     taken |= {*dict(record.data.get("in_question") or ())}  # nor what may be made of the outcome
-    usable = [name for name, c in is_kept.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
-    results = [name for name in usable if name not in taken and not names_cluster(name)]
-    return _typed([("--by", _list(results[:GROUPS]) or COLUMN)])[0]
+    for kinds in (("category",), ("number", "date")):
+        usable = [name for name, c in is_kept.items() if c.get("kind") in kinds and c.get("used") == "covariate"]
+        results = [name for name in usable if name not in taken and not names_cluster(name)]
+        if results:
+            return _typed([("--by", _list(results[:GROUPS]))])[0]
+    return ""
 
 
 def by_clusters(column: str) -> list[str]:

@@ -151,28 +151,49 @@ def number_table(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """One population of a ruler: its certified range in words, and as a bar on the axis that all share."""
+class Line:
+    """One population of a forest plot: its rows, its estimate, what is guaranteed, its state, and a picture."""
 
-    value: str
-    variable: str
+    who: str
     rows: str
-    range: str
-    verdict: str
+    of: str  # the same with how many events, where that may be shown, or that it is a subgroup
+    estimate: str
+    guaranteed: str
+    status: str
     word: str
-    bar: str
+    picture: str
+    href: str = ""  # where its name leads; empty for nowhere
 
 
 @dataclass(frozen=True, slots=True)
-class Ruler:
-    """Certified ranges under each other on one axis."""
+class Forest:
+    """Estimates, guaranteed ranges and states on one axis; `folded` are opened on demand."""
 
     label: str  # what it shows, for those who do not see it
-    marks: tuple[Mark, ...]
-    axis: str  # SVG, as `limit` is
-    limit: str = ""
-    judged: bool = True  # whether there is a limit, and with it verdicts
-    where: Where = PAGE | TERMINAL
+    heading: str  # of its estimates, where it is a table
+    lines: tuple[Line, ...]
+    folded: tuple[Line, ...]
+    left: int  # groups that are in the table of groups alone
+    # SVG: the words over the plot, and the numbers of its axis.
+    head: str
+    foot: str
+    where: Where = EVERYWHERE
+
+    @property
+    def rest(self) -> str:
+        """Which are not here; empty where all are."""
+        if not self.left:
+            return ""
+        return f"{self.left:,} more {'group is' if self.left == 1 else 'groups are'} in the table of groups."
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What somebody signs: terms with what is known of them, and what is left to fill in."""
+
+    entries: tuple[Entry, ...]
+    blank: tuple[str, ...]
+    where: Where = EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,52 +218,6 @@ class Decision:
 
     text: Text
     command: str
-    where: Where = EVERYWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One population before and after: its name, what it is of, both ranges, the verdict after, and a bar of both."""
-
-    who: str
-    of: str
-    now: str
-    after: str
-    status: str
-    word: str
-    bar: str
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The same rows before and after a repair; `drawn` is the caption of a table with bars.
-
-    `more` says how many populations are not shown.
-    """
-
-    caption: str
-    drawn: str
-    rows: tuple[Change, ...]
-    judged: bool
-    more: str = ""
-    where: Where = EVERYWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class Follow:
-    """A small figure whose title is its finding; SVG markup, and what is certified."""
-
-    title: Text
-    picture: str
-    note: Text
-
-
-@dataclass(frozen=True, slots=True)
-class Follows:
-    """Small figures next to each other; `more` names what has none."""
-
-    items: tuple[Follow, ...]
-    more: Text = ()
     where: Where = EVERYWHERE
 
 
@@ -315,11 +290,10 @@ Node: TypeAlias = (
     | Command
     | Contents
     | Table
-    | Ruler
+    | Forest
+    | Signing
     | Parts
     | Decision
-    | Changes
-    | Follows
     | Columns
     | Figure
     | Details

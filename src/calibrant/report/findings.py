@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
 from calibrant.arguments import MASK, judged_by
@@ -20,6 +21,7 @@ UNREPORTED = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected events, and expected non-events, that a curve needs
 STRONG = "strong-calibration"
 TOGETHER = "dependence"
+VERDICT_STATES = ("over", "undecided", "within", "not_checked")
 UNDONE = ("not-run", "not-applicable")
 SUBGROUPS = "subgroups"  # the code of their check, and the name of their estimate and curve
 FIXED = "fixed"  # the curve of everyone, groups and subgroups before and after a repair
@@ -40,6 +42,41 @@ def ordered(
         return RANK.get(f.verdict, 3), -first, -second, f.id
 
     return sorted(groups, key=key)
+
+
+def by_evidence(groups: Sequence[Finding]) -> list[Finding]:
+    """Return groups, those shown to be off first, each part by its p-value against "no gap", adjusted by Holm.
+
+    Where p-values do not distinguish, the gap counts in widths of its ordinary interval: how many it is from zero.
+    """
+    ranked = sorted(groups, key=lambda f: f.gap.p_value)
+    raw = (min(1.0, (len(ranked) - i) * f.gap.p_value) for i, f in enumerate(ranked))
+    adjusted = {f.id: p for f, p in zip(ranked, accumulate(raw, max), strict=True)}
+    return sorted(groups, key=lambda f: (not is_off(f), adjusted[f.id], -_widths(f), f.id))
+
+
+def _widths(finding: Finding) -> float:
+    value, ordinary = finding.gap.value, finding.gap.interval
+    if ordinary is None:
+        return abs(value)
+    return abs(value) / max(value - ordinary.low if value > 0 else ordinary.high - value, 1e-9)
+
+
+def is_off(finding: Finding) -> bool:
+    """Whether a finding is over the limit, or error of any size is shown."""
+    return finding.verdict == "over" or finding.error_shown
+
+
+def shown_off(record: AuditRecord) -> list[Off]:
+    """Groups and subgroups that are shown to be off, the most evident first.
+
+    Groups that are over the limit, or whose judged size is guaranteed to be above 0; then subgroups; then groups whose
+    calibration error alone is shown.
+    """
+    groups = [Off(ends(record, f)[0], f) for f in by_evidence(record.groups) if is_off(f)]
+    rules = [o for o in unlisted_known(record) if o.rule]
+    sure = [o for o in groups if o.finding is not None and (o.finding.verdict == "over" or o.least > 0)]
+    return [*sure, *rules, *(o for o in groups if o not in sure)]
 
 
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
@@ -215,6 +252,12 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
     return decided(low, high, finding.verdict, limit)
 
 
+def ordinary_level(record: AuditRecord) -> float | None:
+    """The level of the ordinary intervals of gaps; None where none is known."""
+    of = record.everyone.gap.interval
+    return None if of is None else of.level
+
+
 def gap_range(finding: Finding) -> tuple[float, float]:
     """The certified range of the size of a gap."""
     of = finding.gap.guaranteed
@@ -250,15 +293,11 @@ class Off:
     attributes: tuple[str, ...] = ()  # the variables of a subgroup's rule
     # Variables and levels of a subgroup that is one level of each, as a named group is reported; else empty.
     levels: tuple[tuple[str, str], ...] = ()
-    most: float = 1.0  # the gap of a subgroup is at most this
     rows: int = 0  # of a subgroup, as reported
-
-
-def groups_off(record: AuditRecord) -> list[Off]:
-    """The named groups over the limit, the farthest off first; without a limit all that are off."""
-    limit = limit_of(record)
-    results = [Off(ends(record, f)[0], f) for f in record.groups if f.verdict == "over" or limit is None]
-    return sorted((o for o in results if o.least > 0), key=_by_size)
+    # Of a subgroup: its gap as estimated, and both certified ends of it.
+    gap: float = 0.0
+    low: float = -1.0
+    high: float = 1.0
 
 
 def subgroups_over(record: AuditRecord) -> list[Off]:
@@ -278,11 +317,19 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             rule, low, high, rows = (curve.columns[k][i] for k in ("rule", "low", "high", "rows"))
             conditions = curve.settings["conditions"][i]
             attributes = tuple(dict.fromkeys(str(c["variable"]) for c in conditions))
-            most, where = size(float(low), float(high))[1], side(float(low), float(high))
-            results.append(Off(float(least), None, str(rule), where, attributes, _levels(conditions), most, int(rows)))
+            where = side(float(low), float(high))
+            ends_ = {"gap": float(curve.columns["gap"][i]), "low": float(low), "high": float(high)}
+            levels = _levels(conditions)
+            results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), **ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
     return sorted(results, key=_by_size)
+
+
+def unlisted_known(record: AuditRecord) -> list[Off]:
+    """Those of `subgroups_known` that are no named group."""
+    named = {tuple(sorted(f.variables)) for f in record.groups}
+    return [o for o in subgroups_known(record) if o.levels not in named]
 
 
 def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:

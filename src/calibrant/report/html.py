@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -60,11 +60,12 @@ def brief(record: AuditRecord) -> str:
 
 
 def written(of: Document, record: AuditRecord) -> str:
-    context = _context(of) | {
-        "version": sanitize(record.versions.get("calibrant", "")),
-        "name": sanitize(record.name),
-        **embedded(record),
-    }
+    return page(of, record.to_dict(), record.versions.get("calibrant", ""))
+
+
+def page(of: Document, result: Mapping[str, object], version: str) -> str:
+    """A document as a page, with the result that it shows inside, as plain data."""
+    context = _context(of) | {"version": sanitize(version), "name": of.name, **embedded(result)}
     return environment().get_template("page.html.j2").render(context)
 
 
@@ -85,9 +86,9 @@ def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
     }
 
 
-def embedded(record: AuditRecord) -> dict[str, str]:
-    """The record as the page holds it, and what its element says it is: plain JSON, packed if it is long."""
-    text = island(record.to_dict())
+def embedded(result: Mapping[str, object]) -> dict[str, str]:
+    """A result as the page holds it, and what its element says it is: plain JSON, packed if it is long."""
+    text = island(result)
     if len(text) <= PLAIN:
         return {"result": text, "result_type": "application/json"}
     packed = gzip.compress(text.encode(), mtime=0)

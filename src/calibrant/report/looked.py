@@ -227,7 +227,11 @@ def decides(plan: Curve) -> str:
         return text
     reported = [f"{sanitize(n)} ({num.count(r)} rows): gap {_at_most(g)}, error {_at_most(e)}" for n, g, e, r in groups]
     count = plan.settings["groups"]
-    more = f" The other {num.count(count - len(groups))} lie between." if count > len(groups) else ""
+    more = (
+        f" The other {num.count(count - len(groups))} {'lies' if count == len(groups) + 1 else 'lie'} between."
+        if count > len(groups)
+        else ""
+    )
     return f"{text} Of {num.count(count)} groups judged together: {'; '.join(reported)}.{more} {LIST_ALL}"
 
 

@@ -65,11 +65,11 @@ def _of_the_brief(node: doc.Node) -> list[str]:
             return ["\n".join(f"- **{p.who}: {p.word.lower()}.** {marked(p.text)}" for p in node.parts)]
         case doc.Decision():
             return [f"**What to do.** {marked(node.text)}", *_node(doc.Command(node.command))]
-        case doc.Changes():
-            return _changes(node)
-        case doc.Follows():
-            reported = [marked(f.title) + (f" ({marked(f.note)})" if f.note else "") for f in node.items]
-            return ["\n".join(f"- {t}" for t in reported), *([marked(node.more)] if node.more else [])]
+        case doc.Forest():
+            return _forest(node)
+        case doc.Signing():
+            blank = (f"- **{term}:** \\_\\_\\_\\_" for term in node.blank)
+            return ["\n".join((*_node(doc.Entries(node.entries)), *blank))]
         case _:
             return []  # what is drawn is for the page
 
@@ -79,11 +79,13 @@ def _grid(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
-def _changes(changes: doc.Changes) -> list[str]:
-    rows = [(f"{fenced(c.who)} ({fenced(c.of)})", c.now, c.after, c.word) for c in changes.rows]
-    lines = [("Who", "Now", "After", "After, against the limit"), ("---", "--:", "--:", "---"), *rows]
-    table = _grid(line if changes.judged else line[:3] for line in lines)
-    return [f"{changes.caption}.", table, *([changes.more] if changes.more else [])]
+def _forest(forest: doc.Forest) -> list[str]:
+    rows = [
+        ("Who", "Of how many", f"Estimate: {forest.heading}", "Gap, guaranteed", "State"),
+        ("---", "---", "---", "---", "---"),
+    ]
+    rows += [(fenced(r.who), r.of, r.estimate, r.guaranteed, r.word) for r in (*forest.lines, *forest.folded)]
+    return [_grid(rows), *([forest.rest] if forest.left else [])]
 
 
 def _table(table: doc.Table) -> str:

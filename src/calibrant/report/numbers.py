@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from calibrant.audit.record import Finding
+from calibrant.audit.rounding import CLEAR as CLEAR
 from calibrant.results import Estimate
 
 MINUS = "\u2212"
@@ -15,7 +16,6 @@ DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
 FIVE = 5  # people by which a count to publish may be off: see audit/rounding.py
 NO_GAP = "–"
-CLEAR = 200  # people from which on a rate of counts to publish says more than their rounding
 WIDE = Context(prec=800)  # every digit of any float
 
 

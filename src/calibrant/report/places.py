@@ -10,11 +10,15 @@ from datetime import UTC, date, datetime, timedelta
 from calibrant.report import numbers as num
 
 Window = tuple[float, float]
+# The light palette of the page: what is shown, its range, quiet lines, text, grid, and off to either side.
+LINE, BAND, QUIET, INK, GRID, PAPER = "#27517a", "#b9cbdd", "#576068", "#1e2428", "#e6e4df", "#ffffff"
+HIGH, LOW = "#b03a06", "#0a6a86"
 
 # Ends of an axis, in points, from small to large: each is divided well by the labels it gets, halves of STEPS and
 # fifths or sixths of NICE; a longer list would follow the data more closely and give odder labels.
 STEPS = (0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100)
 NICE = (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 80, 100)
+FOREST_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 WHOLE: Window = (0.0, 100.0)
 WINDOWS = (1, 2, 5, 10, 20, 50)  # parts of the axis of probabilities, in points, that are shown alone
 LEAST = 4  # points the axis of gaps reaches at least, where the axis of probabilities is whole: smaller ones look alike
@@ -187,7 +191,7 @@ def _year(x: float) -> str:
     return str(_of(x).year)
 
 
-# ---- rulers: certified ranges under each other on one axis of average error, in points ----
+# ---- ranges under each other on one axis, in points ----
 
 
 def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
@@ -200,9 +204,23 @@ def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> flo
     return float(next((t for t in NICE if t >= max(min(most, cap), least)), 100))
 
 
-def ruler_ticks(top: float) -> list[float]:
-    step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25) if top / s <= LABELS)
-    return [round(i * step, 6) for i in range(int(top / step + 1e-9) + 1)]
+def forest_ends(
+    spans: Sequence[tuple[float, float]], values: Sequence[float], limit: float | None
+) -> tuple[float, float, float]:
+    """Return both ends of an axis of signed gaps, in points, and the step of its labels.
+
+    All estimates, most of their spans and the limit fit. The widest tenth may go on beyond the edge, unless it is
+    little wider than the others.
+    """
+    sizes = sorted(100 * max(abs(low), abs(high)) for low, high in spans)
+    most = sizes[max(0, -(-len(sizes) * 9 // 10) - 1)]
+    most = sizes[-1] if sizes[-1] <= 1.6 * most else most
+    most = max(most, *(105 * abs(v) for v in values))
+    least = max(120 * (limit or 0.0), 0.01)
+    low = max(least, min(most, -100 * min(low for low, _ in spans)))
+    high = max(least, min(most, 100 * max(high for _, high in spans)))
+    step = next(s for s in FOREST_STEPS if (low + high) / s <= LABELS - 0.5)
+    return -step * math.ceil(low / step - 1e-9), step * math.ceil(high / step - 1e-9), step
 
 
 def anchor(points: float, top: float, near: float = 0.0) -> str:

@@ -14,7 +14,7 @@ from itertools import accumulate, groupby, pairwise
 from unicodedata import east_asian_width
 
 from calibrant.report.by_variable import Bar, Bin, ByVariable, Point
-from calibrant.report.places import THINNEST, Window, anchor, percent, place, ruler_ticks, signed, ticks
+from calibrant.report.places import THINNEST, Window, anchor, percent, place, signed, ticks
 from calibrant.results import Curve
 
 SIZE = 1000  # units along each side of a plot
@@ -27,6 +27,7 @@ TALL = 270  # pixels of a plot, as the style sheet has it
 ROW = 27  # pixels of a row of a map
 LEVEL = 3  # columns of a map up to which their labels need not be turned
 LINE = 14  # characters of a label of a map on one line
+HISTOGRAM = 0.12  # of the height of a reliability diagram
 WORDED = 12  # columns of a map up to which its cells have room for words
 DOT_AREAS = (7.0, 90.0)  # square pixels of a dot of nobody, and of the dot of most people
 At = tuple[int, int]
@@ -61,8 +62,8 @@ ICONS = {
     'stroke="var(--bg)" stroke-width="1.8" stroke-linecap="round"/>',
     "undecided": '<circle cx="8" cy="8" r="6.3" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     '<path d="M5.2 8h5.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
-    "error_shown": '<path d="M8 1.4L14.6 8 8 14.6 1.4 8z" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-    '<path d="M8 4.9v3.8M8 10.6v.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
+    "error_shown": '<path d="M8 1.2L15.4 14.4H.6z" fill="currentColor"/>'
+    '<path d="M8 5.6v4M8 11.6v1.2" stroke="var(--bg)" stroke-width="1.8" stroke-linecap="round"/>',
     "reference": '<path d="M3.2 3.5h9.6M3.2 8h9.6M3.2 12.5h6" stroke="currentColor" stroke-width="1.3"/>',
     "found": '<path d="M2.5 8h8.2M7.4 4.2L11.4 8l-4 3.8" fill="none" stroke="currentColor" stroke-width="1.8"/>',
     "measured": '<path d="M2.5 5v6M13.5 5v6M2.5 8h11" fill="none" stroke="currentColor" stroke-width="1.6"/>',
@@ -155,25 +156,6 @@ def caterpillar(
         words = f"{t:g}".replace("-", "\N{MINUS SIGN}")
         parts.append(tag("text", words, x=place(t, top, -top), y=tall + 18, text_anchor=anchor(t + top, 2.0 * top)))
     return tag("svg", *parts, cls="t", width="100%", height=tall + 24, role="img", aria_label=label)
-
-
-def ruler_axis(top: float, words: str) -> Svg:
-    parts = []
-    for t in ruler_ticks(top):
-        at = place(t, top)
-        parts.append(tag("line", cls="ax", x1=at, x2=at, y2=4))
-        parts.append(tag("text", f"{t:g}", x=at, y=17, text_anchor=anchor(t, top)))
-    parts.append(tag("text", escape(words), x="100%", y=34, text_anchor="end"))
-    return tag("svg", *parts, cls="t", aria_hidden="true")
-
-
-def ruler_limit(limit: float, top: float, words: str) -> Svg:
-    """The words of the limit over a ruler, above its line; `limit` is a fraction, `top` in points."""
-    points = limit * 100
-    text = tag(
-        "text", escape(words), cls="t-lim", x=place(points, top), y=15, text_anchor=anchor(points, top, near=0.12)
-    )
-    return tag("svg", text, cls="t", aria_hidden="true")
 
 
 # ---- dots that stand for people ----
@@ -333,7 +315,8 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
         edge = min(limit * 100, top)
         shapes.append(("okzone", f"M0 {y(edge)}h{SIZE}V{y(-edge)}H0z"))
     shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in by_variable.strip]
-    shapes.append(("hist", _strip(shares)))
+    tall = SIZE * (FLOOR - 1.12) / (1 + FLOOR)  # a gap as high as an eighth of the top stays clear above them
+    shapes.append(("hist", _strip(shares, tall)))
     runs = runs_of(by_variable.line)
     for run in runs:
         low, high = [at(p, p.low) for p in run], [at(p, p.high) for p in run]
@@ -404,8 +387,11 @@ def _two(line: Sequence[Point], at: Callable[[Point, float], At]) -> tuple[Mark,
     return words(happened, over, "happened"), words(stated, not over, "the model says")
 
 
-def cross(bins: Sequence[Bin], across: Window) -> Plot:
-    """Return what happened against what the model says: a dot a bin, its area is people, over the dashed diagonal."""
+def cross(bins: Sequence[Bin], across: Window, stated: Sequence[str] = ()) -> Plot:
+    """A reliability diagram: a dot at the mean of each bin, its area is people, over the diagonal and a histogram.
+
+    `stated` are lines written under the diagonal, the last at the foot.
+    """
     low, high = across
     most, (least, largest) = max(b.rows for b in bins), DOT_AREAS
     rings = []
@@ -416,8 +402,12 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
     labels = [(v, f"{v:g}%") for v in ticks(across, 5)]
     up = tuple((percent((high - v) / (high - low)), text) for v, text in reversed(labels))
     right = tuple((percent((v - low) / (high - low)), text) for v, text in labels)
-    shapes = (("ax", f"M0 0V{SIZE}"), ("says", f"M0 {SIZE}L{SIZE} 0"))
-    return Plot(up, right, shapes, tuple(rings), ruled=True)
+    bars = [Bar(b.start * 100, b.end * 100, b.rows / max(b.end - b.start, 1e-9)) for b in bins]
+    bars = [Bar((b.low - low) / (high - low), (b.high - low) / (high - low), b.density) for b in bars]
+    shapes = (("hist", _strip(bars, SIZE * HISTOGRAM)), ("ax", f"M0 0V{SIZE}"), ("says", f"M0 {SIZE}L{SIZE} 0"))
+    foot = percent(1.0 - HISTOGRAM)
+    marks = tuple(Mark("99%", foot, -15 * i - 3, "end", "mark small", text) for i, text in enumerate(reversed(stated)))
+    return Plot(up, right, shapes, tuple(rings), marks, ruled=True)
 
 
 def control(curve: Curve, beyond: str, peak: str) -> Plot | None:
@@ -521,12 +511,11 @@ def _steps(at: Sequence[At]) -> str:
     return text.replace(" -", "-")
 
 
-def _strip(bars: Sequence[Bar]) -> str:
-    """The people along the axis as steps of square-root height, at the foot of the plot."""
+def _strip(bars: Sequence[Bar], tall: float) -> str:
+    """The people along the axis as steps of square-root height, at most `tall`, at the foot of the plot."""
     most = max((b.density for b in bars), default=0.0)
     if most <= 0.0:
         return ""
-    tall = SIZE * (FLOOR - 1.12) / (1 + FLOOR)  # a gap as high as an eighth of the top stays clear above them
     out, edge = "", -float(SIZE)
     for b in bars:
         y = round(SIZE - tall * (max(b.density, 0.0) / most) ** 0.5)

@@ -12,24 +12,14 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.brief import brief
-from calibrant.report.findings import (
-    by_gap,
-    declared,
-    limit_of,
-    lines_of,
-    only_together,
-    ordered,
-    range_of,
-    shared_by,
-    subgroups_over,
-)
+from calibrant.report.brief.cards import cards
+from calibrant.report.findings import declared, limit_of, lines_of, range_of, shared_by
 from calibrant.report.sections.repair import AS_AUDITED
-from calibrant.report.spans import Text, label, plain
+from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.gains import SCORES, scores_changed
 from calibrant.report.wording.headline import headline
-from calibrant.report.wording.missing_labels import known_only
-from calibrant.report.wording.parts import verdict_word
-from calibrant.report.wording.terms import VERDICTS, capital, fitted_to, judged_range
+from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -39,8 +29,8 @@ if TYPE_CHECKING:
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 WIDEST = 120  # of the line of facts
-NAME = 34  # cells for a name in the table; with the other columns it fits the width
-GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "◇", "absent": "–", "measured": "·"}
+NAME, SEEN = 26, 6  # cells of a name, and lines, of the plot as a table
+GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "▲", "absent": "–", "measured": "·"}
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
@@ -80,25 +70,24 @@ def _of_the_brief(node: doc.Node) -> list[str]:
         case doc.Decision():
             command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
             return [*wrap(f"What to do: {_stated(node.text)}"), *command, ""]
-        case doc.Changes():
-            return _changes(node)
-        case doc.Ruler():
-            rows = ((clip(m.value, NAME), m.rows, m.range, m.word.lower() if node.judged else "") for m in node.marks)
-            return [f"  {line}" for line in aligned([("", "", "points", ""), *rows], left=(0, 3))]
-        case doc.Follows():
-            reported = (f"{_stated(f.title)} ({_stated(f.note)})" if f.note else _stated(f.title) for f in node.items)
-            more = wrap(_stated(node.more), "  ") if node.more else []
-            return [*(line for text in reported for line in wrap(text, "- ")), *more]
+        case doc.Forest():
+            return [*_forest(node), ""]
+        case doc.Signing():
+            reported = (e for e in node.entries if "terminal" in e.where)
+            return [*(line for e in reported for line in wrap(f"{e.term}: {plain(e.text)}"))]
         case _:
             return []
 
 
-def _changes(changes: doc.Changes) -> list[str]:
-    rows = [("", "now", "after", "")]
-    for c in changes.rows:
-        name = clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8)
-        rows.append((name, c.now, c.after, c.word.lower() if changes.judged else ""))
-    return [*(f"  {line}" for line in aligned(rows, left=(0, 3))), *([f"  {changes.more}"] if changes.more else [])]
+def _forest(forest: doc.Forest) -> list[str]:
+    rows = [("", "", forest.heading, "gap guaranteed", "")]
+    seen = forest.lines[:SEEN]
+    for r in seen:
+        name = clip(f"{GLYPHS.get(r.status, '·')} {r.who}", NAME)
+        rows.append((name, r.rows, r.estimate, r.guaranteed, r.word.lower()))
+    more = len(forest.lines) - len(seen) + len(forest.folded) + forest.left
+    last = f"  and {num.count(more)} more, less evident: --report shows them"
+    return [*(clip(f"  {line}", WIDEST) for line in aligned(rows, left=(0, 2, 3, 4))), *([last] if more else [])]
 
 
 def _stated(text: Text) -> str:
@@ -304,14 +293,46 @@ def changed(result: Comparison) -> list[str]:
 
 
 def recommendation(result: Comparison) -> str:
+    changes = scores_of(result)
     if result.recommended == AS_AUDITED:
-        return "Recommended: leave it as it is; no repair is shown to be better."
+        least = min(result.calibrators, key=lambda name: result.row(name)["brier"])
+        text = f"None is recommended: no repair is shown or estimated to be better. {_error_shown(result)}"
+        return "\n".join(wrap(f"{text} The least Brier score has {least}: {changes[least]}."))
     first = ""
     if result.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "
-    why = f"{first}the simplest that is shown better and not shown worse than the best."
+    how = "shown" if result.settings.get("basis") != "estimated" else "estimated"
+    why = f"{first}the simplest that is {how} to be better and not worse than the best."
+    if how == "estimated":
+        why += " This rests on ordinary intervals, and is no guarantee."
+    why += f" On the rows judged: {changes[result.recommended]}."
     lost = lost_by_repair(result.decisions, result.recommended) if result.decisions.columns else ""
-    return "\n".join((f"Recommended: {result.recommended}, {why}", *(wrap(f"But: {lost}") if lost else ())))
+    return "\n".join((*wrap(f"Recommended: {result.recommended}, {why}"), *(wrap(f"But: {lost}") if lost else ())))
+
+
+def scores_of(result: Comparison) -> dict[str, str]:
+    """The paired changes of both proper scores of each repair, with their ordinary intervals."""
+    lines = lines_of(result.differences)
+    return {
+        name: scores_changed(
+            {
+                d["measure"]: (d["change"], d["interval_low"], d["interval_high"])
+                for d in lines
+                if d["probability"] == name and d["measure"] in SCORES
+            }
+        )
+        for name in result.calibrators
+    }
+
+
+def _error_shown(result: Comparison) -> str:
+    """Whether error is shown of the score as audited: then it is not to be left alone."""
+    row = result.row(AS_AUDITED)
+    ends = [row[k] for k in ("error_low", "worst_group_low") if row[k] is not None]
+    tests = [row[k] for k in ("local_p", "strong_p", "scan_p") if row[k] is not None]
+    if max(ends, default=0.0) > 0.0 or min(tests, default=1.0) <= result.settings["alpha"]:
+        return "Error is shown all the same: fit it on more rows, with other --variables, or retrain the model."
+    return "No error is shown either."
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -337,29 +358,19 @@ MORE = "In a notebook the record shows its first screen; record.groups, .checks,
 
 
 def lines(record: AuditRecord) -> str:
-    """The verdict in three parts, with ranges of everyone, the worst group and subgroup; and how to save it."""
-    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 32)))
+    """The verdict in three parts, each with its estimate and what is guaranteed; and how to save it."""
+    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDEST - 1)))
 
 
 def _texts(record: AuditRecord) -> Iterator[str]:
-    limit, total = limit_of(record), len(record.groups)
+    limit = limit_of(record)
     bound = "no limit" if limit is None else f"limit {num.limit_points(limit)} points"
     yield f"Audit of {sanitize(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
     word = "" if limit is None else f"{'WITHHELD' if record.withheld else VERDICTS[record.verdict].upper()}. "
     yield f"{word}{headline(record)}"
-    known = known_only(record)
-    off, off_groups = ("a gap of" if by_gap(record, part) else "off by" for part in ("everyone", "groups"))
-    everyone = verdict_word(record, "everyone")[1] if limit is not None else "Not judged"
-    yield _lead(f"Everyone{known}", everyone, f"{off} {judged_range(record, record.everyone)} points")
-    of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
-    of = of.replace("named groups", "groups shown") if only_together(record) else of
-    yield _lead(f"{of}{known}", verdict_word(record, "groups")[1], "")
-    for worst in ordered(record.groups)[:1]:
-        yield _lead("", "", f"worst, {label(worst)}: {off_groups} {judged_range(record, worst)} points")
-    yield _lead(f"Unlisted subgroups{known}", verdict_word(record, "subgroups")[1], "")
-    for subgroup in subgroups_over(record)[:1]:
-        least = num.lower_bound(subgroup.least, limit)
-        yield _lead("", "", f"worst, {sanitize(subgroup.rule) or 'not shown'}: a gap of at least {least} points")
+    for card in cards(record):
+        yield _lead(card.who, card.word, "")
+        yield f"    {plain(card.text)}"
     if (result := shared_by(record)) and not declared(record):
         name = sanitize(result.option)
         yield f"Rows of one {name} are correlated: pass cluster={name!r} (to predictions: one value a row)."

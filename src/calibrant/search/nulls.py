@@ -229,19 +229,23 @@ def fixed(d: Detectors, draws: int) -> Verdict:
 def split(d: Detectors, draws: int) -> Verdict:
     """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4).
 
-    Of the many rows for which `auto` splits instead of refitting, products are tested in the same half: outcomes of
-    that half alone are simulated for both, given the models.
+    Where `auto` splits instead of refitting, for many rows or for clusters, products are tested in the same half:
+    outcomes of that half alone, or signs of its clusters, are simulated for both, given the models.
     """
     q, rows = d.question, d.rows
     v = replace(judged(q, d.paths, rows, draws, LAWS["split"]), fits=d.fits)
     if len(rows) > MANY:  # a uniform sample, for time
         rows = np.sort(np.random.default_rng([SAMPLED, q.settings.seed]).choice(rows, MANY, replace=False))
-    products = Products.chosen(q, rows) if q.pool is CORNERS else None
+    ours = q.settings.models is None and q.settings.detector == "default"
+    tested = q.pool is CORNERS or (q.cluster is not None and ours)
+    products = Products.chosen(q, rows) if tested else None
     if products is None:
         return v
     scores = products.scores(q, rows, draws, SALT)
     facts = products.facts(q, scores[:, 0], "products")
-    joint = Joint.of(np.append(v.statistic, v.peaks), log_factor(scores), **facts)
+    factors = log_factor(scores)
+    factors = np.where(np.isfinite(factors), factors, 0.0)  # not finite: no product counts, in any data set
+    joint = Joint.of(np.append(v.statistic, v.peaks), factors, **facts)
     return replace(v, p_value=joint.p_value, joint=joint, facts={**v.facts, **joint.facts})
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.kernels.draws import outcomes
+from calibrant.kernels.draws import Ids, outcomes
 from calibrant.kernels.runtime import one_thread
 from calibrant.search.detectors import DetectorInputs
 from calibrant.search.models import Floats, Rows
@@ -24,8 +24,10 @@ Singles = NDArray[np.float32]
 
 AT_MOST = 3_000  # products: those of the most balanced columns, and of equally balanced ones some at random
 COLUMNS = 128  # columns, the most balanced, whose triples are listed
+FEW = 64  # products looked at together where rows come in clusters
 PART = 1 << 10  # rows looked at together, for memory
 LEAST = 4.0  # null variance, in events, from which on a feature counts: 20 rows at a rate of 0.3
+LEAST_CLUSTERS = 20.0  # effective clusters, of Kish, from which on a product of rows in clusters counts
 SPREAD = 20.0  # prior variance of a standardised effect, in the Bayes factor
 SHARES = {"steps": 0.4, "corners": 0.4, "products": 0.2}  # in the mean Bayes factor
 # Of the models' largest sum and of the mean Bayes factor in the smaller of the two p-values. Chosen on simulated data
@@ -69,7 +71,11 @@ class Products:
 
     def values(self, rows: slice) -> Singles:
         """The products of some rows, shape (products, rows)."""
-        own, (kind, *three) = self.columns[:, :, rows], self.which.T
+        return self._some(slice(None), rows)
+
+    def _some(self, products: slice, rows: slice | Rows) -> Singles:
+        """Some of the products, of some rows."""
+        own, (kind, *three) = self.columns[:, :, rows], self.which[products].T
         out: Singles = own[kind, three[0]] * own[kind, three[1]]
         out *= own[kind, three[2]]
         return out
@@ -78,11 +84,11 @@ class Products:
     def chosen(cls, q: DetectorInputs, rows: Rows) -> Products | None:
         """The products that are tested in some rows; None where none is.
 
-        None one-sided, with a tolerance or a least size, of which a product says nothing; none with clusters, whose
-        random signs are no outcomes; none of fewer than three variables, the score among them.
+        None one-sided, with a tolerance or a least size, of which a product says nothing; none of fewer than three
+        variables, the score among them.
         """
         s, x = q.settings, q.sample.x
-        if s.alternative != "two-sided" or q.edge.tolerance > 0.0 or s.min_size > 0.0 or q.cluster is not None:
+        if s.alternative != "two-sided" or q.edge.tolerance > 0.0 or s.min_size > 0.0:
             return None
         made = cls.of(x.flat[rows], x.flat_of, s.seed)
         return made if len(made.which) else None
@@ -108,7 +114,29 @@ class Products:
             both = np.column_stack([y[part], outcomes(q.ids[rows[part]], p[part], 0, draws, salt)])
             return np.asarray((both - p[part, None]) * w[part, None], dtype=np.float32)
 
+        if q.cluster is not None:
+            return self._of_clusters((y - p) * w, q.clusters_of(rows), draws, salt)
         return self.scored(residual, p * (1.0 - p), w)
+
+    def _of_clusters(self, residual: Floats, clusters: tuple[Rows, Ids], draws: int, salt: int) -> Singles:
+        """The same where a draw gives each cluster a random sign, shape (products, 1 + draws).
+
+        A sum is divided by the root of the squares that clusters add to it: signs do not change those. So all signs
+        are treated alike, those of the data too. `residual` (n,), weighted. `clusters`: of each row, and identities.
+        """
+        cluster, ids = clusters
+        sums = np.empty((len(self.which), len(ids)), dtype=np.float32)
+        order = np.argsort(cluster, kind="stable")
+        starts = np.searchsorted(cluster[order], np.arange(len(ids)))
+        for first in range(0, len(sums), FEW):
+            part = slice(first, first + FEW)
+            own = self._some(part, order) * residual[order].astype(np.float32)
+            sums[part] = np.add.reduceat(own, starts, axis=1)
+        coins = outcomes(ids, np.full(len(ids), 0.5), 0, draws, salt)
+        signs = np.column_stack([np.ones(len(ids)), 2.0 * coins - 1.0]).astype(np.float32)
+        squares, fourths = ((sums.astype(np.float64) ** k).sum(axis=1) for k in (2, 4))
+        with one_thread():
+            return standardised(sums @ signs, squares, fourths, LEAST_CLUSTERS)
 
     def scored(self, residual: Callable[[slice], Singles], spread: Floats, weight: Floats) -> Singles:
         """The standardised sums of any residuals of the rows times products, shape (products, sets).
@@ -131,13 +159,13 @@ class Products:
         return standardised(np.asarray(sums), squares, fourths)
 
 
-def standardised(sums: Singles, squares: Floats, fourths: Floats) -> Singles:
+def standardised(sums: Singles, squares: Floats, fourths: Floats, least: float = LEAST) -> Singles:
     """Sums over their null deviation, shape (features, data sets); 0 of features that do not count.
 
     `squares`, `fourths` (features,): sums of squared and fourth powers of weighted features times the null variance of
     an outcome; the square of the one over the other is the null variance in events, by Kish's effective number.
     """
-    kept = squares**2 >= LEAST * np.maximum(fourths, 1e-300)
+    kept = squares**2 >= least * np.maximum(fourths, 1e-300)
     scale = np.where(kept, 1.0 / np.sqrt(np.where(kept, squares, 1.0)), 0.0)
     out: Singles = sums * scale.astype(np.float32)[:, None]
     return out

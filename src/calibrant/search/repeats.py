@@ -238,14 +238,21 @@ class Repeats:
 
         `sums` (sets, m): weighted residuals in each step and corner, the data's first, then the first draws'.
         """
+        scores = products.scores(self.q, self.order, len(sums) - 1, self.salt)
+        mean, largest = self.evidence(sums, scores)
+        return mean, products.facts(self.q, scores[:, 0], largest)
+
+    def evidence(self, sums: Singles, scores: Singles) -> tuple[Floats, str]:
+        """The logarithm of the mean Bayes factor, shape (sets,), and which features it is due to in the first set.
+
+        `sums` (sets, m): weighted residuals in each step and corner. `scores` (products, sets).
+        """
         spread, w = self.p * (1.0 - self.p), self.bars.weight
         squares, fourths = (self._added(w**k * spread) for k in (2, 4))
         # but the first, which holds every row
         boxes = {"steps": slice(1, self.cuts.alone), "corners": slice(self.cuts.alone, None)}
         z = {name: standardised(sums[:, at].T, squares[at], fourths[at]) for name, at in boxes.items()}
-        z["products"] = products.scores(self.q, self.order, len(sums) - 1, self.salt)
-        mean, largest = pooled({name: log_factor(one) for name, one in z.items()})
-        return mean, products.facts(self.q, z["products"][:, 0], largest)
+        return pooled({name: log_factor(one) for name, one in {**z, "products": scores}.items()})
 
     def _fitted(self, sums: Singles) -> Refits:
         chosen, far = self._chosen(sums)

@@ -38,7 +38,7 @@ class BetSizes:
     def bets(self, scale: float, most: float = 1.0) -> Floats:
         """The bets for noise of root sum of squares `scale`, where a cluster may lose `most` times its bet."""
         cap = self.largest / most if most > 0 else np.inf
-        return np.minimum(np.array(self.multiples) / scale, cap)
+        return np.minimum(np.array(self.multiples) / max(scale, 1e-300), cap)  # no noise: as much as is safe
 
     @property
     def shares(self) -> Floats:

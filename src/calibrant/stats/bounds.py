@@ -45,7 +45,10 @@ Flags = NDArray[np.bool_]
 
 # Shares of the evidence: of each of the bets `SCALED` the linear form in every level, and the better form a level. The
 # second to fourth bet's linear forms win where a model is far off, so that notches cost more than they forgive.
-PRODUCTS = ((0.02, 0.3), (0.1, 0.35), (0.04, 0.1), (0.04, 0.05))
+PRODUCTS = ((0.02, 0.28), (0.1, 0.34), (0.03, 0.1), (0.03, 0.05))
+# The bet that no score chooses, gamma sqrt(n), and shares of its two forms: for scores that say that outcomes hardly
+# vary, of a model that is far off, all others are too large.
+PLAIN, OF_PLAIN = 7.0, (0.045, 0.005)
 FEWEST_PILOT, MOST_PILOT = 10, 50  # rows whose scores choose the bets: their variance to a fifth or better
 PILOT = 0x9107  # stream of random numbers, apart from those of other methods
 SLACK = 1e-9  # added to every notch constant, and a millionth of it per row: above the rounding error of its search
@@ -68,9 +71,9 @@ def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> flo
 
 
 def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
-    r"""Return Theorem U's evidence with the notch: an average of eight products of e-values.
+    r"""Return Theorem U's evidence with the notch: an average of eight or ten products of e-values.
 
-    For each of four bets ``gamma`` one product uses the linear form in every level, another the form, linear or
+    For each of four or five bets ``gamma`` one product uses the linear form in every level, another the form, linear or
     notch, whose expected cost in a calibrated model, a function of ``n`` and ``s`` alone, is smaller.
     """
     is_kept = np.asarray(n) > 0
@@ -90,8 +93,8 @@ def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
 class UpperBets(NamedTuple):
     """Bets of Theorem U, weights of both products of each, and the rows whose error is paid for."""
 
-    gamma: Floats  # shape (4,)
-    weights: Floats  # shape (8,): add up to one
+    gamma: Floats  # shape (m,)
+    weights: Floats  # shape (2 m,): add up to one
     rows: int
 
 
@@ -103,7 +106,8 @@ def upper_bets(rows: int, variance: float) -> UpperBets:
     pilot = pilot_rows(rows)
     if not pilot:
         return UpperBets(gammas(rows), np.full(8, 1 / 8), rows)
-    return UpperBets(SCALED.bets(np.sqrt(rows * variance)), np.array(PRODUCTS).ravel(), rows - pilot)
+    gamma = np.append(SCALED.bets(np.sqrt(rows * variance)), PLAIN / np.sqrt(rows))
+    return UpperBets(gamma, np.array((*PRODUCTS, OF_PLAIN)).ravel(), rows - pilot)
 
 
 def pilot_rows(rows: int) -> int:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from calibrant.report.findings import shared_by as shared_by
     from calibrant.report.findings import stated_of as stated_of
     from calibrant.report.findings import states as states
+    from calibrant.report.html import page as page
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -67,8 +68,6 @@ if TYPE_CHECKING:
     from calibrant.report.wording.terms import judged_range as judged_range
     from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.sample import keyed as keyed
-
-    tables = results
 
 _WHERE = {
     "Cell": "calibrant.report.document",
@@ -115,6 +114,7 @@ _WHERE = {
     "numbers": "calibrant.report.numbers:",
     "ordered": "calibrant.report.findings",
     "pad": "calibrant.report.terminal",
+    "page": "calibrant.report.html",
     "page_title": "calibrant.report.wording.headline",
     "parts": "calibrant.report.brief",
     "plain": "calibrant.report.spans",
@@ -126,7 +126,6 @@ _WHERE = {
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
-    "tables": "calibrant.report.outputs.results:",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "write_all": "calibrant.report.outputs.files",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -24,6 +23,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split
+from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
 from calibrant.stats.clusters.shared_values import Looked, shared_values
@@ -341,16 +341,6 @@ class Dealing:
 # ---- Named groups: which there are, and which rows are in them ----
 
 
-def keyed(group: Group) -> str:
-    """The name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
-    return ", ".join(" = ".join(map(_quoted, pair)) for pair in group)
-
-
-def _quoted(text: str) -> str:
-    """A variable or a level; in quotes where it could be misread."""
-    return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
-
-
 def rows_of_groups(
     data: Predictions, by: tuple[str, ...], intersections: bool = False
 ) -> Iterator[tuple[Group, NDArray[np.intp]]]:
@@ -393,6 +383,35 @@ def named_groups(sketch: Sketch) -> list[tuple[Group, int]]:
     names = [n for g in range(len(sketch.spec.groupings)) for n in sketch.spec.group_names(g)]
     rows = sketch.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
+
+
+def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
+    """Return how many people there are at each of so many codes: rows, or clusters where rows share clusters.
+
+    Where clusters cross, those of the column of which it has fewer.
+    """
+    crossing = data.crossing
+    if crossing is not None:
+        one, other = (clusters_in(code, each, of) for each in crossing.codes)
+        return np.minimum(one, other)
+    if data.cluster is None:
+        rows: NDArray[np.int64] = np.bincount(code, minlength=of)
+        return rows
+    cluster = data.cluster
+    return clusters_in(code, remembered(data, "cluster codes", lambda: _numbered(cluster)), of)
+
+
+def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
+    """Return how many clusters, which have numbers, have rows at each of so many codes."""
+    count = int(cluster.max(initial=0)) + 1
+    pairs = np.unique(code.astype(np.int64) * count + cluster)
+    result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
+    return result
+
+
+def _numbered(cluster: NDArray[np.generic]) -> NDArray[np.intp]:
+    numbers: NDArray[np.intp] = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:

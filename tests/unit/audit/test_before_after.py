@@ -78,7 +78,7 @@ def test_everyone_and_whom_the_audit_found_over_the_limit_are_there(record: Audi
 
 def test_the_same_repairs_are_tried_as_by_the_command(record: AuditRecord) -> None:
     tried = tuple(record.curve("repairs").columns["probability"])[1:]
-    assert tried == tuple(tried_by_default(("site", "x"), quick=False))
+    assert tried == tuple(tried_by_default(("site", "x"), "unless quick"))
     assert tuple(c["name"] for c in record.curve("fixed").settings["candidates"]) == ("as audited", *tried)
     assert record.curve("fixed").settings["candidate"] == record.curve("repairs").settings["recommended"]
 

@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.audit.checks.rates import RATES, Rate, layers, spreads
 from calibrant.audit.decisions import CERTIFIED_ENDS, clopper_pearson, reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
+from calibrant.decisions.ladder import Ladder
 from calibrant.report import html, markdown, terminal
 from calibrant.report.brief import nodes
 from calibrant.report.commands import repair
 from calibrant.report.document import Paragraph
 from calibrant.report.outputs import notebook
 from calibrant.report.wording.decisions import acted, worst_reported
+from calibrant.stats.clusters.clusters import Clusters
 
 
 def table(n: int = 3000, seed: int = 0, off: float = 0.1) -> dict[str, np.ndarray]:
@@ -59,6 +62,101 @@ def test_numbers_by_hand(record: AuditRecord) -> None:
         assert c["net_benefit"][i] == pytest.approx(benefit, abs=0.003)
         assert c["over_all"][i] == pytest.approx(benefit - everyone, abs=0.01)
         assert c["regret_low"][i] <= c["regret"][i] <= c["regret_high"][i]
+
+
+def test_rates_by_hand(record: AuditRecord) -> None:
+    from scipy.stats import binomtest
+
+    data, c = table(), record.curve("rates").columns
+    assert c["group"][:12] == ("everyone",) * 4 + ("sex = f",) * 4 + ("sex = m",) * 4
+    assert c["rate"] == RATES * 6
+    assert c["variable"][:12] == ("",) * 4 + ("sex",) * 8
+    for i, (name, t, rate) in enumerate(zip(c["group"], c["threshold"], c["rate"], strict=True)):
+        own = np.full(3000, True) if name == "everyone" else data["sex"] == name[-1]
+        y, on = data["y"][own] == 1, data["p"][own] >= t
+        hit, among = {
+            "selection_rate": (on, np.ones(len(y), bool)),
+            "true_positive_rate": (on, y),
+            "false_positive_rate": (on, ~y),
+            "precision": (y, on),
+        }[rate]
+        hits, n = int((hit & among).sum()), int(among.sum())
+        assert c["value"][i] == pytest.approx(hits / n)
+        interval = binomtest(hits, n).proportion_ci(1 - 0.05 / (1 if name == "everyone" else 2), "exact")
+        assert (c["low"][i], c["high"][i]) == pytest.approx((interval.low, interval.high))
+        each = 0.05 / 2 / 2 / 8 / (1 if name == "everyone" else 2)
+        assert (c["guaranteed_low"][i], c["guaranteed_high"][i]) == pytest.approx(clopper_pearson(hits, n, each))
+
+
+def test_rates_are_those_of_scikit_learn(record: AuditRecord) -> None:
+    from sklearn.metrics import precision_score, recall_score
+
+    data, c = table(), record.curve("rates").columns
+    value = dict(zip(zip(c["group"], c["threshold"], c["rate"], strict=True), c["value"], strict=True))
+    on = data["p"] >= 0.5
+    assert value["everyone", 0.5, "precision"] == pytest.approx(precision_score(data["y"], on))
+    assert value["everyone", 0.5, "true_positive_rate"] == pytest.approx(recall_score(data["y"], on))
+
+
+def test_differences_of_rates(record: AuditRecord) -> None:
+    c, d = record.curve("rates").columns, record.curve("rate_differences").columns
+    assert d["rate"] == RATES * 2
+    for i, (t, rate) in enumerate(zip(d["threshold"], d["rate"], strict=True)):
+        own = [j for j in range(len(c["rate"])) if c["variable"][j] and (c["threshold"][j], c["rate"][j]) == (t, rate)]
+        values = [c["value"][j] for j in own]
+        assert d["groups"][i] == 2
+        assert d["difference"][i] == pytest.approx(max(values) - min(values))
+        assert d["ratio"][i] == pytest.approx(min(values) / max(values))
+        assert d["guaranteed_low"][i] <= d["low"][i] <= d["difference"][i] <= d["high"][i] <= d["guaranteed_high"][i]
+        assert c["group"][own[values.index(max(values))]] == d["highest"][i]
+
+
+def test_rates_of_clusters_and_weights() -> None:
+    data = table(2000)
+    data |= {"unit": np.arange(2000) // 4, "w": np.where(np.arange(2000) % 2, 3.0, 1.0)}
+    record = audited(data, by="sex", threshold=0.2, cluster="unit", weights="w")
+    c = record.curve("rates").columns
+    assert all(
+        gl <= low <= v <= high <= gh
+        for v, low, high, gl, gh in zip(
+            *(c[k] for k in ("value", "low", "high", "guaranteed_low", "guaranteed_high")), strict=True
+        )
+        if v is not None
+    )
+    on = data["p"] >= 0.2
+    assert c["value"][0] == pytest.approx(np.average(on, weights=data["w"]), abs=0.02)  # pilot clusters certify nothing
+
+
+def test_a_rate_of_pilot_clusters_alone_is_absent_and_leaves_the_others_their_range() -> None:
+    n = 200
+    p, y = np.tile([0.1, 0.9], n // 2), np.tile([0, 1, 1, 0], n // 4).astype(np.int8)
+    cluster = np.arange(n) // 20
+    block = np.where(np.arange(10) < 5, 0, 1)  # the first five are pilots
+    low = np.arange(100) / 100
+    for rows, certified in ((slice(0, 100), False), (slice(0, n), True)):
+        u = Clusters(cluster[rows], p[rows], y[rows], np.ones(n)[rows], block[: cluster[rows].max() + 1])
+        ladder = Ladder(0.5, 0.5, low, 50, np.zeros((1, 100, 2), dtype=np.int64), False, u)
+        value, interval, ends = layers(ladder, "selection_rate", (0.05, 0.05), 0)
+        assert (value is None) != certified
+        assert (interval is None) != certified
+        assert certified or ends == (0.0, 1.0)
+    lines = [
+        Rate("site", f"site = {i}", 0.5, "precision", v, v - 0.1, v + 0.1, v - 0.2, v + 0.2)
+        for i, v in ((0, 0.5), (1, 0.7))
+    ]
+    absent = Rate("site", "site = 2", 0.5, "precision", None, None, None, None, None)
+    assert list(spreads([*lines, absent])) == list(spreads(lines))
+    assert next(spreads([*lines, absent])).low is not None
+
+
+def test_rates_of_few_are_not_in_a_record_to_publish() -> None:
+    data = table(1200)
+    data["sex"][:150] = "x"
+    c = audited(data, by="sex", threshold=0.5, publish=True).curve("rates").columns
+    known = {(g, r) for g, r, v in zip(c["group"], c["rate"], c["value"], strict=True) if v is not None}
+    assert ("everyone", "selection_rate") in known
+    assert not any(group == "sex = x" for group, _ in known)
+    assert ("sex = f", "precision") not in known  # fewer than 200 are acted on
 
 
 def test_regret_is_that_of_the_measure_at_its_share_of_alpha() -> None:

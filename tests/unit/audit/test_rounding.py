@@ -15,12 +15,13 @@ from calibrant.audit.rounding import (
     MULTIPLE,
     RandomRounding,
     Sums,
+    reported_layer,
     reported_peak,
     step,
     stepped,
     two_digits,
 )
-from calibrant.results import Curve, Estimate, Interval
+from calibrant.results import Curve, Estimate, Interval, Layered
 
 
 def people(seed: int, outcome: int, score: float, n: int = 400) -> pa.Table:
@@ -238,3 +239,26 @@ def test_numbers_of_groups_are_exact_unless_they_are_to_be_published() -> None:
     assert exact.gap.value == pytest.approx(y[young].mean() - p[young].mean(), abs=1e-6)
     assert rounded.rows % MULTIPLE == rounded.events % MULTIPLE == 0
     assert rounded.gap.interval.low <= exact.gap.interval.low <= exact.gap.interval.high <= rounded.gap.interval.high
+
+
+def test_published_p_values_are_powers_of_ten() -> None:
+    assert [RandomRounding.p_value(p) for p in (1.0, 0.31, 0.0021, 1e-5, 0.0)] == pytest.approx(
+        [1, 1, 0.01, 1e-5, 1e-12]
+    )
+    assert Sums.p_value(0.00213) == 0.0022
+
+
+def test_layers_of_a_group_share_their_draws() -> None:
+    """The same end is reported alike in each layer: by draws of its own the mean of several would tell more."""
+    reported = RandomRounding.of(250, 61, 70.2)
+    ends = Interval(low=-0.0513, high=0.0291, level=0.95, guarantee="asymptotic")
+    exact = Estimate(
+        method="certify.gap", value=-0.01, unit="probability", n=250, interval=ends, assumes="", settings={}
+    )
+    certified = reported.gap(exact)
+    layer = Layered(value=-0.01, interval=ends, guaranteed=certified.interval, p_value=1.0, assumes="", settings={})
+    moved = reported_layer(layer, reported, ("certify.gap low", "certify.gap high")).interval
+    assert moved is not None
+    assert (moved.low, moved.high) == (certified.interval.low, certified.interval.high)
+    others = [reported_layer(layer, reported, (f"{k} low", f"{k} high")).interval for k in range(20)]
+    assert len({(o.low, o.high) for o in others if o is not None}) > 1

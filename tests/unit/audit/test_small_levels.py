@@ -57,6 +57,35 @@ def test_a_value_that_reads_like_a_pool_is_not_taken_for_it() -> None:
     assert {v: column.count(v) for v in column} == {"2 levels pooled": 50, "2 levels pooled (pooled)": 25}
 
 
+def clusters_of_many_rows() -> cal.Predictions:
+    """300 clusters of 22 rows, of which three are a site of their own."""
+    rng, cluster = np.random.default_rng(3), np.repeat(np.arange(300), 22)
+    site = np.where(cluster < 3, "tiny", np.where(cluster < 100, "a", np.where(cluster < 200, "b", "c")))
+    p = rng.uniform(0.1, 0.9, len(cluster))
+    return cal.predictions(rng.random(len(cluster)) < p**1.5, p, {"site": site}, cluster=cluster)
+
+
+@pytest.mark.slow
+def test_a_level_of_few_clusters_is_pooled_however_many_rows_it_has() -> None:
+    from calibrant.audit.pooling import pooled_rows, unshown_levels
+    from calibrant.repair.judge.evidence import groups_of
+
+    data = clusters_of_many_rows()
+    assert set(unshown_levels(data, "site", 20) or ()) == {"tiny", "a"}
+    column = pooled_rows(data, 20).covariates.column("site").combine_chunks()  # type: ignore[union-attr]
+    assert set(column.cast("string").to_pylist()) == {"a + 1 more", "b", "c"}
+    assert [name[0][1] for name in groups_of(data, ["site"], {}, 20, 0).names] == ["a", "b", "c"]
+
+
+@pytest.mark.slow
+def test_a_group_of_few_clusters_is_named_nowhere() -> None:
+    record = cal.audit(clusters_of_many_rows(), by="site", variables="site", limit=0.02)
+    assert "tiny" not in record.to_json()
+    shown = {None, *(f"{v} = {level}" for g in record.groups for v, level in g.variables)}
+    for column in ("largest_rise_group", "largest_gap_group"):
+        assert set(record.curve("repairs").columns[column]) <= shown
+
+
 @pytest.mark.slow
 def test_the_mask_is_the_callers_and_the_record_remembers_it() -> None:
     assert "SECRET-bishop" in rare(True, mask=10).to_json()

@@ -154,10 +154,7 @@ def test_weights_need_more_rows_and_so_many_settle():
 
 def test_an_estimate_that_may_be_noise_is_not_planned_for():
     """Weighted levels of few rows each: the estimate is high by noise, and was told as about three times the rows."""
-    need = rows_to_decide(weighted(1_500, 1, 0.02), (0.0, 0.045, 0.2), 0.02, 100, (0.01, 0.01), "error")
-    assert need is not None
-    assert need.at_least
-    assert need.times > 10.0
+    assert rows_to_decide(weighted(1_500, 1, 0.02), (0.0, 0.045, 0.2), 0.02, 100, (0.01, 0.01), "error") is None
 
 
 def squares(q: Population) -> float:

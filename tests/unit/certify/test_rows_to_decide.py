@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.certify.rows_needed import Need, rows_to_decide
+from calibrant.certify.rows_needed import Need, rounded_gap, rows_to_decide
 from calibrant.report import numbers as num
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone
@@ -22,9 +22,11 @@ def drawn(n: int, off: float = 0.0) -> Population:
 
 
 def test_a_small_log_says_at_least_what_a_calibrated_score_takes() -> None:
-    """Whatever its noisy estimate: 30 rows and 3,000 name about the same number."""
+    """Whatever its noisy estimate within the limit: 30 rows and 3,000 name about the same number. Over it, none."""
     rows = []
-    for n, off in ((30, 0.09), (30, 0.0), (400, 0.05), (3_000, 0.019)):
+    for n, off in ((30, 0.09), (400, 0.05)):
+        assert rows_to_decide(drawn(n), (0.0, off, 0.3), 0.02, 100, SPEND, "error") is None
+    for n, off in ((30, 0.019), (30, 0.0), (400, 0.015), (3_000, 0.019)):
         need = rows_to_decide(drawn(n), (0.0, off, 0.3), 0.02, 100, SPEND, "error")
         assert need is not None
         assert need.at_least
@@ -58,3 +60,8 @@ def test_amounts_say_how_surely_they_are_known() -> None:
     written = [num.amount(*of) for of in ((2_143, False), (2_143, True), (10**8, True))]
     assert written == ["about 2,200", "at least 2,200", "over 2 million"]
     assert Need(1.5, True).rows(30) == 45
+
+
+def test_scores_that_are_all_0_or_1_are_planned_for() -> None:
+    """A group whose every score is 0 or 1 has no level between, for which the quadratic penalty is paid."""
+    assert 0.0 < rounded_gap(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 200, 0.05) < 0.2

@@ -16,12 +16,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 import calibrant as cal
-from calibrant.data.sources import budget, delimited, formats
+from calibrant.apps.llm_logs.answers import plain
+from calibrant.data import read
+from calibrant.data.sources import budget, columnar, delimited, formats
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form
+from calibrant.errors import first_line
 from calibrant.repair import Calibrator
 
 SECONDS = 6.0  # of CPU: each takes less than one, and minutes where work goes before size
@@ -235,3 +240,114 @@ def test_names_of_a_calibrator_are_counted_once() -> None:
     with pytest.raises(cal.BadInput, match=re.escape("'a59999' is there twice")):
         Calibrator.from_json(f'{{{fields},"a59999":2}}')
     assert time.process_time() - began < SECONDS
+
+
+# ---- names of objects in objects, which are made for every field ----
+
+LONG_NAME = {"k" * 200_000: {f"f{j}": 1 for j in range(20_000)}}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("d.jsonl", {"y": 1, "p": 0.5} | LONG_NAME),
+        ("d.json", [{"y": 1, "p": 0.5} | LONG_NAME]),
+        ("d.json", {"k" * 200_000: {f"f{j}": [] for j in range(20_000)} | {"rows": [{}]}}),
+        ("samples_t.jsonl", {"doc_id": 1, "doc": LONG_NAME, "filtered_resps": [], "acc": 1.0}),
+        ("samples_t.jsonl", {"doc_id": 1, "doc": {}, "filtered_resps": [], "acc": 1.0, "more": LONG_NAME}),
+    ],
+)
+def test_names_in_names_are_bounded(name: str, rows: object, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(rows))
+    refused(tmp_path / name, "names make 2[0-9]{2},[0-9]{3} characters .*give it names of 1,000 at most")
+
+
+@pytest.mark.parametrize(
+    "inside", [{"metadata": LONG_NAME}, {"store": LONG_NAME}, {"scores": {"k" * 200_000: {"value": {"a": 1}}}}]
+)
+def test_names_in_answers_are_bounded(inside: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "d.eval"
+    sample = {"id": 1, "scores": {"a": {"value": "C"}}} | inside
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}))
+        z.writestr("samples/1_epoch_1.json", json.dumps(sample))
+    refused(path, "names make 2[0-9]{2},[0-9]{3} characters")
+
+
+def test_fields_of_objects_in_objects_are_read_in_time_of_the_text() -> None:
+    fields: dict[str, object] = {f"f{j}": j for j in range(5_000)}
+    deep = fields
+    for _ in range(300):
+        deep = {"a": deep}
+    began = time.process_time()
+    assert list(plain(deep, "d").values()) == list(fields.values())
+    assert time.process_time() - began < SECONDS
+
+
+# ---- what calibrant writes ----
+
+
+def test_a_page_of_tags_that_never_end_is_refused_in_time_of_its_text(tmp_path: Path) -> None:
+    tag = '<script type="application/json" id="calibrant-result"'
+    for i, text in enumerate((f"{tag}>" * 40_000, tag * 40_000, f"{tag} " + "a " * 400_000)):
+        path = tmp_path / f"{i}.html"
+        path.write_text(text)
+        began = time.process_time()
+        with pytest.raises(cal.BadInput, match=r"no record|not JSON"):
+            cal.AuditRecord.load(path)
+        assert time.process_time() - began < SECONDS
+
+
+# ---- columns, sheets and texts that cost time or memory and few bytes ----
+
+
+def test_covariates_are_bounded_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "MOST", 10)
+    monkeypatch.setattr(read, "first_look", lambda *_: pytest.fail("they were looked at"))
+    columns: dict[str, list[float]] = {"y": [0, 1], "p": [0.5, 0.5]} | {f"c{i}": [0, 1] for i in range(60)}
+    table = pa.table(columns)
+    with pytest.raises(cal.BadInput, match=r"60 of 62 columns as covariates take too long \(at most 10 of 50\)"):
+        cal.audit(table, label="y", score="p", quick=True)
+    with pytest.raises(cal.BadInput, match="1 of 62 columns as covariates"):
+        cal.audit(table, label="y", score="p", variables=["c1"], quick=True)
+
+
+def test_sheets_are_bounded_before_any_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    path, many = workbook(tmp_path / "d.xlsx"), tmp_path / "many.xlsx"
+    sheets = "".join(f'<sheet name="S{i}" sheetId="{i}" r:id="rId1"/>' for i in range(2, 5_000)) + "</sheets>"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(many, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).decode().replace("</sheets>", sheets))
+    refused(many, r"4,999 sheets that unpack to .*keep the sheet of the table alone")
+
+
+@pytest.mark.usefixtures("little")
+def test_fields_of_answers_are_bounded(tmp_path: Path) -> None:
+    lines = (
+        {"doc_id": i, "doc": {f"f{i}_{j}": 1 for j in range(50)}, "filtered_resps": [], "acc": 1.0} for i in range(40)
+    )
+    (tmp_path / "samples_t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    refused(tmp_path / "samples_t.jsonl", "2,00[0-9] fields of answers in 40 rows")
+
+
+def test_rows_of_orc_are_read_few_at_once_and_all(tmp_path: Path) -> None:
+    long, few = "a" * 100_000, 1 << 20
+    table = pa.table({"y": [0, 1] * 50, "g": [f"{long}{i % 3}" for i in range(100)]})
+    orc.write_table(table, tmp_path / "d.orc", compression="zstd")
+    source = open_source(tmp_path / "d.orc")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columnar, "BATCH", few)
+        for columns in (["g", "y"], ["y"], []):
+            batches = [b for part in source.parts for b in part.read(columns, ())]
+            assert sum(b.num_rows for b in batches) == 100
+            if columns:
+                assert pa.Table.from_batches(batches).equals(table.select(columns))
+        sizes = [b.nbytes for part in source.parts for b in part.read(["g"], ())]
+    assert len(sizes) > 1
+    assert max(sizes) <= columnar.FEW * (len(long) + 10)
+
+
+def test_an_error_that_says_nothing_is_named_by_its_kind() -> None:
+    assert first_line(RuntimeError()) == "RuntimeError"
+    assert first_line(ValueError("\n \nwrong\nmore")) == "wrong"

@@ -202,7 +202,7 @@ def test_an_audit_leaves_leaks_and_outputs_out_and_says_so() -> None:
     assert [name for name, _ in record.data["in_question"]] == ["nearly"]
     assert {"reproduces-outcome", "may-reproduce-outcome", "follows-from-score"} <= {*record.data["warnings"]}
     text = markdown.render(record)
-    assert "if nearly was known before the outcome." in headline(record)
+    assert "if nearly is known beforehand." in headline(record)
     assert "Known only with the outcome: `result` (0.0% wrong" in text
     assert "Known before the outcome?: `nearly`" in text
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import calibrant as cal
+from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS
 from calibrant.search.detectors import Settings, detector_inputs, halves_of
 from calibrant.search.nulls import AGAIN, SALT, split, under
@@ -60,7 +62,6 @@ def test_every_draw_is_made() -> None:
 )
 def test_no_product_says_anything_of_other_questions(settings: dict[str, Any]) -> None:
     assert "p_bayes_factor" not in strong(parity(200, 0.1), **settings).parts
-    assert Products.chosen(asked(parity(100, 0.1, cluster=np.arange(100) // 2)), np.arange(100)) is None
 
 
 def test_scores_are_those_of_the_products() -> None:
@@ -139,6 +140,60 @@ def test_halves_share_their_draws() -> None:
         assert alone.statistic == pytest.approx(v.peaks[b], rel=1e-6)
         own = made.scores(again.question, d.rows, 0, SALT)
         np.testing.assert_allclose(log_factor(own), factors[b + 1], atol=1e-4)
+
+
+# ---- clusters: a random sign each ----
+
+
+def in_clusters(n: int, off: float, seed: int = 1) -> Any:
+    """Clusters of one to five rows, weighted."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(n), rng.integers(1, 6, n))[:n]
+    return parity(n, off, seed, cluster=rng.permutation(n)[cluster], weights=rng.uniform(0.5, 2.0, n))
+
+
+def test_clusters_show_what_no_pair_shows() -> None:
+    result = strong(in_clusters(1_500, 0.15), draws=199)
+    assert result.p_value <= 0.02 < 0.05 < result.parts["p_models"]
+    assert set(result.parts["strongest"]) == {"b0", "b1", "b2"}
+    own = strong(in_clusters(300, 0.15), draws=99, models=[("ridge", Ridge())])
+    assert "p_bayes_factor" not in own.parts  # of one's own models no part is products
+
+
+def test_scores_of_clusters_are_sums_over_the_root_of_their_squares() -> None:
+    """By adding up, with the signs that the models' paths are held against."""
+    q = detector_inputs(in_clusters(800, 0.1), Settings().checked())
+    rows = np.flatnonzero(q.fold % 2 == 0)
+    made = Products.chosen(q, rows)
+    assert made is not None
+    got, values = made.scores(q, rows, 5, SALT), made.values(slice(None)).astype(float)
+    codes, ids = q.clusters_of(rows)
+    residual = (values * (q.sample.mass_of(rows) * (q.sample.y[rows] - q.sample.p[rows]))) @ np.eye(len(ids))[codes]
+    bits = outcomes(ids, np.full(len(ids), 0.5), 0, 5, SALT)
+    effective = (residual**2).sum(axis=1) ** 2 / (residual**4).sum(axis=1)
+    for s, sign in enumerate([np.ones(len(ids)), *(2.0 * bits.T - 1.0)]):
+        want = residual @ sign / np.sqrt((residual**2).sum(axis=1))
+        np.testing.assert_allclose(got[:, s], np.where(effective >= 20.0, want, 0.0), atol=1e-4)
+    assert (effective >= 20.0).mean() > 0.3
+
+
+def test_clusters_are_treated_as_their_draws() -> None:
+    """A sign for each cluster, taken for the data, gives what that draw is given: models and products alike."""
+    data = in_clusters(400, 0.1)
+    d = halves_of(detector_inputs(data, Settings().checked()))
+    q, v = d.question, split(d, 99)
+    made = Products.chosen(q, d.rows)
+    assert made is not None
+    assert v.joint is not None
+    factors = log_factor(made.scores(q, d.rows, 99, SALT))
+    np.testing.assert_array_equal(v.joint.each[1], ranked(factors)[0])
+    codes, ids = q.clusters_of(d.rows)
+    bits = outcomes(ids, np.full(len(ids), 0.5), 0, 99, SALT)
+    for b in (0, 7):
+        turned_over = (2.0 * bits[:, b] - 1.0)[codes]
+        own = [(path.scores(q.sample.y[d.rows]) * turned_over[path.rows], path.scale) for path in d.paths]
+        peak = max(float((np.cumsum(score) * scale)[scale > 0].max(initial=0.0)) for score, scale in own)
+        assert peak == pytest.approx(v.peaks[b], abs=1e-4)
 
 
 # ---- the rank of the smaller p-value ----

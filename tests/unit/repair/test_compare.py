@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.repair.calibrators.curves import Logistic, scale_of
 from calibrant.repair.fitted import Calibrator
-from calibrant.repair.judge.rows import hash_split
-from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended, simplicity
+from calibrant.repair.judge.evidence import group_changes, groups_of
+from calibrant.repair.judge.rows import Judged, hash_split
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, by_estimates, recommended, simplicity
 from calibrant.repair.regression import taken
 from calibrant.report import numbers as num
 from calibrant.report import terminal
@@ -407,3 +409,70 @@ def test_a_repair_that_called_impossible_what_happened_is_never_recommended() ->
     assert "certainty" in found.verdicts["Isotonic"]["worse"]
     assert "certainty" in found.verdicts["Isotonic"]["line"]
     assert found.recommended == "Beta"
+
+
+# ---- by ordinary intervals, where no guarantee says anything ----
+
+
+def test_what_only_ordinary_intervals_show_is_recommended_and_said_to_rest_on_them() -> None:
+    """Platt lowers the Brier score, too little to be certified at so few rows: it is not left alone."""
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.02, 0.98, 2400)
+    data = cal.predictions(rng.uniform(size=2400) < 0.25 + 0.5 * p, p)
+    found = compare(data, repairs=[Platt()], tests=(), alpha=0.001)
+    assert (found.recommended, found.settings["basis"]) == ("Platt", "guaranteed")
+    few = cal.predictions(data.y[:700], data.p[:700])
+    found = compare(few, repairs=[Platt()], tests=(), alpha=0.05)
+    v = found.verdicts["Platt"]
+    assert (found.recommended, found.settings["basis"]) == ("Platt", "estimated")
+    assert not v["better"]
+    assert "log_loss" in v["estimated_better"]
+    text = terminal.comparison(found)
+    assert "This rests on ordinary intervals" in text
+    assert re.search(r"Brier\s+score −0\.\d{4}\s+\(−0\.\d{4}\s+to\s+", text)
+    assert "leave it as it is" not in text
+
+
+def test_what_may_make_a_group_worse_is_not_recommended_by_estimates() -> None:
+    verdicts = {"Platt": {"worse": (), "estimated_better": ("brier",), "estimated_worse": ("group:site = north",)}}
+    assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == AS_AUDITED
+    verdicts["Platt"]["estimated_worse"] = ()
+    assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == "Platt"
+
+
+def test_groups_recommend_nothing_by_estimates_and_scores_do() -> None:
+    verdicts = {"Platt": {"worse": (), "estimated_better": ("group:site = north",), "estimated_worse": ()}}
+    assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == AS_AUDITED
+    verdicts["Platt"]["estimated_better"] = ("group:site = north", "log_loss")
+    assert recommended(table(Platt=0.1), by_estimates(verdicts), {"Platt": ()}) == "Platt"
+
+
+@pytest.mark.parametrize("score", ["brier", "log_loss"])
+def test_what_estimates_show_worse_in_a_proper_score_is_not_recommended_by_a_guarantee(score: str) -> None:
+    verdict = {"better": ("variable:age",), "worse": (), "estimated_worse": (score,)}
+    assert recommended(table(Platt=0.1), {"Platt": verdict}, {"Platt": ()}) == AS_AUDITED
+    verdict["estimated_worse"] = ("group:site = north",)
+    assert recommended(table(Platt=0.1), {"Platt": verdict}, {"Platt": ()}) == "Platt"
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_groups_without_events_are_estimated_better_only_where_events_were_to_come(clusters: bool) -> None:
+    """Residuals of no events vary as little as scores do, which says nothing of how many there could have been."""
+    size = {"a": 50, "b": 400, "c": 3000}  # 1, 8 and 60 events expected
+    site = np.repeat(list(size), list(size.values()))
+    p = np.full(len(site), 0.02) + 1e-4 * (np.arange(len(site)) % 3)
+    cluster = np.arange(len(site)) // 3 if clusters else None
+    data = cal.predictions(np.zeros(len(site)), p, {"site": site}, cluster=cluster)
+    judged = Judged(data, {AS_AUDITED: p, "halved": p / 2, "doubled": 2 * p}, np.zeros(len(site), dtype=np.int64))
+    changes = group_changes(judged, groups_of(data, ("site",), {}, 10, 0), 0.05)
+    said = {(c.probability, c.level): c.estimated for c in changes}
+    assert {said[name, level] for name in ("halved", "doubled") for level in "ab"} == {"undecided"}
+    assert (said["halved", "c"], said["doubled", "c"]) == ("better", "worse")
+
+
+def test_where_none_is_recommended_the_best_is_named_and_whether_error_is_shown() -> None:
+    data = rows(600)
+    found = compare(data, repairs=[cal.repair.Rounding(steps=100)], tests=())
+    assert found.recommended == AS_AUDITED
+    assert "None is recommended" in (text := terminal.comparison(found))
+    assert "Rounding: Brier score" in text

@@ -1,4 +1,4 @@
-"""The first layer: what to do, before and after, what the error follows, what the verdict rests on, how long it is."""
+"""The first layer: what is known, what to do, the forest plot, what it rests on, who signs, and how long it is."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import factories
 from calibrant.audit.record import About, AuditRecord, CheckRecord
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html
-from calibrant.report.brief import action, brief, parts
-from calibrant.report.brief.action import decision, rows_that_would_decide
-from calibrant.report.brief.follows import figure, follows
-from calibrant.report.brief.rests import not_checked, rests
-from calibrant.report.document import Changes, Decision, Follows, Opening, Parts, Ruler
+from calibrant.report.brief import brief, parts
+from calibrant.report.brief.action import decision
+from calibrant.report.brief.forest import ROWS
+from calibrant.report.brief.rests import not_checked, reading, rests
+from calibrant.report.document import Decision, Forest, Opening, Paragraph, Parts, Signing
 from calibrant.report.numbers import exact
 from calibrant.report.spans import plain
 from calibrant.results import Curve
@@ -37,9 +37,10 @@ def of(record: AuditRecord, kind: type) -> object:
 
 
 def all_words(record: AuditRecord) -> list[str]:
-    """Return the words that somebody reads on the page's brief, those in pictures left out."""
+    """Return the words that somebody reads on the page's brief, pictures and what is opened on demand left out."""
     page = html.brief(record)
     body = re.sub(r"<svg.*?</svg>", " ", page.split("<main>")[1].split("</main>")[0], flags=re.S)
+    body = re.sub(r"<details.*?</details>", " ", body, flags=re.S)
     return [w for w in re.split(r"[ \n]+", re.sub(r"<[^>]*>", " ", body)) if re.search(r"\w", w)]
 
 
@@ -47,14 +48,16 @@ def all_words(record: AuditRecord) -> list[str]:
 
 
 @pytest.mark.parametrize("make", [factories.whole, factories.employment, factories.tiny, factories.record])
-def test_the_brief_has_one_headline_three_parts_one_action_and_one_picture(make):
+def test_the_brief_has_one_headline_three_cards_one_action_one_plot_and_a_block_to_sign(make):
     record = make()
     kinds = [type(n) for n in brief(record).sections[0].nodes]
-    assert kinds[:3] == [Opening, Parts, Decision]
-    assert kinds[3] in (Changes, Ruler)
-    assert kinds.count(Opening) == kinds.count(Parts) == kinds.count(Decision) == 1
+    assert kinds[:4] == [Opening, Parts, Decision, Forest]
+    assert kinds[-1] is Signing
+    assert set(kinds[4:-1]) <= {Paragraph}
     assert len(parts(record)) == 3
-    assert len(all_words(record)) <= 350
+    lines = of(record, Forest).lines
+    numbers = sum(len(f"{r.who} {r.of} {r.estimate} {r.guaranteed} {r.word}".split()) for r in lines)
+    assert len(all_words(record)) - numbers <= 350
 
 
 def test_the_brief_by_itself_is_a_page_that_loads_nothing():
@@ -73,46 +76,114 @@ def test_hostile_names_stay_text_in_the_brief():
     assert "<script>document" not in page
 
 
-def test_judged_by_the_gap_the_ruler_is_in_the_order_of_gaps():
+# ---- the plot ----
+
+
+def group(name, gap, p, **more):
+    made = factories.finding(0.0, 0.04, variables=[("g", name)], observed=0.5 + gap, **more)
+    return replace(made, gap=replace(made.gap, p_value=p))
+
+
+def test_everyone_stands_first_then_groups_by_evidence():
+    """Error that is shown, then adjusted p-values; where those are 1, gaps in widths of their intervals."""
     groups = [
-        factories.finding(0.0, 0.05, variables=[("g", v)], observed=0.5 + d)
-        for v, d in zip("abc", (0.01, 0.03, 0.02), strict=True)
+        group("a", 0.01, 0.9),
+        group("b", 0.03, 0.001),
+        group("c", 0.004, 0.8),
+        group("d", 0.001, 0.4, error_shown=True),
     ]
-    groups = [replace(g, verdict="undecided") for g in groups]
-    made = of(factories.record(factories.finding(), groups, judge="gap"), Ruler)
-    assert [m.value for m in made.marks] == ["Everyone", "g = b", "g = c", "g = a"]
-    assert made.label.startswith("Certified gap of everyone")
+    wide = replace(groups[0].gap, interval=replace(groups[0].gap.interval, low=-0.09, high=0.11))
+    groups[0] = replace(groups[0], gap=wide)
+    drawn = of(factories.record(factories.finding(), groups), Forest)
+    assert [r.who for r in drawn.lines] == ["Everyone", "g = d", "g = b", "g = c", "g = a"]
+    assert [r.word for r in drawn.lines[:3]] == ["Within the limit", "Error shown", "Undecided"]
 
 
-def test_the_ruler_and_what_the_error_follows_show_a_pocket_over_the_limit():
-    names = tuple(f"x{i}" for i in range(8))
-    record = factories.scanned(factories.mixture("within", ["within"]))
-    record = factories.followed(record, factories.ranking(names, found=0), {})
-    drawn = of(record, Ruler)
-    one_subgroup = next(m for m in drawn.marks if m.value == factories.CORNER)
-    assert (one_subgroup.variable, one_subgroup.range, one_subgroup.verdict) == (
-        "subgroup, by its gap",
-        "2.6–11.1",
-        "over",
+def test_at_most_twelve_lines_are_seen_and_the_rest_is_opened_on_demand():
+    groups = [group(f"x{i}", 0.01, (i + 1) / 100_000) for i in range(90)]
+    drawn = of(factories.record(factories.finding(), groups), Forest)
+    assert len(drawn.lines) == ROWS
+    assert [r.who for r in drawn.folded[:2]] == ["g = x11", "g = x12"]
+    assert (len(drawn.folded), drawn.rest) == (8, "71 more groups are in the table of groups.")
+
+
+def test_a_subgroup_that_is_shown_to_be_off_stands_in_the_plot():
+    drawn = of(factories.scanned(factories.mixture("within", ["within"])), Forest)
+    shown = next(r for r in drawn.lines if r.who == factories.CORNER)
+    assert (shown.of, shown.estimate, shown.guaranteed) == (
+        "2,400 · unlisted subgroup",
+        "+6.8",
+        "+2.6 to +11.1",
     )
-    stated = plain(of(record, Follows).more)
-    assert stated == f"A subgroup is off, though: {factories.CORNER}. Underpredicts by at least 2.6 points."
+    assert (shown.status, drawn.lines.index(shown)) == ("over", 1)
+
+
+def test_of_rare_events_the_ratio_is_reported_with_its_interval():
+    one = factories.finding(expected=0.010, observed=0.012)
+    record = factories.record(one, [])
+    (line,) = of(record, Forest).lines
+    assert line.estimate.startswith("O/E 1.20 (")
+    assert "O/E 1.20" in plain(parts(record)[0].text)
+
+
+def test_of_few_people_whose_counts_are_published_no_estimate_is_shown():
+    few = factories.finding(0.0, 0.4, variables=[("g", "few")], rows=120)
+    record = factories.record(factories.finding(), [few])
+    record = replace(record, settings={**record.settings, "publish": True})
+    line = of(record, Forest).lines[1]
+    assert (line.of, line.estimate.partition(" ·")[0]) == ("120", "estimate withheld")
+    assert "spot" not in line.picture
+    assert "span" not in line.picture
+    assert "sure" in line.picture
+
+
+def test_without_a_limit_the_same_plot_is_shown():
+    record = factories.employment(limit=None)
+    drawn = of(record, Forest)
+    assert "okzone" not in "".join(r.picture for r in drawn.lines)
+    assert {r.who for r in drawn.lines} == {r.who for r in of(factories.employment(), Forest).lines}
+    assert "No limit is set" in of(record, Opening).headline
+
+
+@given(st.floats(-0.6, 0.6), st.floats(0.0, 0.4), st.floats(0.0, 0.9), st.sampled_from([None, 0.001, 0.05, 0.4]))
+def test_everything_in_the_plot_stays_inside_its_axis(gap, half, wide, limit):
+    made = group("a", 0.0, 0.5)
+    of_gap = replace(
+        made.gap,
+        value=gap,
+        interval=replace(made.gap.interval, low=gap - half, high=gap + half),
+        guaranteed=replace(made.gap.guaranteed, low=max(gap - wide, -1.0), high=min(gap + wide, 1.0)),
+    )
+    drawn = of(factories.record(factories.finding(limit=limit), [replace(made, gap=of_gap)], limit=limit), Forest)
+    for text in (*(r.picture for r in drawn.lines), drawn.foot):
+        assert all(0 <= float(x) <= 100 for x in re.findall(r' (?:x|x1|x2|width)="(-?[\d.e+-]+)%"', text))
+    places = re.findall(r'<rect class="(?:sure|okzone)[^"]*" x="([\d.]+)%" width="([\d.]+)%"', drawn.lines[1].picture)
+    assert all(float(x) + float(w) <= 100.1 for x, w in places)
+
+
+def test_how_often_a_verdict_is_wrong_is_the_sum_of_the_shares_used():
+    record = factories.employment()
+    record = replace(record, joint_error={"over": 0.15, "within": 0.125, "error_shown": 0.1})
+    stated = "A wrong “over” occurs in at most 15% of such reports, a wrong “within” in at most 12.5%."
+    assert reading(record, drawn=True).endswith(stated)
+    assert "error shown 10%." in plain(of(record, Signing).entries[1].text)
+
+
+# ---- over the brief, and under it ----
 
 
 def test_the_model_and_its_use_stand_over_the_brief():
     record = about(factories.employment(), model="credit-7", intended_use="lending")
     reported = [plain(f.text) for f in brief(record).facts]
-    assert reported[1:3] == ["model: credit-7", "use: lending"]
-    assert not any("model" in plain(f.text) for f in brief(factories.employment()).facts)
+    assert reported[:2] == ["credit-7", "lending"]
+    assert reported[2:] == [plain(f.text) for f in brief(factories.employment()).facts]
 
 
 def test_ranges_that_say_nothing_are_told_as_too_few_rows():
-    order = factories.ranking(("a", "site"), found=0)
-    order = replace(order, columns={**order.columns, "beyond_high": (1.0, 0.7)})
-    (made,) = follows(factories.followed(factories.employment(), order, {})).items
-    assert (plain(made.title), made.note) == ("Too few rows to say what the error varies with", ())
+    none = Curve(method="diagnose.subgroups", columns={})
     record = factories.scanned(factories.mixture("within", ["within"]), 0.0, 0.5, p_value=0.4)
-    assert "Too few rows to say what no subgroup exceeds." in plain(parts(record)[2].text)
+    record = factories.drawn(record, subgroups=none)
+    assert "Too few rows to say what none exceeds." in plain(parts(record)[2].text)
 
 
 # ---- what to do ----
@@ -121,8 +192,8 @@ def test_ranges_that_say_nothing_are_told_as_too_few_rows():
 def test_a_repair_that_helps_is_the_action_with_its_whole_command():
     made = decision(factories.whole())
     assert plain(made.text) == (
-        "Recalibrate by logistic regression with attributes. On 138,838 people held out, nothing is over "
-        "the limit any more; one stays undecided."
+        "Recalibrate by logistic regression with attributes: on 138,838 people held out it brings foreign born from "
+        "+2.7 to +0.4 points; the largest estimated rise of a group's gap is 0.6."
     )
     words = shlex.split(made.command.replace("\\\n", " "))
     assert words[:3] == ["calibrant", "repair", "employment_ma.parquet"]
@@ -135,23 +206,17 @@ def test_what_stays_over_the_limit_and_what_still_finds_error_is_said():
     fixed = factories.fixed(after=after, tests={"local": {"now": 0.001, "after": 0.004}})
     stated = plain(decision(factories.drawn(factories.whole(), fixed=fixed)).text)
     assert "foreign born stays over the limit" in stated
-    assert stated.replace("\N{NO-BREAK SPACE}", " ").endswith("The local test still finds error (p = 0.0040).")
+    assert stated.replace("\N{NO-BREAK SPACE}", " ").endswith(
+        "On those rows the local test still finds error (p = 0.0040)."
+    )
 
 
 def test_that_nothing_helps_is_an_answer():
     made = decision(factories.drawn(factories.whole(), fixed=factories.fixed(candidate="")))
     stated = plain(made.text)
-    assert "none of the three repairs tried is shown to help, on 138,838 people held out" in stated
-    assert stated.endswith("Then audit the new scores.")
-    assert made.command == ""  # the same file again would give the same answer
-
-
-def test_advice_never_repeats_a_number_that_did_not_change():
-    fixed = factories.fixed(None, after=((0.0064, 0.0118), (0.0024, 0.0262), (0.0011, 0.0131)))
-    record = factories.drawn(factories.whole(None), fixed=fixed)
-    assert "instead" not in action.outcome(record)
-    better = factories.drawn(factories.whole(None), fixed=factories.fixed(None))
-    assert "at most 1.0 points instead of 1.2" in action.outcome(better)
+    assert "None of the three repairs tried is shown to help on 138,838 people held out" in stated
+    assert stated.startswith("Do not rely on it yet for foreign born, +2.4 points (+1.9 to +2.9)")
+    assert "--rows-of 'nativity = foreign born' -o rows.csv" in made.command
 
 
 @pytest.mark.parametrize(
@@ -160,10 +225,9 @@ def test_advice_never_repeats_a_number_that_did_not_change():
         (factories.employment(None), "Choose the largest error you can accept", "--limit 0.02"),
         (
             factories.mixture("undecided", ["within"]),
-            "Audit again when this log has grown from 204,311",
+            "Collect more: everyone would settle when this log has grown from 204,311",
             "--limit 0.015",
         ),
-        (factories.mixture("within", []), "Name the groups that matter", "--by COLUMN"),
         (
             factories.scanned(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4),
             "Say what it is for",
@@ -203,135 +267,6 @@ def test_quick_says_how_to_search_the_pockets():
     assert "--quick" not in made.command
 
 
-# ---- rows that would decide ----
-
-
-def test_rows_are_rows_of_the_log_and_a_time_stands_only_where_the_rate_is_known():
-    record = factories.whole()
-    assert plain(rows_that_would_decide(record)) == (
-        "32 groups are undecided: too few people. Half of them would settle when this log has grown from 277,677 "
-        "to about 940,000 people, in 10 years at 69,000 a year."
-    )
-    soon = replace(record, data={**record.data, "arrival": {"column": "d", "rows_a_year": 600_000.0}})
-    assert plain(rows_that_would_decide(soon)).endswith("in 14 months at your rate.")
-    late = replace(record, data={**record.data, "arrival": {"column": "d", "rows_a_year": 300.0}})
-    assert plain(rows_that_would_decide(late)).endswith("in over 50 years at your rate.")
-    never = replace(record, data={**record.data, "arrival": None})
-    assert plain(rows_that_would_decide(never)).endswith("people.")
-    assert rows_that_would_decide(factories.mixture("within", ["within"])) == ()
-    unclear = replace(record, groups=tuple(replace(f, rows_at_least=True) for f in record.groups))
-    assert "has grown from 277,677 to at least 940,000" in plain(rows_that_would_decide(unclear))
-    two = plain(rows_that_would_decide(factories.mixture("within", ["undecided"] * 2)))
-    assert "One of the two would settle" in two
-
-
-# ---- before and after ----
-
-
-def test_before_and_after_are_the_records_numbers_rounded_outward():
-    record = factories.whole()
-    table = of(record, Changes)
-    assert [c.who for c in table.rows] == ["Everyone", factories.CORNER, "nativity = foreign born"]
-    c = record.curve("fixed").columns
-    for change in table.rows:
-        i = next(k for k, who in enumerate(c["who"]) if change.who.lower() in who)
-        for text, when in ((change.now, "now"), (change.after, "after")):
-            low, high = map(Decimal, text.split("–"))
-            assert low <= exact(c[f"{when}_low"][i])
-            assert exact(c[f"{when}_high"][i]) <= high
-        assert change.status == c["after"][i]
-    assert "1.5 points" not in table.caption
-
-
-def outcome(after, tests=None):
-    fixed = factories.fixed(0.015, after=after, tests={"local": {"now": 0.001, "after": tests or 0.3}})
-    return action.outcome(factories.drawn(factories.whole(), fixed=fixed))
-
-
-def test_a_repair_is_enough_only_where_somebody_is_within_the_limit_and_no_test_finds_error():
-    mended, unclear = (0.0011, 0.0131), (0.0024, 0.0262)
-    assert "nothing is over the limit any more; one stays undecided." in outcome((mended, unclear, mended))
-    for stated in (outcome((mended, unclear, unclear)), outcome((mended, mended, mended), 0.001)):
-        assert "not shown to be enough" in stated
-        assert "any more" not in stated
-
-
-def test_ends_that_cross_say_which_score_each_is_about():
-    cross = factories.fixed(0.015, after=((0.0112, 0.0108), (0.0, 0.01), (0.0, 0.01)))
-    rows = action.changes(factories.drawn(factories.whole(), fixed=cross)).rows
-    assert next(c.after for c in rows if c.who == "Everyone") == "raw at least 1.1, rounded at most 1.1"
-
-
-@given(st.floats(0, 0.5), st.floats(0, 0.5), st.sampled_from(["within", "undecided", "over"]))
-def test_a_range_after_never_contradicts_its_verdict(a, b, verdict):
-    low, high = sorted((a, b))
-    low = min(low, 0.015) if verdict == "within" else low
-    high = max(high, 0.015) if verdict == "over" else high
-    fixed = factories.fixed(0.015, after=((low, high), (0.0, 0.01), (0.0, 0.01)))
-    fixed = replace(fixed, columns={**fixed.columns, "after": (verdict, "within", "within")})
-    record = factories.drawn(factories.whole(), fixed=fixed)
-    shown = next(c for c in action.changes(record).rows if c.who == "Everyone")
-    least, most = map(Decimal, shown.after.split("–"))
-    if verdict == "over":
-        assert least >= Decimal("1.5")
-    if verdict == "within":
-        assert most <= Decimal("1.5")
-
-
-def test_a_gap_is_told_by_its_size():
-    fixed = factories.fixed()
-    fixed = replace(
-        fixed, columns={**fixed.columns, "now_low": (0.0064, 0.0162, -0.09), "now_high": (0.0118, 0.0334, -0.02)}
-    )
-    rows = action.changes(factories.drawn(factories.whole(), fixed=fixed)).rows
-    assert next(c for c in rows if c.who == factories.CORNER).now == "2.0–9.0"
-
-
-# ---- what the error follows ----
-
-
-def test_titles_are_findings_and_what_shows_nothing_is_said_once():
-    made = of(factories.hidden(), Follows)
-    titles = [plain(f.title) for f in made.items]
-    assert titles[0] == "Underpredicts for age 20 to 50, most at 34: +2.1 points"
-    assert titles[-1] == "No variation with sex beyond the overall gap"
-    assert plain(made.more) == "Also varies with marital."
-    assert plain(made.items[0].note) == "age · certified 0.1 to 1.1 beyond the overall gap"
-    assert plain(made.items[1].note) == "start · 0.1 to 0.9"
-    assert all('role="img" aria-label=' in f.picture for f in made.items)
-    assert follows(factories.record()) is None
-
-
-def test_a_level_is_named_by_its_gap_and_the_other_side_too():
-    curve = factories.by_variable("marital", labels=("married", "separated"), gaps=(0.02, -0.03))
-    record = factories.followed(factories.employment(), factories.ranking(("marital",), found=1), {"marital": curve})
-    (made,) = follows(record).items
-    assert plain(made.title) == "Overpredicts for separated: −3.0 points; underpredicts for married"
-    assert "separated −3.0" in made.picture
-
-
-def test_nothing_found_along_many_variables_is_one_sentence():
-    names = tuple(f"x{i}" for i in range(8))
-    record = factories.followed(factories.employment(), factories.ranking(names, found=0), {})
-    (made,) = follows(record).items
-    assert plain(made.title) == "No variation with 8 variables beyond the overall gap"
-
-
-@given(st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=30), st.floats(0.0, 0.5))
-def test_pictures_stay_inside_their_plot(gaps, half):
-    curve = factories.by_variable(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
-    drawn = figure(sparks_along(curve), "a label")
-    heights = [int(y) for y in re.findall(r'class="(?:curve|lone)" d="M\d+ (-?\d+)', drawn)]
-    assert heights
-    assert all(0 <= y <= 1000 for y in heights)
-
-
-def sparks_along(curve):
-    from calibrant.report.by_variable import by_variable_of
-
-    return by_variable_of("age", curve)
-
-
 # ---- what it rests on ----
 
 
@@ -362,7 +297,7 @@ def test_what_it_rests_on_is_true_of_the_data():
     looked = Curve(method="audit.dependence", columns={}, settings={"level": 0.01, "columns": 12, "joint": 30})
     site = replace(factories.employment(), curves={**factories.employment().curves, "dependence": looked})
     assert any("looked at 12 columns and 30 pairs and triples that rows share" in plain(t) for t in rests(site))
-    assert len(rests(copies)) <= 3
+    assert len([t for t in rests(copies) if "judged only pooled" not in plain(t)]) <= 3
 
 
 def test_a_test_that_counts_by_itself_is_on_the_brief_where_it_finds_error():
@@ -375,7 +310,7 @@ def test_a_test_that_counts_by_itself_is_on_the_brief_where_it_finds_error():
 
 def test_what_was_not_checked_is_on_the_brief():
     stated = plain(not_checked(factories.employment()))
-    assert stated.startswith("Not checked, which is not a pass: unlisted subgroups, variables, the local test")
+    assert stated.startswith("unlisted subgroups, variables, the local test")
     quick = replace(factories.employment(), settings={**factories.employment().settings, "quick": True})
     assert plain(not_checked(quick)).endswith("--quick left out tests and repairs.")
     unknown = replace(factories.whole(), checks=(CheckRecord(code="rain", status="not-run", reason="dry"),))
@@ -383,7 +318,7 @@ def test_what_was_not_checked_is_on_the_brief():
     codes = "calibration-slope", "auroc"
     undone = tuple(CheckRecord(code=c, status="not-applicable", reason="x") for c in codes)
     measures = replace(factories.whole(), checks=undone)
-    assert plain(not_checked(measures)).startswith("Not checked, which is not a pass: some standard measures.")
+    assert plain(not_checked(measures)).startswith("some standard measures: not a pass.")
     done = replace(factories.whole(), checks=())
     assert not_checked(done) == ()
 
@@ -394,18 +329,15 @@ shares = st.floats(0, 0.6)
 
 
 @given(shares, shares, shares, shares, st.sampled_from([None, 0.015, 0.0125, 0.1]))
-def test_numbers_of_the_parts_are_the_records_rounded_outward(a, b, c, d, limit):
+def test_numbers_of_the_cards_are_the_records_rounded_outward(a, b, c, d, limit):
     (low, high), (least, most) = sorted((a, b)), sorted((c, d))
     group = factories.finding(least, most, variables=[("g", "north")], limit=limit)
     record = factories.record(factories.finding(low, high, limit=limit), [group], limit=limit)
     everyone, named, _ = (plain(p.text) for p in parts(record))
-    shown_low, shown_high = map(Decimal, re.match(r"Off by ([\d.]+) to ([\d.]+) points", everyone).groups())
-    assert shown_low <= exact(low)
-    assert exact(high) <= shown_high
-    if found := re.search(r"north: at least (\d+\.\d+)", named):
-        assert Decimal(found[1]) <= exact(least)
-    if found := re.search(r"No group is off by more than (\d+\.\d+)\.", named):
-        assert exact(most) <= Decimal(found[1])
+    for stated, ends in ((everyone, (low, high)), (named, (least, most))):
+        shown = re.search(r"calibration error (\d+\.\d+) to (\d+\.\d+)", stated)
+        assert Decimal(shown[1]) <= exact(ends[0])
+        assert exact(ends[1]) <= Decimal(shown[2])
     if limit is not None:
         assert ("over the limit" in parts(record)[0].word.lower()) == (low > limit)
 

@@ -25,13 +25,7 @@ def found(curve: Curve, **settings: Any) -> Curve:
 
 PEAK = {"peak_observed": 0.5, "peak_predicted": 0.4, "rows_beyond": 10_000, "tolerance": 0.0}
 CURVES = {
-    "score": factories.curve(),
-    "number": factories.by_variable(),
-    "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
-    "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
-    "number and missing": factories.by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
-    "map": factories.bias_map(),
-    "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
+    **factories.kinds_of_curve(),
     "map on ranks": factories.bias_map(scaling="rank"),
     "control": found(factories.control_chart(), **PEAK),
     "rules": factories.searched_subgroups(),

@@ -23,14 +23,8 @@ from calibrant.report.outputs import files, notebook, results
 from calibrant.results import Curve
 
 CURVES = {
-    "score": factories.curve(),
+    **factories.kinds_of_curve(),
     "bins": replace(factories.reliability(), method="diagnose.reliability_curve"),
-    "number": factories.by_variable(),
-    "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
-    "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
-    "number and missing": factories.by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
-    "map": factories.bias_map(),
-    "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
     "control": factories.control_chart(),
 }
 TABLES = {
@@ -127,7 +121,7 @@ def test_a_record_is_ten_lines_at_a_prompt(name: str) -> None:
     lines = repr(record).splitlines()
     assert 5 <= len(lines) <= 10
     assert record.name in lines[0]
-    groups = "groups shown" if any(f.pooled for f in record.groups) else "named group"
+    groups = "groups shown" if any(f.pooled for f in record.groups) else "group"
     for who in ("Everyone", groups, "Unlisted subgroups", "record.save("):
         assert any(who in line for line in lines)
 
@@ -231,7 +225,33 @@ def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
     groups = list(csv.DictReader(io.StringIO((folder / "tables" / "groups.csv").read_text(encoding="utf-8"))))
     assert len(groups) == 1 + len(record.groups)
     assert groups[0]["group"] == "everyone"
-    assert float(groups[0]["error_low"]) == record.everyone.lower.interval.low
+    end = record.everyone.error.guaranteed.low
+    assert end - 1e-4 < float(groups[0]["error_guaranteed_low"]) <= end
+
+
+@pytest.mark.parametrize(
+    ("value", "down", "near", "up"),
+    [
+        (0.0123456, "0.01234", "0.01235", "0.01235"),
+        (-0.0123456, "-0.01235", "-0.01235", "-0.01234"),
+        (123456.7, "123456", "123457", "123457"),
+        (0.5, "0.5", "0.5", "0.5"),
+        (0.0, "0", "0", "0"),
+        (1.23456e-7, "1.234e-7", "1.235e-7", "1.235e-7"),
+        (float("inf"), "inf", "inf", "inf"),
+    ],
+)
+def test_csv_has_four_digits_and_ends_outward(value: float, down: str, near: str, up: str) -> None:
+    made = results.written(("gap_low", "gap", "gap_high", "p_value"), [(value, value, value, value)])
+    assert made.split("\n")[1] == f"{down},{near},{up},{up}"
+    every = results.written(("gap",), [(value,)], results.CsvForm(digits=17))
+    assert float(every.split("\n")[1]) == value
+
+
+def test_csv_in_the_form_of_a_country() -> None:
+    form = results.CsvForm(decimal=",")
+    made = results.written(("g", "gap"), [("a;b", 0.25), ("c,d", -1.5)], form)
+    assert made == 'g;gap\n"a;b";0,25\nc,d;-1,5\n'
 
 
 RUN = (

@@ -8,6 +8,7 @@ import pytest
 
 import factories
 from calibrant.report import places, svg
+from calibrant.report.brief import drawing
 from calibrant.report.by_variable import bins_of, by_variable_of, score_view
 from calibrant.report.html import asset
 from calibrant.results import Curve
@@ -82,6 +83,7 @@ def test_every_variable_used_is_defined():
     assert used <= set(themes()["light"])
 
 
+SCALE = drawing.Scale(-4.0, 4.0, (-4.0, -2.0, 0.0, 2.0, 4.0))
 HEAT = svg.Heat(
     ("a", "b", "c"), ("d", "e"), ((0, 0, 1.0, "+7"), (1, 0, 0.1, "0"), (2, 1, -0.6, "\u22124")), ((1, 3, 0, 1),)
 )
@@ -129,7 +131,12 @@ def drawn() -> list[str]:
     score = score_view(bins, record.curve("reliability"))
     age = by_variable_of("age", record.family("variable_curve")["age"])
     sex = by_variable_of("sex", record.family("variable_curve")["sex"])
-    plots = (svg.cross(bins, score.across), svg.gaps(score, 0.015, 4.0), svg.gaps(age, 0.015, 4.0), svg.rates(age))
+    plots = (
+        svg.cross(bins, score.across, ("slope 1.02", "C 0.90")),
+        svg.gaps(score, 0.015, 4.0),
+        svg.gaps(age, 0.015, 4.0),
+        svg.rates(age),
+    )
     control = svg.control(factories.control_chart(), "crossed", "peak")
     assert control is not None
     return [
@@ -139,8 +146,9 @@ def drawn() -> list[str]:
         svg.level(sex.levels[0], 4.0, 0.015),
         svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "over"),
         svg.heat(HEAT, "label"),
-        svg.ruler_axis(4.0, "points"),
-        svg.ruler_limit(0.02, 4.0, "limit 2"),
+        drawing.head(SCALE, "limit ±2"),
+        drawing.foot(SCALE),
+        *(drawing.estimated(SCALE, 0.01, (0.0, 0.02), (-0.2, 0.2), 0.02, s) for s in drawing.SPOTS),
         svg.dots((("ic1", 6, 6), ("ic2", 20, 6), ("ic0", 34, 6)), 40, 20, "label"),
         *(svg.icon(s) for s in svg.ICONS),
         *(svg.swatch(s) for s in svg.SWATCHES),

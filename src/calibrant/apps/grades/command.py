@@ -12,10 +12,12 @@ from calibrant.toolkit.command import options as take
 MORE = """\
 A supervisor's validation sheet of default probabilities: one row a customer at the beginning of the observation period,
 the label a default within it, the score the PD. Jeffreys tests by grade, with correlation, traffic lights, the AUC
-against its initial value, migrations between grades, and concentration; as a workbook or JSON.
+against its initial value, migrations between grades, and concentration; as a page to sign, a workbook or JSON. Rows of
+one customer (--cluster) count once.
 
 examples:
   calibrant grades book.csv --label default --score pd --grade grade --rho 0.12 --out sheet.xlsx
+  calibrant grades book.csv --label default --score pd --grade grade --by region --limit-relative 0.2 --out page.html
   calibrant grades book.csv --label default --score pd --grade grade --end-grade next --exposure ead --initial first.csv
   calibrant grades book.csv --label default --score pd --grade grade --order A,B,C --initial-auc 0.81 --json
 """
@@ -33,6 +35,10 @@ class Grades(Command):
         p.add_argument("--grade", metavar="COLUMN", help="rating grade at the beginning of the observation period")
         p.add_argument("--end-grade", metavar="COLUMN", help="and at its end, empty for none: for migrations")
         p.add_argument("--exposure", metavar="COLUMN", help="owed at the beginning: for concentration by exposure")
+        take.listed(p, "--by", "segments, such as region and product: each by grade and in all")
+        line = "defaults within this share of those expected: 0.2 is 0.8 to 1.2 times as many"
+        p.add_argument("--limit-relative", type=float, metavar="R", help=line)
+        p.add_argument("--alpha", type=float, metavar="A", help="error probability of ranges (default 0.05)")
         take.listed(p, "--order", "every grade, the best first (default: those of the data by their PD)", "GRADES")
         p.add_argument("--average-pd", action="store_true", help="take the mean where PDs differ within a grade")
         p.add_argument("--initial", metavar="FILE", help="rows of the initial validation, with the same columns")
@@ -51,7 +57,10 @@ class Grades(Command):
         p.add_argument("--draws", type=int, default=999, metavar="N", help="simulated data sets (default 999)")
         take.seed(p)
         p.add_argument("--json", action="store_true", help="print JSON instead of a table")
-        p.add_argument("--out", metavar="FILE", help="also write it: .xlsx, .json, or .csv for back-testing")
+        p.add_argument(
+            "--out", metavar="FILE", help="also write it: .html to sign, .xlsx, .json, or .csv of back-testing"
+        )
+        take.csv_form(p)
 
     def run(self, inputs: Namespace) -> int:
         """Print the validation, and write its workbook."""

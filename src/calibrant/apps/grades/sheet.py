@@ -19,7 +19,7 @@ from calibrant.toolkit.data import checked_targets
 from calibrant.toolkit.data import written as write
 
 SCHEMA = "calibrant-grades/1"
-WRITTEN_BY = "calibrant.apps.grades.workbook"  # loaded when a validation is saved: words come last
+WRITTEN_BY = "calibrant.apps.grades.files"  # loaded when a validation is saved: words come last
 Matrix = tuple[tuple[float | None, ...], ...]
 
 
@@ -29,6 +29,8 @@ class BackTest(Plain):
 
     Parameters
     ----------
+    segment : str
+        ``"region = North"``; empty for the whole book.
     rating_grade : str
         ``"portfolio"`` for all grades together.
     pd : float or None
@@ -47,18 +49,28 @@ class BackTest(Plain):
         Jeffreys test of all grades together, with correlation `rho`: for the finding "this grade".
     light : {"green", "amber", "red"} or None
         By `p_value`, or with `rho` by `correlated_p_value`, of the portfolio with `rho` by `adjusted_p`.
+    observed_expected, observed_expected_low, observed_expected_high : float or None
+        Defaults over those that the PD expects, with their range: certified where customers are independent, and
+        simultaneous over all grades, or over all lines of a column of segments. None where the PD is 0.
+    verdict : {"over", "within", "undecided"} or None
+        Of that range against the relative limit; None without one.
     """
 
+    segment: str = ""
     rating_grade: str
-    pd: float | None
-    number_of_customers: int
-    number_of_defaults: int
-    default_rate: float | None
-    exposure: float | None
-    p_value: float | None
-    correlated_p_value: float | None
-    adjusted_p: float | None
-    light: str | None
+    pd: float | None = None
+    number_of_customers: int = 0
+    number_of_defaults: int = 0
+    default_rate: float | None = None
+    exposure: float | None = None
+    p_value: float | None = None
+    correlated_p_value: float | None = None
+    adjusted_p: float | None = None
+    light: str | None = None
+    observed_expected: float | None = None
+    observed_expected_low: float | None = None
+    observed_expected_high: float | None = None
+    verdict: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -144,6 +156,8 @@ class GradeValidation(Plain):
     back_testing : tuple of BackTest
         One a grade, in that order.
     portfolio : BackTest
+    segments : tuple of BackTest
+        The grades of each segment that have customers, then the segment's total.
     discrimination : Discrimination or None
     migrations : Migrations or None
     concentration : tuple of Concentration
@@ -159,6 +173,7 @@ class GradeValidation(Plain):
     discrimination: Discrimination | None
     migrations: Migrations | None
     concentration: tuple[Concentration, ...]
+    segments: tuple[BackTest, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     schema: str = SCHEMA
@@ -170,13 +185,18 @@ class GradeValidation(Plain):
 
     @property
     def table(self) -> Curve:
-        """Back-testing as columns, the portfolio last."""
-        rows = [b.to_dict() for b in (*self.back_testing, self.portfolio)]
+        """Back-testing as columns: grades, the portfolio, then segments."""
+        rows = [b.to_dict() for b in (*self.back_testing, self.portfolio, *self.segments)]
         columns = {name: tuple(r[name] for r in rows) for name in rows[0]}
         return Curve(method="grades", columns=columns, settings=dict(self.settings))
 
     def save(self, target: str | os.PathLike[str]) -> Path:
-        """Write it to a file, whole or not at all: ``.xlsx`` for a workbook, ``.json``, or ``.csv`` for back-testing.
+        """Write it to a file, whole or not at all.
+
+        Parameters
+        ----------
+        target : path
+            ``.html`` for a page to sign, ``.xlsx`` for a workbook, ``.json``, or ``.csv`` for back-testing.
 
         Raises
         ------

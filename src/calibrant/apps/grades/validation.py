@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
 
@@ -15,27 +15,19 @@ from numpy.typing import NDArray
 from calibrant import Predictions, predictions
 from calibrant.apps.grades import concentration as shares
 from calibrant.apps.grades import migrations as moves
+from calibrant.apps.grades.customers import FEW, named_segments, numbers_of, one_a_customer, segments_of, texts_of
 from calibrant.apps.grades.defaults import default_tails, light
 from calibrant.apps.grades.sheet import BackTest, Concentration, Discrimination, GradeValidation, Matrix, Migrations
-from calibrant.arguments import checked_seed, flag, number, one_source, refuse, shown
+from calibrant.arguments import checked_alpha, checked_seed, flag, number, one_source, refuse, shown
 from calibrant.detect import jeffreys_test
 from calibrant.errors import BadInput, NotComputable
-from calibrant.toolkit.data import (
-    as_text,
-    checked_data,
-    clipped,
-    decoded,
-    finite_numbers,
-    is_number,
-    number_texts,
-    require,
-)
+from calibrant.toolkit.data import checked_data, clipped
 from calibrant.toolkit.methods import covered, posterior_tails, ranking
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LIGHTS = (0.05, 0.001)  # Tasche (2003): yellow from the 95 %, red from the 99.9 % quantile of the defaults
-FEW = 50  # grades: rating scales have 5 to 25
+PORTFOLIO, RELATIVE = "portfolio", "such as 0.2: between 0.8 and 1.2 of the defaults expected"
 LEFT = -1  # at the end of the period: no grade
 
 
@@ -50,6 +42,17 @@ class Customers:
     end: Ints | None
 
 
+@dataclass(frozen=True)
+class How:
+    """How cells are tested: correlation, levels of the lights, draws and seed, the relative limit, and alpha."""
+
+    rho: float
+    lights: tuple[float, float]
+    simulated: tuple[int, int]
+    limit: float | None
+    alpha: float
+
+
 @one_source
 def grades(
     data: Predictions,
@@ -57,6 +60,9 @@ def grades(
     grade: str,
     end_grade: str | None = None,
     exposure: str | None = None,
+    by: str | Iterable[str] | None = None,
+    limit_relative: float | None = None,
+    alpha: float = 0.05,
     order: Iterable[str | int] | None = None,
     average_pd: bool = False,
     initial: Predictions | None = None,
@@ -75,13 +81,21 @@ def grades(
     Parameters
     ----------
     data : Predictions
-        Weights and clusters are refused.
+        Rows of one cluster are one customer: it defaults if any of them does, and owes what they add up to; its grade,
+        end grade and segments must be the same in all of them. Weights are refused.
     grade : str
         The covariate that holds the grade at the beginning.
     end_grade : str, optional
         The covariate that holds the grade at the end; missing for who has none. For migrations.
     exposure : str, optional
         The covariate that holds what is owed at the beginning, from 0. For concentration.
+    by : str or sequence of str, optional
+        Covariates of segments, such as region or product: back-testing in each of their levels, by grade and together.
+    limit_relative : float in (0, 1), optional
+        How far observed defaults may be from those expected, as a share: at 0.2 between 0.8 and 1.2 of them. Each line
+        is then ``"over"``, ``"within"`` or ``"undecided"`` by the range of its observed over expected defaults.
+    alpha : float in (0, 0.5]
+        Of those ranges: of the portfolio, of all grades together, and of all lines of each column of `by` together.
     order : sequence of str or int, optional
         Every grade of the scale, the best first; by default those of the data by their PD.
     average_pd : bool
@@ -101,8 +115,9 @@ def grades(
     Returns
     -------
     GradeValidation
-        ``back_testing`` (a line a grade), ``portfolio``, ``discrimination``, ``migrations``, ``concentration``;
-        ``table`` (a `Curve`), ``save``, ``to_json``. ``absent``: what was not asked for or cannot be computed, and why.
+        ``back_testing`` (a line a grade), ``portfolio``, ``segments``, ``discrimination``, ``migrations``,
+        ``concentration``; ``table`` (a `Curve`), ``save``, ``to_json``. ``absent``: what was not asked for or cannot
+        be computed, and why.
 
     Raises
     ------
@@ -110,7 +125,7 @@ def grades(
         No such column, a missing grade, PDs that differ within a grade or do not rise along the scale, two grades of
         one PD without `order`, a grade outside the scale, more than 50 grades, an exposure below 0.
     NotComputable
-        Weights; clusters; no rows.
+        Weights; clusters that cross; no rows.
 
     Notes
     -----
@@ -143,23 +158,31 @@ def grades(
     >>> [(b.rating_grade, b.light) for b in found.back_testing]
     [('A', 'green'), ('B', 'amber'), ('C', 'green')]
     """
-    rows = covered(checked_data(data, Predictions), "the validation of grades")
     rho, levels = number("rho", rho, least=0, below=1, hint="such as 0.12"), _lights(lights)
     for name, column in (("grade", grade), ("end_grade", end_grade), ("exposure", exposure)):
         if not isinstance(column, str) and (column is not None or name == "grade"):
             refuse(name, column, "the name of one column", "such as 'grade'")
+    listed = named_segments(by, (grade, end_grade, exposure))
+    constant = [c for c in (grade, end_grade, *listed) if c is not None]
+    rows, row_count = one_a_customer(checked_data(data, Predictions), constant, exposure)
+    rows = covered(rows, "the validation of grades")
+    limit = (
+        None if limit_relative is None else number("limit_relative", limit_relative, above=0, below=1, hint=RELATIVE)
+    )
+    how = How(rho, levels, (draws, checked_seed(seed)), limit, checked_alpha(alpha))
     _one_of(initial, initial_auc, "initial_auc")
     _one_of(initial, initial_herfindahl, "initial_herfindahl")
     scale = _scale(rows, grade, _named(order), flag("average_pd", average_pd))
     now = _customers(rows, scale, grade, exposure, end_grade)
     before = None if initial is None else _initial(initial, scale, grade, exposure)
-    tested, whole = _back_tests(now, scale, rho, levels, (draws, checked_seed(seed)))
+    tested, whole = _back_tests(now, scale, how)
     absent: dict[str, str] = {}
     auc, index = _figure("initial_auc", initial_auc, "0.78"), _figure("initial_herfindahl", initial_herfindahl, "0.1")
     return GradeValidation(
         scale=scale,
         back_testing=tested,
         portfolio=whole,
+        segments=tuple(line for one in segments_of(rows, listed) for line in _segments(now, scale, one, how)),
         discrimination=_discrimination(now, before, auc, absent),
         migrations=_migrations(now, len(scale), absent),
         concentration=_concentration(now, before, index, len(scale), absent),
@@ -174,6 +197,10 @@ def grades(
             "grade": grade,
             "end_grade": end_grade,
             "exposure": exposure,
+            "by": listed,
+            "limit_relative": limit,
+            "alpha": how.alpha,
+            "cluster_rows": row_count,
             "name": rows.name,
         },
     )
@@ -208,11 +235,10 @@ def _named(order: object) -> tuple[str, ...] | None:
 def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | None) -> Customers:
     """The customers of the initial validation; what is wrong with them is said to be theirs."""
     rows = checked_data(data, Predictions, name="initial")
-    for inputs, option in ((rows.weights, "weights"), (rows.cluster, "cluster")):
-        if inputs is not None:
-            raise NotComputable(f"initial= (--initial) has {option}=: customers are counted one by one, leave it out")
+    if rows.weights is not None:
+        raise NotComputable("initial= (--initial) has weights=: customers are counted one by one, leave it out")
     try:
-        return _customers(rows, scale, grade, exposure, None)
+        return _customers(one_a_customer(rows, (grade,), exposure)[0], scale, grade, exposure, None)
     except BadInput as e:
         raise BadInput(f"rows of the initial validation (initial=, --initial): {e}") from None
 
@@ -231,19 +257,9 @@ def _lights(lights: object) -> tuple[float, float]:
 # ---- the scale, and the customers on it ----
 
 
-def _texts(rows: Predictions, column: str, role: str) -> list[str | None]:
-    """A covariate as the names of grades, None where missing."""
-    table = rows.covariates
-    require([column], () if table is None else tuple(table.schema.names), role)
-    kept = decoded(table.column(column), column)
-    kept = number_texts(kept) if is_number(kept.type) else as_text(kept)
-    made: list[str | None] = kept.to_pylist()
-    return made
-
-
 def _passed(rows: Predictions, column: str) -> list[str]:
     """Return the grade of every row; refuse one that is missing."""
-    kept = _texts(rows, column, "grade")
+    kept = texts_of(rows, column, "grade")
     if gaps := [i for i, g in enumerate(kept) if g is None]:
         what = f"grade column {column!r}: {len(gaps):,} of {len(kept):,} rows have no grade, first in row {gaps[0]}"
         raise BadInput(f"{what}; leave them out, or give them one")
@@ -299,18 +315,8 @@ def _customers(
 ) -> Customers:
     place = {g: i for i, g in enumerate(scale)}
     at = _placed(_passed(rows, grade), place, grade)
-    owed = None
-    if exposure is not None:
-        require([exposure], () if rows.covariates is None else tuple(rows.covariates.schema.names), "exposure")
-        owed = finite_numbers(rows.covariates.column(exposure), exposure, "exposure")
-        if (below := np.flatnonzero(~(owed >= 0.0))).size:
-            what = (
-                f"exposure column {exposure!r}: {below.size:,} values are missing or below 0, first in row {below[0]}"
-            )
-            raise BadInput(f"{what}; give what was owed at the beginning, 0 for nothing")
-        if not owed.sum() > 0.0:
-            raise BadInput(f"exposure column {exposure!r} holds zeros only: leave it out")
-    ended = None if end is None else _placed(_texts(rows, end, "end grade"), place, end)
+    owed = None if exposure is None else numbers_of(rows, exposure)
+    ended = None if end is None else _placed(texts_of(rows, end, "end grade"), place, end)
     return Customers(at, rows.p, rows.y == 1, owed, ended)
 
 
@@ -327,71 +333,104 @@ def _placed(values: Sequence[str | None], place: dict[str, int], column: str) ->
 # ---- 2.5.3 back-testing ----
 
 
-def _back_tests(
-    c: Customers, scale: tuple[str, ...], rho: float, levels: tuple[float, float], simulated: tuple[int, int]
-) -> tuple[tuple[BackTest, ...], BackTest]:
+def _back_tests(c: Customers, scale: tuple[str, ...], how: How) -> tuple[tuple[BackTest, ...], BackTest]:
     """Return each grade and the portfolio."""
+    lines = _tested(c, c.grade, [("", g) for g in scale], how)
+    return lines, _tested(c, np.zeros_like(c.grade), [("", PORTFOLIO)], how, mixed=True)[0]
+
+
+def _segments(c: Customers, scale: tuple[str, ...], one: tuple[str, list[str], Ints], how: How) -> Iterator[BackTest]:
+    """Yield the grades of each segment that have customers, and the segment's total after them."""
+    column, levels, at = one
     k = len(scale)
-    n, d = np.bincount(c.grade, minlength=k), np.bincount(c.grade[c.defaulted], minlength=k)
+    named = [f"{column} = {level}" for level in levels]
+    cells = _tested(c, at * k + c.grade, [(name, g) for name in named for g in scale], how)
+    totals = _tested(c, at, [(name, PORTFOLIO) for name in named], how, mixed=True)
+    for i, total in enumerate(totals):
+        yield from (line for line in cells[i * k : (i + 1) * k] if line.number_of_customers)
+        yield total
+
+
+def _tested(
+    c: Customers, cell: Ints, names: Sequence[tuple[str, str]], how: How, *, mixed: bool = False
+) -> tuple[BackTest, ...]:
+    """The customers of each cell against their PD; `mixed` where these differ within one.
+
+    Ranges of observed over expected defaults are Clopper and Pearson's, of all cells together; they hold for
+    customers of unequal PDs too, since a sum of such defaults varies less.
+    """
+    k = len(names)
+    n, d = np.bincount(cell, minlength=k), np.bincount(cell[c.defaulted], minlength=k)
     kept = np.flatnonzero(n)
-    pd = _mean_pd(c, k)[kept]
-    alone = posterior_tails(d[kept], n[kept], pd, "greater")
-    tails = default_tails(d[kept], n[kept], pd, rho)
-    together = _together(c, c.grade, rho, simulated)
-    owed = None if c.exposure is None else np.bincount(c.grade, c.exposure, minlength=k)
-    results = {int(g): (float(pd[i]), float(alone[i]), float(tails[i]), together[i]) for i, g in enumerate(kept)}
+    pd = _mean_pd(c, cell, k)
+    alone = posterior_tails(d[kept], n[kept], pd[kept], "greater")
+    tails = default_tails(d[kept], n[kept], pd[kept], how.rho)
+    place = np.full(k, -1)
+    place[kept] = np.arange(len(kept))
+    together = _together(c, place[cell], how.rho, how.simulated)
+    owed = None if c.exposure is None else np.bincount(cell, c.exposure, minlength=k)
     lines = []
-    for g, name in enumerate(scale):
-        p, own, tail, adjusted = results.get(g, (None, None, None, None))
-        counts = int(n[g]), int(d[g]), None if owed is None else float(owed[g])
-        by = tail if rho else own
-        lines.append(_line(name, p, counts, (own, tail, adjusted), None if by is None else light(by, levels)))
-    total, events = len(c.grade), int(c.defaulted.sum())
-    mean = float(c.pd.mean())
-    own = float(posterior_tails(events, total, mean, "greater"))
-    joint = _together(c, np.zeros_like(c.grade), rho, simulated)[0]
-    counts = total, events, None if owed is None else float(owed.sum())
-    return tuple(lines), _line("portfolio", mean, counts, (own, None, joint), light(joint if rho else own, levels))
+    for i, (segment, name) in enumerate(names):
+        exposure = None if owed is None else float(owed[i])
+        line = BackTest(segment=segment, rating_grade=name, exposure=exposure)
+        j = int(place[i])
+        if j >= 0:
+            tail = None if mixed else float(tails[j])
+            by = (together[j] if mixed else tail) if how.rho else float(alone[j])
+            line = replace(
+                line,
+                pd=float(pd[i]),
+                number_of_customers=int(n[i]),
+                number_of_defaults=int(d[i]),
+                default_rate=int(d[i]) / int(n[i]),
+                p_value=float(alone[j]),
+                correlated_p_value=tail,
+                adjusted_p=together[j],
+                light=light(float(by or 0.0), how.lights),
+            )
+            line = _with_ratio(line, (how.alpha / len(kept), how.limit))
+        lines.append(line)
+    return tuple(lines)
 
 
-def _mean_pd(c: Customers, k: int) -> Floats:
-    """The PD of each grade: the mean of its customers', exactly theirs where it is one; NaN of an empty one."""
-    low, high, n = np.full(k, np.inf), np.full(k, -np.inf), np.bincount(c.grade, minlength=k)
-    np.minimum.at(low, c.grade, c.pd)
-    np.maximum.at(high, c.grade, c.pd)
-    mean = np.bincount(c.grade, c.pd, minlength=k) / np.where(n, n, np.nan)
+def _with_ratio(line: BackTest, how: tuple[float, float | None]) -> BackTest:
+    """A line with observed over expected defaults, their range, and the verdict against the relative limit."""
+    from scipy.stats import binomtest
+
+    if not line.pd:
+        return line
+    alpha, limit = how
+    ends = binomtest(line.number_of_defaults, line.number_of_customers).proportion_ci(1.0 - alpha, "exact")
+    low, high = float(ends.low) / line.pd, float(ends.high) / line.pd
+    verdict = None
+    if limit is not None:
+        outside = low > 1.0 + limit or high < 1.0 - limit
+        verdict = "over" if outside else "within" if 1.0 - limit <= low and high <= 1.0 + limit else "undecided"
+    return replace(
+        line,
+        observed_expected=(line.default_rate or 0.0) / line.pd,
+        observed_expected_low=low,
+        observed_expected_high=high,
+        verdict=verdict,
+    )
+
+
+def _mean_pd(c: Customers, cell: Ints, k: int) -> Floats:
+    """The PD of each cell: the mean of its customers', exactly theirs where it is one; NaN of an empty one."""
+    low, high, n = np.full(k, np.inf), np.full(k, -np.inf), np.bincount(cell, minlength=k)
+    np.minimum.at(low, cell, c.pd)
+    np.maximum.at(high, cell, c.pd)
+    mean = np.bincount(cell, c.pd, minlength=k) / np.where(n, n, np.nan)
     return np.where(low == high, low, mean)
 
 
 def _together(c: Customers, grade: Ints, rho: float, simulated: tuple[int, int]) -> tuple[float, ...]:
     """The adjusted p-value of each grade that has customers, in order, by simulation."""
-    labels = pa.array([f"g{g:03d}" for g in range(int(grade.max()) + 1)]).take(pa.array(grade))
+    labels = pa.array([f"g{g:05d}" for g in range(int(grade.max()) + 1)]).take(pa.array(grade))
     data = predictions(c.defaulted, c.pd, {"grade": labels})
     result = jeffreys_test(data, by="grade", rho=rho, draws=simulated[0], seed=simulated[1])
     by_name = dict(zip(result.parts["grade"], result.parts["adjusted_p"], strict=True))
     return tuple(float(by_name[name]) for name in sorted(by_name))
-
-
-def _line(
-    name: str,
-    pd: float | None,
-    counts: tuple[int, int, float | None],
-    p: tuple[float | None, float | None, float | None],
-    shown: str | None,
-) -> BackTest:
-    customers, defaults, owed = counts
-    return BackTest(
-        rating_grade=name,
-        pd=pd,
-        number_of_customers=customers,
-        number_of_defaults=defaults,
-        default_rate=defaults / customers if customers else None,
-        exposure=owed,
-        p_value=p[0],
-        correlated_p_value=p[1],
-        adjusted_p=p[2],
-        light=shown,
-    )
 
 
 # ---- 2.5.4 discrimination ----

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.apps.grades.sheet import BackTest, Discrimination, GradeValidation, Matrix, Migrations
 from calibrant.errors import BadInput
 from calibrant.sanitize import sanitize
-from calibrant.toolkit.report import cells, clip, pad, results
+from calibrant.toolkit.report import cells, clip, pad
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook
 
 Value = str | int | float | None
-NAME = 24  # cells of the name of a grade
+NAME = 32  # cells of the name of a grade
 BOOK = ".xlsx"
 CREATED = dt.datetime(1980, 1, 1, tzinfo=dt.UTC)  # a workbook has a date; the same input gives the same bytes
 CITED = "European Central Bank (2019), Instructions for reporting the validation results of internal models"
 WIDEST, NARROWEST, MARGIN = 60, 10, 2  # characters of a column
-COLOURS = {"green": "#C6E6CC", "amber": "#FFE3A3", "red": "#F4B8B4"}
+COLOURS = {"green": "#C6E6CC", "amber": "#FFE3A3", "red": "#F4B8B4", "over": "#F4B8B4", "within": "#C6E6CC"}
 HEADS = {  # what a column is called, and how its numbers are written
+    "segment": ("Segment", ""),
     "rating_grade": ("Rating grade", ""),
     "pd": ("PD", "0.00%"),
     "number_of_customers": ("Number of customers (N)", "#,##0"),
@@ -35,6 +36,10 @@ HEADS = {  # what a column is called, and how its numbers are written
     "correlated_p_value": ("p-value with correlation", "0.0000"),
     "adjusted_p": ("p-value, all grades together", "0.0000"),
     "light": ("Traffic light", ""),
+    "observed_expected": ("Observed / expected", "0.000"),
+    "observed_expected_low": ("O/E, low", "0.000"),
+    "observed_expected_high": ("O/E, high", "0.000"),
+    "verdict": ("Against the relative limit", ""),
     "from": ("Grade at the beginning (i)", ""),
     "to": ("Grade at the end (j)", ""),
     "n_ij": ("Customers (n_ij)", "#,##0"),
@@ -68,6 +73,8 @@ class Sheet:
 def sheets(result: GradeValidation) -> tuple[Sheet, ...]:
     """The tables of a validation, the notes last; a part that is absent has no table, and a note says why."""
     made = [_back_testing(result)]
+    if result.segments:
+        made.append(_lines_of("Segments", result, result.segments, ()))
     if result.discrimination is not None:
         made.append(_discrimination(result.discrimination))
     if result.migrations is not None:
@@ -82,11 +89,16 @@ def _heads(*names: str) -> tuple[tuple[str, str], ...]:
 
 
 def _back_testing(result: GradeValidation) -> Sheet:
-    names = [n for n in HEADS if n in result.table.columns]
-    names = [n for n in names if result.portfolio.exposure is not None or n != "exposure"]
-    names = [n for n in names if result.settings["rho"] or n != "correlated_p_value"]
-    rows = [tuple(getattr(b, n) for n in names) for b in (*result.back_testing, result.portfolio)]
-    return Sheet("PD back-testing", _heads(*names), rows)
+    return _lines_of("PD back-testing", result, (*result.back_testing, result.portfolio), ("segment",))
+
+
+def _lines_of(name: str, result: GradeValidation, lines: Sequence[BackTest], unused: tuple[str, ...]) -> Sheet:
+    """A table of lines of back-testing, without columns of what was not asked for."""
+    unused += () if result.portfolio.exposure is not None else ("exposure",)
+    unused += () if result.settings["rho"] else ("correlated_p_value",)
+    unused += () if result.settings["limit_relative"] is not None else ("verdict",)
+    names = [n for n in HEADS if n in result.table.columns and n not in unused]
+    return Sheet(name, _heads(*names), [tuple(getattr(b, n) for n in names) for b in lines])
 
 
 def _discrimination(d: Discrimination) -> Sheet:
@@ -134,12 +146,39 @@ def _concentration(result: GradeValidation) -> Sheet:
     return Sheet("Concentration", _heads(*names), rows)
 
 
+RANGES = (
+    "range by Clopper-Pearson, {:g} %: of the portfolio by itself, of all grades together, of all lines of a column of "
+    "segments together; customers independent given their PDs, whatever the correlation"
+)
+
+
+def aggregated(rows: int, customers: int) -> str:
+    """How rows became customers."""
+    return (
+        f"{rows:,} rows of {customers:,} customers: those of one customer count once, as a default if any of them is "
+        "one, at their mean PD, with what they owe added up"
+    )
+
+
+def bounded(limit: float) -> str:
+    """What the relative limit says."""
+    return (
+        f"{100 * limit:g} %: over where the range of observed / expected lies outside {1 - limit:g} to {1 + limit:g}, "
+        "within where it lies inside, else undecided"
+    )
+
+
 def _notes(result: GradeValidation) -> Iterator[tuple[Value, ...]]:
     """Yield what each sheet holds, the settings, and why a part is absent."""
     s = result.settings
     first, second = (f"{v:g}" for v in result.lights)
     yield "source", f"{CITED}: IRB Pillar I models for credit risk, sections 2.5.3 to 2.5.5"
     yield "rows", f"{s['name']}: one a customer at the beginning of the observation period; grade {s['grade']}"
+    if (rows := s["cluster_rows"]) is not None:
+        yield "customers", aggregated(int(str(rows)), result.portfolio.number_of_customers)
+    yield "observed / expected", RANGES.format(100.0 * (1.0 - float(str(s["alpha"]))))
+    if s["limit_relative"] is not None:
+        yield "relative limit", bounded(float(str(s["limit_relative"])))
     yield "PD back-testing", "p-value: Jeffreys, Beta(D + 1/2, N - D + 1/2) at the PD; small where the PD underpredicts"
     yield "PD back-testing", "all grades together: simulated, for the finding that this grade's PD underpredicts"
     if s["rho"]:
@@ -201,59 +240,53 @@ def _width(values: Sequence[Value]) -> int:
     return min(max(NARROWEST, min(first, 16), max(kept[1:], default=0)) + MARGIN, WIDEST)
 
 
-# ---- files and a terminal ----
-
-
-def _json(result: GradeValidation) -> bytes:
-    return f"{result.to_json()}\n".encode()
-
-
-def _csv(result: GradeValidation) -> bytes:
-    return results.content(result.table, "x.csv")
-
-
-FORMATS: Mapping[str, Callable[[GradeValidation], bytes]] = {BOOK: workbook, ".json": _json, ".csv": _csv}
-
-
-def checked(out: str) -> str:
-    """The name of a file that a validation can be written to."""
-    if Path(out).suffix.lower() not in FORMATS:
-        raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
-    return out
-
-
-def content(result: GradeValidation, out: str) -> bytes:
-    """A validation in the format of a file's ending."""
-    return FORMATS[Path(out).suffix.lower()](result)
+# ---- a terminal ----
 
 
 def lines(result: GradeValidation) -> str:
     """The grades with their lights, then a line each for discrimination, migrations and concentration."""
-    table: list[tuple[str, ...]] = [("grade", "PD", "customers", "defaults", "rate", "p-value", "together", "light")]
-    table += [_row(b, bool(result.settings["rho"])) for b in (*result.back_testing, result.portfolio)]
+    heads = ("grade", "PD", "customers", "defaults", "rate", "O/E", "its range", "p-value", "together", "light")
+    rho, limited = bool(result.settings["rho"]), result.settings["limit_relative"] is not None
+    table: list[tuple[str, ...]] = [(*heads, "limit") if limited else heads]
+    for b in (*result.back_testing, result.portfolio, *result.segments):
+        table.append(_row(b, rho) if not limited else (*_row(b, rho), b.verdict or "-"))
     wide = [max(cells(r[i]) for r in table) for i in range(len(table[0]))]
     out = []
-    for who, *numbers, light in table:
-        right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
-        out.append("  ".join((pad(who, wide[0]), *right, light)).rstrip())
+    for who, *others in table:
+        numbers, words = others[:8], others[8:]
+        right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:9], strict=True))
+        left = (pad(v, w) for v, w in zip(words, wide[9:], strict=True))
+        out.append("  ".join((pad(who, wide[0]), *right, *left)).rstrip())
     return "\n".join([*out, "", *_reported(result)])
 
 
 def _row(b: BackTest, correlated: bool) -> tuple[str, ...]:
     own = b.correlated_p_value if correlated else b.p_value
     return (
-        clip(sanitize(b.rating_grade), NAME),
+        clip(sanitize(f"{b.segment}, {b.rating_grade}" if b.segment else b.rating_grade), NAME),
         _percent(b.pd),
         f"{b.number_of_customers:,}",
         f"{b.number_of_defaults:,}",
         _percent(b.default_rate),
+        "-" if b.observed_expected is None else f"{b.observed_expected:.2f}",
+        *(["-"] if b.observed_expected is None else [f"{_down(b):.2f} to {_up(b):.2f}"]),
         _short(own),
         _short(b.adjusted_p),
         b.light or "-",
     )
 
 
+def _down(b: BackTest) -> float:
+    return math.floor(100.0 * (b.observed_expected_low or 0.0)) / 100.0
+
+
+def _up(b: BackTest) -> float:
+    return math.ceil(100.0 * (b.observed_expected_high or 0.0)) / 100.0
+
+
 def _reported(result: GradeValidation) -> Iterator[str]:
+    if (rows := result.settings["cluster_rows"]) is not None:
+        yield f"Customers: {aggregated(int(str(rows)), result.portfolio.number_of_customers)}"
     if (d := result.discrimination) is not None:
         reported = (
             "" if d.statistic is None else f"; initial {d.auc_init:.4f}, S {d.statistic:.3f}, p {_short(d.p_value)}"

@@ -19,7 +19,7 @@ from calibrant.apps.guidelines.answers import Lines
 from calibrant.errors import BadInput
 from calibrant.results import Curve
 from calibrant.toolkit.data import checked_targets, written
-from calibrant.toolkit.report import Text, code, literal, marked, plain, say, tables
+from calibrant.toolkit.report import Text, code, literal, marked, plain, results, say
 
 State = Literal["answered", "in part", "not given", "for the authors"]
 METHOD = "report.tripod"
@@ -255,7 +255,7 @@ def _rest(results: tuple[Answer, ...], state: State) -> list[str]:
 def as_csv(record: AuditRecord) -> str:
     """The items as CSV, a line an item; text that a spreadsheet would take for a formula is kept from it."""
     columns = table(record).columns
-    return tables.written(tuple(columns), zip(*columns.values(), strict=True))
+    return results.written(tuple(columns), zip(*columns.values(), strict=True))
 
 
 FORMATS: dict[str, Callable[[AuditRecord], str]] = {".md": markdown, ".csv": as_csv}

@@ -11,7 +11,18 @@ import pyarrow as pa
 
 from calibrant.apps.llm_logs.provenance import FIELDS, LISTED, of_field
 from calibrant.errors import BadInput
-from calibrant.toolkit.data import CONFIDENCE, Log, Source, column, column_of, seen_in, type_of, whole
+from calibrant.toolkit.data import (
+    CONFIDENCE,
+    Log,
+    Source,
+    afford_columns,
+    afford_name,
+    column,
+    column_of,
+    seen_in,
+    type_of,
+    whole,
+)
 
 QUESTION, TASK, MODEL, EPOCH, CORRECT = "question", "task", "model", "epoch", "correct"
 OWN = (QUESTION, TASK, MODEL, EPOCH)
@@ -29,6 +40,7 @@ NO_KEY = (
     "honest probabilities are off, so that it can be no group"
 )
 LONGEST = 100  # characters of a text that describes a question; longer ones are the question itself
+FIELD = 4  # times what a column takes that a field of answers does: it is sought in every answer
 SHOWN = 40  # characters of a value in a message
 Place = tuple[str, str]  # field of the log, and its provenance
 
@@ -65,15 +77,19 @@ def named(task: str, sample: object) -> str:
     return f"{task}/{sample}" if task else str(sample)
 
 
-def plain(inputs: Mapping[str, object] | None, prefix: str = "") -> dict[str, object]:
+def plain(inputs: Mapping[str, object] | None, where: str, prefix: str = "") -> dict[str, object]:
     """The values of an object that are no objects or lists themselves, by dotted names; those in objects too."""
     out: dict[str, object] = {}
-    for key, value in (inputs or {}).items():
-        if isinstance(value, Mapping):
-            out |= plain(value, f"{prefix}{key}.")
-        elif not isinstance(value, list):
-            out[prefix + str(key)] = value
+    _add_plain(inputs or {}, where, prefix, out)
     return out
+
+
+def _add_plain(inputs: Mapping[str, object], where: str, prefix: str, out: dict[str, object]) -> None:
+    for key, value in inputs.items():
+        if isinstance(value, Mapping):
+            _add_plain(value, where, f"{prefix}{key}.", out)
+        elif not isinstance(value, list):
+            out[afford_name(f"{prefix}{key}", where) if prefix else key] = value
 
 
 # ---- the table ----
@@ -83,6 +99,8 @@ def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: s
     """Return answers as rows."""
     if not answers:
         raise BadInput(f"{path.name} is {tool.name} without answers: let the evaluation finish")
+    fields = {name for a in answers for part in (a.more, a.reported, a.scores) for name in part}
+    afford_columns(path, len(fields), len(answers), "fields of answers", FIELD)
     # (1) which question, and right or wrong
     columns: dict[str, Sequence[object]] = {QUESTION: [a.question for a in answers]}
     labels, others = _labels(answers, tool, path.name)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 from calibrant.toolkit.data import afford, afford_json, json_text
 
 HEADER, START = "header.json", "_journal/start.json"  # in the archive of an Inspect log
@@ -34,9 +34,7 @@ def decoded(raw: bytes, kind: type[T], where: str) -> T:
     except BadInput:
         raise
     except (ValueError, RecursionError) as e:
-        raise BadInput(
-            f"{where} is damaged ({str(e).splitlines()[0][:100]}): copy it again from where it was made"
-        ) from None
+        raise BadInput(f"{where} is damaged ({first_line(e, 100)}): copy it again from where it was made") from None
 
 
 def of_kind(value: object, kind: type[T], where: str) -> T:
@@ -86,9 +84,7 @@ def member(path: Path, one: zipfile.ZipInfo) -> bytes:
         if len(raw) != one.file_size or zlib.crc32(raw) != one.CRC:
             raise ValueError("its check sum is wrong")
     except (*BROKEN, pa.ArrowInvalid, NotImplementedError) as e:
-        what = (
-            f"{path.name}: {one.filename[:60]!r} is damaged ({str(e).splitlines()[0][:100] if str(e) else 'truncated'})"
-        )
+        what = f"{path.name}: {one.filename[:60]!r} is damaged ({first_line(e, 100)})"
         raise BadInput(f"{what}: copy it again from where it was made") from None
     afford_json(path, raw)
     return raw

@@ -48,10 +48,10 @@ class Run(msgspec.Struct, rename="camel"):
 def deepeval_log(path: Path, name: str, form: Form) -> Source:
     """The answers of a test run."""
     result = decoded(json_text(path, form.encoding), Run, path.name)
-    return source_of_answers(list(_answers(result)), DEEPEVAL, path, name)
+    return source_of_answers(list(_answers(result, path.name)), DEEPEVAL, path, name)
 
 
-def _answers(run: Run) -> Iterator[Answer]:
+def _answers(run: Run, file: str) -> Iterator[Answer]:
     task = (run.test_file or "").rsplit("/", 1)[-1]
     for i, case in enumerate(run.test_cases):
         right, judged = _graded(case.metrics_data or (), case.success)
@@ -59,7 +59,7 @@ def _answers(run: Run) -> Iterator[Answer]:
             question=named(task, case.name or i),
             task=task,
             scores=right,
-            reported=plain(case.metadata or case.additional_metadata),
+            reported=plain(case.metadata or case.additional_metadata, file),
             computed=judged,
             more={"tags": ", ".join(case.tags)} if case.tags else {},
         )

@@ -12,7 +12,7 @@ import msgspec
 from calibrant.apps.llm_logs.answers import Answer, Tool, named, plain, source_of_answers
 from calibrant.apps.llm_logs.decoded import HEADER, START, decoded, member, members
 from calibrant.errors import BadInput
-from calibrant.toolkit.data import Form, Source, afford, json_text
+from calibrant.toolkit.data import Form, Source, afford, afford_name, json_text
 
 INSPECT = Tool(
     name="an Inspect log",
@@ -86,7 +86,7 @@ def _unfinished(head: Head, answers: int | None, file: str) -> tuple[str, ...]:
 
 def _json(path: Path, form: Form) -> tuple[Head, Iterator[Answer]]:
     result = decoded(json_text(path, form.encoding), Whole, path.name)
-    return result, (_answer(sample, result.eval) for sample in result.samples or ())
+    return result, (_answer(sample, result.eval, path.name) for sample in result.samples or ())
 
 
 def _archive(path: Path) -> tuple[Head, Iterator[Answer]]:
@@ -98,7 +98,9 @@ def _archive(path: Path) -> tuple[Head, Iterator[Answer]]:
     if HEADER not in kept:  # which is written last
         first.status = first.status or STARTED
     names = sorted(n for n in kept if n.startswith(SAMPLES) and n.endswith(".json"))
-    return first, (_answer(sample, first.eval) for sample in _samples(path, [kept[called] for called in names]))
+    return first, (
+        _answer(sample, first.eval, path.name) for sample in _samples(path, [kept[called] for called in names])
+    )
 
 
 def _samples(path: Path, every: Sequence[zipfile.ZipInfo]) -> Iterator[Sample]:
@@ -114,22 +116,22 @@ def _samples(path: Path, every: Sequence[zipfile.ZipInfo]) -> Iterator[Sample]:
         yield sample
 
 
-def _answer(sample: Sample, of: Evaluated) -> Answer:
+def _answer(sample: Sample, of: Evaluated, file: str) -> Answer:
     """Return one answer; a scorer that gives several values is several scorers."""
     scores: dict[str, object] = {}
     reported: dict[str, object] = {}
     for scorer, score in (sample.scores or {}).items():
         if isinstance(score.value, Mapping):
-            scores |= {f"{scorer}.{key}": value for key, value in score.value.items()}
+            scores |= {afford_name(f"{scorer}.{key}", file): value for key, value in score.value.items()}
         else:
             scores[scorer] = score.value
-        reported |= plain(score.metadata, f"scores.{scorer}.metadata.")
-    reported |= plain(sample.store, "store.")
+        reported |= plain(score.metadata, file, f"scores.{scorer}.metadata.")
+    reported |= plain(sample.store, file, "store.")
     return Answer(
         question=named(of.task, sample.id),
         task=of.task,
         model=of.model,
         epoch=sample.epoch,
         scores=scores,
-        reported=reported | plain(sample.metadata),
+        reported=reported | plain(sample.metadata, file),
     )

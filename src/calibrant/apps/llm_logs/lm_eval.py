@@ -51,14 +51,14 @@ def _answers(path: Path, form: Form, task: str) -> Iterator[Answer]:
         line = of_kind(values, Line, where)
         metrics = line.metrics or [m for m in METRICS if m in values]
         likeliest = probability(line.filtered_resps or ())
-        reported = {k: v for k, v in plain(values).items() if k.split(".")[0] not in {*OWN, *metrics}}
+        reported = {k: v for k, v in plain(values, where).items() if k.split(".")[0] not in {*OWN, *metrics}}
         yield Answer(
             question=named(task, line.doc_id),
             task=task,
             scores={m: values.get(m) for m in metrics},
             reported=reported | ({"filter": line.filter} if line.filter else {}),
             computed={} if likeliest is None else {("filtered_resps", TOKENS): likeliest},
-            more=plain(line.doc),
+            more=plain(line.doc, where),
         )
 
 

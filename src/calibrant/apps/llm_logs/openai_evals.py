@@ -44,10 +44,10 @@ def openai_evals_log(path: Path, name: str, form: Form) -> Source:
 
 def _answers(path: Path, form: Form) -> Iterator[Answer]:
     run, kept = Run(), dict[str, dict[str, object]]()
-    for _, event in lines_of(path, Event, form.encoding):
+    for where, event in lines_of(path, Event, form.encoding):
         run = event.spec or run
         if event.sample_id is not None and event.type in ("match", "metrics"):
-            reported = {k: v for k, v in plain(event.data).items() if k not in TEXTS}
+            reported = {k: v for k, v in plain(event.data, where).items() if k not in TEXTS}
             kept.setdefault(event.sample_id, {}).update({f"{event.type}.{k}": v for k, v in reported.items()})
     task = run.base_eval or run.eval_name
     for sample, reported in kept.items():

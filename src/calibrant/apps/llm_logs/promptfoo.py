@@ -111,26 +111,27 @@ def promptfoo_log(path: Path, name: str, form: Form) -> Source:
         results: Sequence[Result] = decoded(text, Evaluation, path.name).results.results
     else:
         results = [result for _, result in lines_of(path, Result, form.encoding)]
-    return source_of_answers(list(_answers(results, path.name.split(".")[0])), PROMPTFOO, path, name)
+    return source_of_answers(list(_answers(results, path.name)), PROMPTFOO, path, name)
 
 
 def _answers(results: Sequence[Result], file: str) -> Iterator[Answer]:
+    task = file.split(".")[0]
     for i, result in enumerate(results):
         test, response = result.test_case or Test(), result.response or Response()
-        reported: dict[str, object] = plain(result.named_scores, "namedScores.") if result.named_scores else {}
-        reported |= plain(result.metadata, "metadata.") | plain(response.metadata, "response.metadata.")
-        stated = plain(_object(response.output), "response.output.")
+        reported: dict[str, object] = plain(result.named_scores, file, "namedScores.") if result.named_scores else {}
+        reported |= plain(result.metadata, file, "metadata.") | plain(response.metadata, file, "response.metadata.")
+        stated = plain(_object(response.output), file, "response.output.")
         reported |= {k: v for k, v in stated.items() if of_field(k.split(".")[-1])}
         scores, judged = _graded(result)
         yield Answer(
             question=named("", i if result.test_idx is None else f"test {result.test_idx}"),
-            task=file,
+            task=task,
             model=(result.provider.label or result.provider.id) if result.provider else "",
             epoch=result.repeat_index + 1,
             scores=scores,
             reported=reported,
             computed=judged,
-            more={"prompt_index": result.prompt_idx, **plain(result.vars), **plain(test.metadata)},
+            more={"prompt_index": result.prompt_idx, **plain(result.vars, file), **plain(test.metadata, file)},
         )
 
 

@@ -37,13 +37,13 @@ STRONG = "strong-calibration"
 def ranking(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Rank the covariates, and draw the first.
 
-    Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Variables are ranked
-    with the levels that they have, as by `rank_variables` itself; where levels are drawn, small ones are pooled.
+    Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Small levels are
+    pooled: a variable's size adds up its levels' gaps, and less those that are shown it would be that of the small one.
     """
     from calibrant.diagnose.rank_variables import RANGES, rank_variables
 
     context.needs_covariates()
-    ranked = rank_variables(context.fullest, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
+    ranked = rank_variables(context.ranked, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
     first = ranked.columns.get("variable", ())[:CURVES]
     curves = {f"variable_curve/{name}": _curve(context, name) for name in first}
     reported = ranked.columns.get("variable", ())[:RANGES]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from calibrant.audit.checks import rates
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.decisions import COLUMNS, Line, everyone, groups, line, reported
+from calibrant.audit.decisions import COLUMNS, Line, People, everyone, groups, line, reported
 from calibrant.audit.rounding import step, stepped
 from calibrant.decisions.net_benefit import decision_curve
 from calibrant.errors import NotComputable
@@ -35,12 +36,14 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     pairs = {i for i, names in enumerate(context.sketch.spec.groupings) if len(names) > 1}
     each = plan.alpha / 2.0 / len(plan.thresholds)
     lines: list[Line] = []
+    at_each: list[tuple[int, list[People]]] = []
     for at in range(len(plan.thresholds)):
         if whole.least(at) < context.mask:
             continue
         lines.append(line(whole, at, each, context))
         shown = reported(all_groups, at, context.mask, pairs)
         lines += [line(p, at, each / len(all_groups), context) for p in shown]
+        at_each.append((at, [whole, *shown]))
     if not lines:
         raise NotComputable(FEW.format(context.mask, plan.about.noun or "rows"))
     columns = {name: tuple(getattr(result, name) for result in lines) for name in COLUMNS}
@@ -52,7 +55,7 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         "assumes": context.everyone.assumes,
     }
     curves = {CODE: Curve(method="audit.decisions", columns=columns, settings=settings), **_curve(context)}
-    return CheckResult(status="measured", curves=curves)
+    return CheckResult(status="measured", curves=curves | rates.curves(at_each, len(all_groups), context))
 
 
 def _curve(context: AuditContext) -> dict[str, Curve]:

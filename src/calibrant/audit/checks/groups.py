@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant.arguments import By
-from calibrant.audit.checks.certified import Layers, between, layered, p_value, size, status
+from calibrant.audit.checks.certified import Layers, between, layered, size, status
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.inputs import two_way
 from calibrant.audit.judging import Shares, worst
@@ -66,7 +66,7 @@ class Group:
         least, most = size(self.gap)
         return least, abs(self.gap.value), most
 
-    def _draws(self, by: By) -> tuple[str, str]:
+    def draws(self, by: By) -> tuple[str, str]:
         """What the ends of its range are reported by: the same draws for its verdict, and as the worst of all."""
         if by == "error":
             return f"{self.lower.method} low", f"{self.upper.method} high"
@@ -84,19 +84,23 @@ class Group:
     def over(self, limit: float, by: By | None = None) -> float:
         """The log e-value that it is over the limit, as it may be reported; by its error, its gap or what is judged."""
         by = by or self.judge
-        low, high = self._draws(by)
+        low, high = self.draws(by)
         return (self.errors if by == "error" else self.gaps).over(
             Limit(self.reported.over(limit, low), self.reported.over(limit, high))
         )
 
+    def p_value(self, by: By) -> float:
+        """The p-value against "there is none", as its range is reported: at the end that the draw makes no error."""
+        return self.reported.p_value(min(math.exp(-self.over(0.0, by)), 1.0))
+
     def within(self, limit: float) -> float:
         """The log e-value that it is within the limit, as it may be reported."""
-        low, high = self._draws(self.judge)
+        low, high = self.draws(self.judge)
         return self.evidence.within(Limit(self.reported.within(limit, high), self.reported.within(limit, low)))
 
     def top(self, delta: float) -> float:
         """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
-        low, high = self._draws(self.judge)
+        low, high = self.draws(self.judge)
         least, most = self.evidence.ends(delta, delta)
         if self.judge == "error":
             return self.reported.end(most, 1, high, 0.0)
@@ -193,7 +197,7 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
         spend = share / (every - over + 1), plan.shares.groups_within / (over + 1)
         need = rows_to_decide(g.people, g.certified_ends, g.limit, plan.steps, spend, g.judge)
     rows, clusters = context.needed(None if need is None else lambda n: two_digits(need.rows(n)))
-    p = two_digits(p_value(g.errors)), two_digits(p_value(g.gaps))
+    p = g.p_value("error"), g.p_value("gap")
     return Finding(
         id=_identifier(g.name),
         variables=g.name,
@@ -215,14 +219,13 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
 
 def _as_reported(layers: Layers, g: Group) -> Layers:
     """The numbers of a group as they are reported: ends moved outward, of the ratio in steps of expected events."""
-    ratio, q = layers["observed_expected"], g.people
+    ratio, errors, gaps = layers["observed_expected"], g.draws("error"), g.draws("gap")
     if ratio is not None and g.reported.expected:
-        steps = type(g.reported).of(q.expected, q.events, q.expected)
         ratio = replace(ratio, value=g.reported.events / g.reported.expected)
-        ratio = reported_layer(ratio, steps, "ratio", 0.0, math.inf)
+        ratio = reported_layer(ratio, replace(g.reported, share_of=g.people.expected), gaps, 0.0, math.inf)
     return Layers(
-        error=reported_layer(layers["error"], g.reported, "error", 0.0),
-        gap=reported_layer(layers["gap"], g.reported, "gap"),
+        error=reported_layer(layers["error"], g.reported, errors, 0.0),
+        gap=reported_layer(layers["gap"], g.reported, gaps),
         observed_expected=ratio if g.reported.expected else None,
     )
 
@@ -241,7 +244,8 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
     shown, pooled = context.everyone.judged(plan.steps), sum(g.members for g in groups)
-    which = f"{len(groups)} groups shown, {pooled} small ones only pooled" if pooled else f"{len(groups)} groups"
+    many = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+    which = f"{many} shown, {pooled} small ones only pooled" if pooled else many
     return Estimate(
         method="certify.worst_group",
         value=min(max(g.off for g in groups), high),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
+from calibrant.audit.pooling import shown_groups
 from calibrant.audit.record import NO_CURVE
 from calibrant.audit.rounding import Sums, stepped
 from calibrant.repair.catalogue import tried_by_default
@@ -37,8 +38,10 @@ COLUMNS = (
     "groups_shown_better",
     "groups_shown_worse",
 )
+CHANGES = ("brier", "log_loss")  # whose paired changes are reported, with their ordinary intervals
 SETTINGS = (
     "how",
+    "basis",
     "rows_fit",
     "rows_judged",
     "events_judged",
@@ -67,7 +70,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     by_variable, left_out = audited_variables(rows, None, context.seed)
     people = Populations(context, context.needs_sample(), so_far.get("subgroups", NO_CURVE))
     judging = Judging(
-        repairs=tried_by_default(by_variable, quick=False),
+        repairs=tried_by_default(by_variable, "unless quick"),
         variables=by_variable,
         left_out=left_out,
         by=by,
@@ -90,7 +93,10 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     )
     result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
-    curves = {"repairs": _shortened(result, ranked, context.sums)}
+    groups = {
+        f"{name[0][0]} = {name[0][1]}" for name, *_ in shown_groups(context.sketch, context.mask) if len(name) == 1
+    }
+    curves = {"repairs": _shortened(result, ranked, groups, context.sums)}
     if result.fixed.columns:
         curves["fixed"] = people.shown(result.fixed)
     if result.decisions.columns:
@@ -98,7 +104,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     return CheckResult(status="measured", curves=curves)
 
 
-def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> Curve:
+def _shortened(result: Comparison, ranked: Sequence[str], groups: Collection[str], sums: type[Sums]) -> Curve:
     """The table with what the verdicts say; groups are counted, not listed."""
     columns = {name: result.table.columns[name] for name in COLUMNS}
     audited = result.settings["variables"]
@@ -111,7 +117,8 @@ def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> C
         )
     )
     columns["error_by_variable"] = tuple(vece.get((name, by_variable)) for name in columns["probability"])
-    columns |= _reported(columns, result, sums.step)
+    columns |= _reported(columns, result, groups, sums.step)
+    columns |= _changes(columns["probability"], result)
     settings = {
         **{k: result.settings[k] for k in SETTINGS},
         "recommended": result.recommended,
@@ -122,16 +129,42 @@ def _shortened(result: Comparison, ranked: Sequence[str], sums: type[Sums]) -> C
 
 
 def _reported(
-    columns: Mapping[str, tuple[Any, ...]], result: Comparison, step: Callable[[float], float]
+    columns: Mapping[str, tuple[Any, ...]], result: Comparison, groups: Collection[str], step: Callable[[float], float]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number."""
+    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number.
+
+    Of groups only those that are shown under the same name.
+    """
     c = result.groups.columns
     people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
-    gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
+    largest_gap = [
+        (stepped(gap, step(people[group])), group) if group in groups else (None, None)
+        for gap, group in zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
+    ]
     everyone = step(result.settings["rows_judged"])
+    rises: dict[str, tuple[float, str]] = {}
+    for name, v, level, rise in zip(*(c[k] for k in ("probability", "variable", "level", "change")), strict=True):
+        if f"{v} = {level}" in groups and (name not in rises or rise > rises[name][0]):
+            rises[name] = stepped(rise, step(people[f"{v} = {level}"])), f"{v} = {level}"
+    largest = [rises.get(name, (None, None)) for name in columns["probability"]]
     return {
-        "largest_gap": tuple(None if gap is None else stepped(gap, step(people[group])) for gap, group in gaps),
+        "largest_rise": tuple(rise for rise, _ in largest),
+        "largest_rise_group": tuple(group for _, group in largest),
+        "largest_gap": tuple(gap for gap, _ in largest_gap),
+        "largest_gap_group": tuple(group for _, group in largest_gap),
         "error_by_variable": tuple(None if v is None else stepped(v, everyone) for v in columns["error_by_variable"]),
+    }
+
+
+def _changes(names: Sequence[str], result: Comparison) -> dict[str, tuple[float | None, ...]]:
+    """The paired change of each proper score of everyone, with its ordinary interval; None as audited."""
+    c = result.differences.columns
+    at = {pair: i for i, pair in enumerate(zip(c["probability"], c["measure"], strict=True))}
+    kinds = {"": "change", "_low": "interval_low", "_high": "interval_high"}
+    return {
+        f"{measure}_change{end}": tuple(c[kind][at[name, measure]] if (name, measure) in at else None for name in names)
+        for measure in CHANGES
+        for end, kind in kinds.items()
     }
 
 

@@ -39,7 +39,7 @@ def _reported(context: AuditContext, result: Curve) -> Curve:
     """The mean and the spread as found, and each site that has rows enough without its name and its counts."""
     c = result.columns
     large = [i for i, n in enumerate(c["rows"]) if n >= context.mask]
-    every = math.ceil(len(large) / MOST)
+    every = max(math.ceil(len(large) / MOST), 1)
     columns = {
         "rank": tuple(range(1, len(large) + 1))[::every],
         "estimate": tuple(round(c["estimate"][i] * STEP) / STEP for i in large)[::every],

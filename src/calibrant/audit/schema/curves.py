@@ -31,9 +31,11 @@ By = Literal["error", "gap"]
 Judge = Literal["auto", "error", "gap"]
 Target = Literal["rows", "population"]
 Order = Literal[1, 2, 3]
+RateName = Literal["selection_rate", "true_positive_rate", "false_positive_rate", "precision"]
 Yes = Annotated[bool, Meta(extra_json_schema={"const": True})]
 Rules: TypeAlias = Mapping[str, object] | None  # what types cannot say, in JSON Schema: for other programs alone
 RULES: dict[str, dict[str, object]] = {}  # by the names of parts
+ALL_OR_NONE: dict[str, int] = {}  # how many columns a curve has, by its method, where it may have none instead
 UNDONE = {"enum": ["not-applicable", "not-run"]}
 NULL = {"type": "null"}
 
@@ -84,12 +86,18 @@ def settings_of(name: str, fields: Fields) -> Kind:
     return part(f"{name}Settings", fields, others=True)
 
 
-def curve(
-    method: str, text: str, columns: Fields | None = None, settings: Fields | None = None, rules: Rules = None
-) -> Kind:
-    """The type of a curve that a function draws: with those of what is in its columns, and of its settings."""
+def curve(method: str, text: str, columns: Fields | None = None, settings: Fields | None = None) -> Kind:
+    """The type of a curve that a function draws: with those of what is in its columns, and of its settings.
+
+    A curve that may lack each of its columns has all of them or none.
+    """
     name = method.title().replace(".", "").replace("_", "")
     listed = None if columns is None else {names: many(kind) for names, kind in columns.items()}
+    rules: Rules = None
+    every = " ".join(columns or ()).split()
+    if every and all(column.endswith("?") for column in every):
+        ALL_OR_NONE[method] = len(every)
+        rules = {"anyOf": [{"maxProperties": 0}, {"minProperties": len(every)}]}
     own = {
         "columns": named(list) if listed is None else part(f"{name}Columns", listed, rules=rules),
         "settings": dict if settings is None else settings_of(name, settings),
@@ -166,7 +174,6 @@ CURVES = {
             "statistic?": Size,
             "trim?": tuple[Share, Share],
         },
-        {"anyOf": [{"maxProperties": 0}, {"minProperties": 12}]},
     ),
     "ranking": curve(
         "diagnose.rank_variables",
@@ -260,7 +267,8 @@ CURVES = {
             "impossible peak_rows rows_beyond": Count,
             "law": str,
             "line": float | None,
-            "peak_observed peak_predicted peak_share": Share,
+            "peak_observed peak_predicted": Share | None,
+            "peak_share": Share,
             "peak_score": float,
             "p_value": Share,
             "side": str,
@@ -306,6 +314,14 @@ CURVES = {
             "probability recipe order": str,
             "scale": str | None,
             "accuracy auroc brier log_loss error_low error_high": float | None,
+            "brier_change brier_change_low brier_change_high": noted(
+                float | None, "The paired change from as audited, with its ordinary 95% interval (or that of `alpha`)."
+            ),
+            "log_loss_change log_loss_change_low log_loss_change_high": float | None,
+            "largest_rise": noted(
+                float | None, "By how much the size of the gap of a group grows at most, as estimated."
+            ),
+            "largest_rise_group": str | None,
             "error_by_variable largest_gap local_p": float | None,
             "largest_gap_group": str | None,
             "groups_better groups_worse groups_shown_better groups_shown_worse impossible": Count | None,
@@ -313,6 +329,10 @@ CURVES = {
         {
             "alpha": Level,
             "by_variable how recommended": str,
+            "basis": noted(
+                Literal["guaranteed", "estimated", ""],
+                "What the recommendation rests on: a guarantee, ordinary intervals alone, or nothing.",
+            ),
             "draws events_judged groups steps test_rows": Count,
             "rows_fit rows_judged": Some,
             "left_out": list,
@@ -349,6 +369,8 @@ CURVES = {
             "now": Verdict,
             "after_low after_high": float | None,
             "after": Verdict | None,
+            "now_gap": noted(float, "Observed minus predicted on the rows judged, as estimated."),
+            "after_gap": noted(float | None, "The same after the repair."),
         },
         {
             "candidate": noted(str, "The repair recommended; empty where none is."),
@@ -497,6 +519,37 @@ CURVES = {
             "regret regret_low regret_high": Size,
         },
         {"alpha": Level, "thresholds": list[Level], "costs": list[Positive], "groups": Count, "assumes": str},
+    ),
+    "rates": curve(
+        "audit.rates",
+        "Selection rate, true and false positive rate and precision of everyone and each group at each threshold, each "
+        "an estimate with its ordinary interval and a certified range (guaranteed_low, guaranteed_high). Intervals of "
+        "one rate hold together over groups; certified ranges all together, with an alpha of their own. Null where "
+        "nobody is counted, or fewer than 200 in a record to publish. Of those of whom decisions reports.",
+        {
+            "variable group": str,
+            "threshold": Level,
+            "rate": RateName,
+            "value low high guaranteed_low guaranteed_high": Share | None,
+        },
+        {"alpha": Level, "groups": Count, "assumes": str},
+    ),
+    "rate_differences": curve(
+        "audit.rate_differences",
+        "How far the groups of each variable are apart in each rate: the largest less the smallest, and the smallest "
+        "over the largest, with ranges that follow from those of the rates, whichever groups are the farthest apart.",
+        {
+            "variable": str,
+            "threshold": Level,
+            "rate": RateName,
+            "groups": Several,
+            "highest lowest": str,
+            "highest_rate lowest_rate difference": Share,
+            "low high": Share | None,
+            "guaranteed_low guaranteed_high": Share,
+            "ratio ratio_low ratio_high guaranteed_ratio_low guaranteed_ratio_high": Share | None,
+        },
+        {"alpha": Level, "groups": Count, "assumes": str},
     ),
     "decision_curve": curve(
         "diagnose.decision_curve",

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from calibrant.audit.record import SCHEMA, Status, Verdict
 from calibrant.audit.schema.curves import (
+    ALL_OR_NONE,
     CURVES,
     NULL,
     UNDONE,
@@ -362,6 +363,7 @@ DATA = part(
         "confidence?": CONFIDENCE,
         "arrival?": ARRIVAL | None,
         "screen?": SCREEN | None,
+        "frame?": noted(Literal["pandas", "polars"], "Library of the frame that was read; to_frame gives one back."),
     },
 )
 ABOUT = part("About", {"noun": str, "model intended_use period population set_by": str | None}, "As it was given.")
@@ -486,7 +488,7 @@ def refuse_others(record: Mapping[str, Any]) -> None:
         converted(read, RECORD)
         _refuse_huge(read, "$")
         for name, one in record["curves"].items():
-            _refuse_columns(one["columns"], f"$.curves[{name!r}].columns")
+            _refuse_columns(one["columns"], f"$.curves[{name!r}].columns", ALL_OR_NONE.get(one["method"], 0))
         fewest = record["settings"]["mask"] and FEWEST
         if fewest and (few := [g["id"] for g in record["groups"] if g["rows"] < fewest]):
             raise BadInput(f"{NONE}: group {few[0]!r} has fewer rows than a mask leaves")
@@ -504,8 +506,10 @@ def _refuse_huge(value: object, where: str) -> None:
             _refuse_huge(one, f"{where}.{key}" if isinstance(key, str) else f"{where}[{key}]")
 
 
-def _refuse_columns(columns: Mapping[str, Sequence[object]], where: str) -> None:
-    """Refuse columns of different lengths, and those that hold values of several kinds."""
+def _refuse_columns(columns: Mapping[str, Sequence[object]], where: str, whole: int = 0) -> None:
+    """Refuse columns of different lengths, those that hold values of several kinds, and some where all go together."""
+    if columns and len(columns) < whole:
+        raise BadInput(f"{NONE}: {len(columns)} of {whole} columns that stand together - at `{where}`")
     if mixed := next((column for column, values in columns.items() if _mixed(values)), ""):
         raise BadInput(f"{NONE}: column {mixed!r} holds values of several kinds - at `{where}`")
     lengths = {column: len(values) for column, values in columns.items()}

@@ -27,7 +27,7 @@ from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import halves, text_of, with_sizes
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
-from calibrant.errors import BadInput, EngineFailed, NotComputable
+from calibrant.errors import BadInput, EngineFailed, NotComputable, first_line
 from calibrant.kernels.runtime import one_thread, sized
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def count_pandas(raw: bytes, part: int, frame: pd.DataFrame) -> bytes:
     try:
         table = pa.Table.from_pandas(frame[list(Task.from_bytes(raw).columns)], preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-        return refusal(BadInput(f"a column mixes types ({str(e).splitlines()[0]}): make it text or numbers"), [part])
+        return refusal(BadInput(f"a column mixes types ({first_line(e)}): make it text or numbers"), [part])
     return summarise(raw, part, from_frame(table.to_batches(), part))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Annotated, cast
 
@@ -131,6 +132,15 @@ class Sketch:
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
+
+    def recounted(self, group_cells: Integers, fine: Mapping[str, Integers]) -> Sketch:
+        """A copy to read, never to add to: with these counts of groups and along covariates."""
+        made = copy(self)
+        made._counters, made._packed, made.parts = self.counters._replace(group_cells=group_cells), None, {**self.parts}
+        if "fine" in self.parts:
+            made.parts["fine"] = copy(self.parts["fine"])
+            made.parts["fine"].stored = dict(fine)
+        return made
 
     # ---- what it holds ----
 

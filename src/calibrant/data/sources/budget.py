@@ -11,8 +11,10 @@ FREE, RATIO = 1 << 30, 50  # bytes that any file may take, and times its own siz
 VALUE, STREAMED = 40, 16  # bytes that a value of JSON takes, about, and in time where values are not kept
 ROW = 4  # bytes a row of a file of columns counts, however little is stored of it: rows take time
 CELL = 64  # bytes of a cell of a sheet, about
+SHEET = 1 << 19  # bytes of a sheet, about, whatever is in it: each is read, as no other tells which holds the table
 COLUMN = 1 << 13  # bytes of a column, about, whatever is in it
 MARKS = b",", b"{", b"[", b"\n"  # of JSON: one of them at least stands next to every value
+NAME = 1_000  # characters of a name that is made of the names of objects in objects: it is made for every field
 UNPACK = "unpack it first, and pass what is in it if that is what you expect"
 AS_TABLE = "save its table as Parquet or CSV"
 
@@ -59,10 +61,20 @@ def streamed_size(text: bytes) -> int:
     return STREAMED * sum(map(text.count, MARKS))
 
 
-def afford_columns(path: Path, columns: int, rows: int, what: str) -> None:
-    """Refuse more columns, or cells, than can be read."""
-    size = columns * (COLUMN + rows * 2)
+def afford_columns(path: Path, columns: int, rows: int, what: str, times: int = 1) -> None:
+    """Refuse more columns, or cells, than can be read; each may take so many times as much."""
+    size = times * columns * (COLUMN + rows * 2)
     afford(path, size, f"has {columns:,} {what} in {rows:,} rows", "write those that matter alone")
+
+
+def afford_name(name: str, where: str) -> str:
+    """The name of a field in objects, unless it is so long that the names of all fields may take far more than they."""
+    if len(name) > NAME:
+        raise BadInput(
+            f"{where} has a field within others whose names make {len(name):,} characters ({name[:40]!r}...): "
+            f"give it names of {NAME:,} at most"
+        )
+    return name
 
 
 class Unpacking:

@@ -19,7 +19,7 @@ from calibrant.data.sources.budget import ROW, afford_of
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
 from calibrant.data.sources.listing import keyed
 from calibrant.data.sources.source import ROWS, Fragment, Fragments, Part, Read, Source, rows_at_once
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -29,6 +29,7 @@ BROKEN = (OSError, ValueError, LookupError, OverflowError, MemoryError, SystemEr
 
 
 LOOKED = 1 << 26  # bytes of a file whose batches are looked through first: larger ones are no bombs
+FEW, MANY = 32, 50_000  # rows of ORC read at once, for they may be of 9 MB; and times that some are read, at most
 BATCH = 1 << 27  # bytes, about, that are made of rows at once: long texts come fewer at a time
 
 
@@ -44,8 +45,7 @@ def readable(file: str, kind: str) -> Iterator[None]:
             f"{file} names a column in bytes that are not UTF-8: rename it, or write the file again"
         ) from None
     except (*BROKEN, pa.ArrowException) as e:
-        why = next((q for q in str(e).splitlines() if q.strip()), type(e).__name__)
-        raise BadInput(f"{file} cannot be read as {kind} ({why[:160].rstrip('. ')}); {AGAIN}") from None
+        raise BadInput(f"{file} cannot be read as {kind} ({first_line(e).rstrip('. ')}); {AGAIN}") from None
 
 
 def names_of(schema: pa.Schema, file: str, kind: str) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as e:
-            why, last = str(e).splitlines()[0], row + batch.num_rows - 1
+            why, last = first_line(e), row + batch.num_rows - 1
             text = "text that is not UTF-8" if "UTF8" in why else "values that cannot be"
             raise BadInput(
                 f"{file}: column {name!r} holds {text}, in rows {row:,} to {last:,} ({why[:120]}): "
@@ -251,7 +251,9 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         _afford_rows(shown, file.size(), opened.nrows)
         column = narrowest(opened.schema)
         cheap = None if column is None else [names[column]]
+        texts = _without_width(opened.schema)
         lengths = [opened.read_stripe(i, cheap).num_rows for i in range(opened.nstripes)]
+        small = file.size() <= LOOKED  # a text that all rows share takes few bytes, and in a stripe all its rows' bytes
         if sum(lengths) != opened.nrows:
             raise BadInput(f"{shown} has {sum(lengths)} of its {opened.nrows} rows; {AGAIN}")
 
@@ -264,11 +266,47 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
 
         return read
 
+    def in_one(columns: Sequence[str], more: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if texts.isdisjoint(columns):
+            yield from itertools.chain.from_iterable(reader(k)(columns, more) for k in range(len(lengths)))
+            return
+        once(shown, names, columns)
+        with readable(shown, ORC):
+            for batch in _few_rows_at_once(path, filesystem, list(columns), sum(lengths)):
+                yield from checked(batch, columns, shown, 0)
+
+    if small:
+        return Source(name, names, (Part(name, 0, in_one),), sum(lengths))
     parts, start = list[Part](), 0
     for stripe, length in enumerate(lengths):
         parts.append(Part(name, start, reader(stripe)))
         start += length
     return Source(name, names, tuple(parts), start)
+
+
+def _without_width(schema: pa.Schema) -> set[str]:
+    """The columns whose values have no fixed number of bytes."""
+    return {str(field.name) for field in schema if narrowest(pa.schema([field])) is None}
+
+
+def _few_rows_at_once(
+    path: str, filesystem: pa.fs.FileSystem, columns: list[str], every: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an ORC file, few enough read at once for their texts, however long, and enough together."""
+    import pyarrow.dataset as ds
+
+    rows = ds.dataset(path, format="orc", filesystem=filesystem).scanner(
+        columns=columns, batch_size=max(FEW, every // MANY), use_threads=False, batch_readahead=0, fragment_readahead=0
+    )
+    kept, size, count = list[pa.RecordBatch](), 0, 0
+    for batch in rows.to_batches():
+        kept.append(batch)
+        size, count = size + batch.nbytes, count + batch.num_rows
+        if size >= BATCH or count >= ROWS:
+            yield pa.concat_batches(kept)
+            kept, size, count = [], 0, 0
+    if kept:
+        yield pa.concat_batches(kept)
 
 
 # ---- Arrow IPC: files by record batch, streams from the beginning; none is mapped, for it may be cut meanwhile ----

@@ -31,7 +31,7 @@ from calibrant.data.sources.inferred_types import (
     proven,
 )
 from calibrant.data.sources.source import SAME_NAME, Form, Part, Source, parallel_map
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 from calibrant.kernels import field_patterns as fields
 from calibrant.kernels.fields import scan as scan_fields
 
@@ -427,7 +427,7 @@ def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequenc
         try:
             arrays.append(values if values.type == type_ else cast(values, kind, type_))
         except pa.ArrowInvalid as e:
-            raise BadInput(f"{head.path.name}, column {name!r}: {str(e).splitlines()[0]}; {WAY}") from None
+            raise BadInput(f"{head.path.name}, column {name!r}: {first_line(e)}; {WAY}") from None
     return pa.RecordBatch.from_arrays(arrays, [c for _, c, _, _ in columns])
 
 

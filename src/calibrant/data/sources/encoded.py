@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import IO, cast
 
 from calibrant.data.sources.budget import Bytes, Unpacking
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 MARKS = {  # that a file begins with, the longer before those they begin with
@@ -94,7 +94,7 @@ def unpacked(path: Path) -> Iterator[Bytes]:
             ) from None
         except OSError as e:
             if e.errno is None and kind:  # the decompressor's, not the disk's
-                why = str(e).splitlines()[0]
+                why = first_line(e)
                 raise BadInput(f"{path.name} is a {kind} file that is damaged ({why}): copy it again") from None
             raise BadInput(f"{path.name} cannot be read: {e.strerror or e}") from None
 

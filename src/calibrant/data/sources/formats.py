@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeGuard, cast
 from xml.etree import ElementTree
 
 import msgspec
@@ -33,16 +33,18 @@ from calibrant.data.sources.budget import (
     AS_TABLE,
     CELL,
     FREE,
+    SHEET,
     afford,
     afford_columns,
     afford_json,
+    afford_name,
     read_whole,
     streamed_size,
 )
 from calibrant.data.sources.encoded import as_utf8, checked, encoding_of
 from calibrant.data.sources.frames import as_rows, table_source
 from calibrant.data.sources.source import Form, Part, Source
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, first_line
 from calibrant.sanitize import has_half_characters
 
 TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
@@ -173,9 +175,9 @@ def _refuse_one_object(path: Path, encoding: str) -> None:
         return  # many lines, one of which is no JSON
     if not isinstance(value, dict):
         return
-    places = [(field, inner) for field, inner in value.items()]
-    places += [(f"{a}.{b}", deep) for a, inner in value.items() if isinstance(inner, dict) for b, deep in inner.items()]
-    rows = [(at, len(v)) for at, v in places if isinstance(v, list) and v and all(isinstance(x, dict) for x in v)]
+    rows = [(field, len(inner)) for field, inner in value.items() if _are_rows(inner)]
+    deeper = ((a, b, v) for a, inner in value.items() if isinstance(inner, dict) for b, v in inner.items())
+    rows += [(afford_name(f"{a}.{b}", path.name), len(v)) for a, b, v in deeper if _are_rows(v)]
     if rows:
         listed = " and ".join(f"{at!r} ({n:,})" for at, n in rows[:3])
         stand = f"whose rows stand in field {listed}" if len(rows) == 1 else f"whose fields {listed} hold rows"
@@ -191,6 +193,10 @@ def _refuse_one_object(path: Path, encoding: str) -> None:
             f"{path.name} is one object whose fields are columns ({', '.join(map(repr, [*value][:3]))}): "
             "write one object a row (pandas: to_json(orient='records', lines=True))"
         )
+
+
+def _are_rows(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
 
 
 def json_text(path: Path, encoding: str = "") -> bytes:
@@ -263,7 +269,7 @@ def _decoded(raw: bytes, where: str) -> Any:
             halves = has_half_characters(result)
         except (ValueError, RecursionError):
             checked(raw, where, 0)
-            raise BadInput(f"{where} is not JSON ({str(e).splitlines()[0][:100]}): write one object a line") from None
+            raise BadInput(f"{where} is not JSON ({first_line(e, 100)}): write one object a line") from None
         if halves:
             raise BadInput(f"{where} holds half of a character, such as \\ud800, which is no text: mend it") from None
         return result
@@ -280,7 +286,7 @@ def _row(value: object, where: str) -> Row:
 def _flatten(value: Mapping[str, object], prefix: str, row: Row, where: str) -> None:
     """Add the fields of an object, those of objects in it under dotted names."""
     for key, inner in value.items():
-        name = prefix + key
+        name = afford_name(prefix + key, where) if prefix else key
         if isinstance(inner, dict) and inner and prefix.count(".") < DEEPEST:
             _flatten(inner, f"{name}.", row, where)
         elif name in row:
@@ -328,7 +334,7 @@ def excel(path: Path, name: str, form: Form) -> Source:
     except BadInput:  # which is a ValueError: it says what to do, and saving again is not that
         raise
     except (CalamineError, *BROKEN) as e:
-        raise BadInput(f"{path.name} cannot be read as Excel ({str(e).splitlines()[0][:120]}): save it again") from None
+        raise BadInput(f"{path.name} cannot be read as Excel ({first_line(e, 120)}): save it again") from None
     except BaseException as e:
         if type(e).__name__ != "PanicException":  # how the reader, which is not Python, fails
             raise
@@ -426,7 +432,11 @@ def _bounded(path: Path, requested: str) -> None:
         afford(path, 2 * size, f"would unpack to {size:,} bytes", AS_TABLE)
         there = {name.lower(): name for name in archive.namelist()}
         texts = TEXTS.split(archive.read(there[STRINGS])) if STRINGS in there else []
-        for sheet, inside in _sheets(archive).items():
+        sheets = _sheets(archive)
+        unpacked = sum(archive.getinfo(there[t.lower()]).file_size for t in sheets.values() if t.lower() in there)
+        what = f"has {len(sheets):,} sheets that unpack to {unpacked:,} bytes"
+        afford(path, SHEET * len(sheets) + 2 * unpacked, what, "keep the sheet of the table alone, or save it as CSV")
+        for sheet, inside in sheets.items():
             if inside.lower() in there and requested in ("", sheet):
                 _bounded_sheet(path, sheet, archive.read(there[inside.lower()]), [len(text) for text in texts[1:]])
 
@@ -503,7 +513,7 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
     except BadInput:
         raise
     except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
-        raise BadInput(f"{path.name} cannot be read as NumPy's: {str(e).splitlines()[0][:120]}") from None
+        raise BadInput(f"{path.name} cannot be read as NumPy's: {first_line(e, 120)}") from None
     kept = as_rows(_columns(arrays, path), "column")
     if kept is None or not arrays:
         raise BadInput(f"{path.name} holds no arrays: {AS_ARRAYS}")

@@ -406,6 +406,7 @@ WIDTHS = (1.0, 0.4)  # in median distances: one for smooth error, one for error 
     simplicity=130,
     command="local-bias",
     covariates=True,
+    tried="by the command",
 )
 @dataclass(frozen=True, kw_only=True)
 class LocalBias(Tunable):

@@ -305,6 +305,7 @@ LAMBDA = 1e-3  # the paper's penalty of a matrix
     simplicity=120,
     command="variable-tree",
     covariates=True,
+    tried="by the command",
 )
 @dataclass(frozen=True, kw_only=True)
 class VariableTree(Tunable):

@@ -62,6 +62,7 @@ from calibrant.repair.judge.verdict import (
     ScoreChange,
     Summary,
     VariableChange,
+    by_estimates,
     curve_of,
     recommended,
     verdict_of,
@@ -186,9 +187,11 @@ def compare(
     **Method.** Given the scores every paired change is linear in the outcomes: betting limits with stakes fixed by the
     scores (`stats.betting`). For a group one range of its gap as audited gives the change of every repair, since
     the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
-    Folds: each has its limits and certificates at ``alpha / folds``, averaged by size; they are about the average over
-    the folds' maps, while `calibrators` are fitted on all rows. Recommendation: `judge.verdict`. Before and after: each
-    range now has its share of alpha among all groups, each range after among all groups and repairs, so that the groups
+    Where nothing that matters is shown better, ordinary intervals of paired differences and of groups' gaps decide,
+    which hold in large samples: ``settings["basis"]`` is then "estimated". Folds: each has its limits and certificates
+    at ``alpha / folds``, averaged by size; they are about the average over the folds' maps, while `calibrators` are
+    fitted on all rows. Recommendation: `judge.verdict`. Before and after: each range now has its share of alpha among
+    all groups, each range after among all groups and repairs, so that the groups
     reported and the repair taken may be chosen by the judged outcomes: no "within" and no "over" of those picked is
     wrong, with probability ``1 - alpha`` for everyone and for groups (`judge.fixed` has the proof). **Cost.** The fits;
     then with 140,000 judged rows, 9 variables and 60 groups about 0.6 CPU-seconds a repair without tests. **Reads.**
@@ -273,7 +276,7 @@ def audited_variables(
 def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparison:
     judged = fits.judged
     # (1) Paired changes, which share alpha: by these a repair is better, worse or undecided.
-    scores, worse_than = score_changes(judged, how.alpha * SHARES["scores"])
+    scores, worse_than, behind = score_changes(judged, how.alpha * SHARES["scores"])
     changes = Changes(
         scores=scores,
         variables=variable_changes(judged, how.variables, how.alpha * SHARES["variables"], how.seed),
@@ -293,6 +296,10 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
     fixed, unjudged = _against(fits, groups, how)
     over = {} if fixed is None or how.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
+    basis = "guaranteed" if chosen != AS_AUDITED else ""
+    if not basis:
+        chosen = recommended(table, by_estimates(verdicts), behind, over)
+        basis = "estimated" if chosen != AS_AUDITED else ""
     line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.calibrators)
     decisions = UNASKED
     if how.thresholds:
@@ -314,6 +321,7 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
         calibrators=dict(fits.calibrators),
         settings={
             "how": fits.how,
+            "basis": basis,
             "rows_fit": fits.rows_fit,
             "rows_judged": judged.data.n,
             "clusters_fit": fits.clusters_fit,

@@ -19,24 +19,40 @@ from calibrant.detect import local_calibration_test, scan_test, strong_calibrati
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.repair.judge.rows import LOSSES, Judged, Judging, sampled
-from calibrant.repair.judge.verdict import AS_AUDITED, GroupChange, ScoreChange, Summary, VariableChange, ranged
-from calibrant.repair.regression import Floats, Rows, Whole, taken
+from calibrant.repair.judge.verdict import (
+    AS_AUDITED,
+    PROPER,
+    GroupChange,
+    ScoreChange,
+    Summary,
+    VariableChange,
+    by_ends,
+    ranged,
+)
+from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken
 from calibrant.results import Outcome
+from calibrant.stats.measures import Weighed, WeighedByClusters, rate_interval
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
-from calibrant.views.sample import Group, group
+from calibrant.views.sample import Group, group, people_in
 
 # ---- Scores before and after ----
 
 
-def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict[str, tuple[str, ...]]]:
+Better = dict[str, tuple[str, ...]]  # for each probability, those with a better Brier score
+
+
+def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], Better, Better]:
     """The paired change of each score from as audited, and for each probability those with a better Brier score.
 
-    Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs.
+    Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs. The
+    ordinary intervals, which give no guarantee, have twice alpha each, as the level of all shares of a comparison; what
+    they show together is at alpha, shared by the repairs and the two proper scores, from one side.
     """
+    likely = 2.0 * alpha / (len(PROPER) * max(len(judged.repairs), 1))
     share, names = alpha / len(LOSSES), tuple(judged.scores)
     pairs = len(names) * (len(names) - 1) // 2
     changes = []
@@ -45,16 +61,31 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict
             delta = share / (pairs if measure == "brier" else len(judged.repairs))
             change, low, high = judged.change(measure, name, AS_AUDITED, delta)
             ends = ranged(low, high, upward=measure == "accuracy")
-            changes.append(ScoreChange(probability=name, measure=measure, change=change, **ends))
+            _, *interval = judged.paired(measure, name, AS_AUDITED, 2.0 * alpha)
+            _, *joint = judged.paired(measure, name, AS_AUDITED, likely)
+            stated = ScoreChange(
+                probability=name,
+                measure=measure,
+                change=change,
+                **ends,
+                interval_low=interval[0],
+                interval_high=interval[1],
+                estimated=by_ends(joint[0], joint[1], upward=measure == "accuracy"),
+            )
+            changes.append(stated)
     worse: dict[str, list[str]] = {name: [] for name in names}
+    behind: dict[str, list[str]] = {name: [] for name in names}
     for i, one in enumerate(judged.repairs):
         for other in judged.repairs[i + 1 :]:
-            _, low, high = judged.change("brier", one, other, share / pairs)
-            if low > 0.0:
-                worse[one].append(other)
-            elif high < 0.0:
-                worse[other].append(one)
-    return changes, {name: tuple(better) for name, better in worse.items()}
+            guaranteed = judged.change("brier", one, other, share / pairs)
+            ordinary = judged.paired("brier", one, other, likely)
+            for lists, (_, low, high) in ((worse, guaranteed), (behind, ordinary)):
+                if low > 0.0:
+                    lists[one].append(other)
+                elif high < 0.0:
+                    lists[other].append(one)
+    better, estimated = ({name: tuple(others) for name, others in kind.items()} for kind in (worse, behind))
+    return changes, better, estimated
 
 
 # ---- Error along each audited variable, before and after ----
@@ -125,6 +156,7 @@ def _squared_change(judged: Judged, bin_: NDArray[np.int32], name: str, delta: f
 # ---- Groups of the judged rows: their gaps before and after ----
 
 CLEAR = 0.005  # half a point: a change of a gap that the table counts
+EXPECTED = 10.0  # events, and others, below which an ordinary interval of a gap decides nothing
 
 
 @dataclass(frozen=True)
@@ -169,11 +201,13 @@ def groups_of(
     codes = {v.name: v.codes(table.column(v.name)) for v in variables}
     titles: list[Group] = []
     every: list[Whole] = []
+    people: list[int] = []
     for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
         order = np.argsort(codes[name], kind="stable")
+        people += people_in(data, codes[name], size).tolist()
         every += np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
         titles += spec.group_names(g)
-    kept = tuple(i for i, rows in enumerate(every) if len(rows) >= fewest)
+    kept = tuple(i for i, n in enumerate(people) if n >= fewest)
     return JudgedGroups(spec, codes, tuple(titles[i] for i in kept), kept, tuple(every[i] for i in kept))
 
 
@@ -181,6 +215,28 @@ def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
     """The range of ``|G - moved| - |G|``, monotone in G, for a gap G between `low` and `high`."""
     ends = sorted(abs(g - moved) - abs(g) for g in (low, high))
     return ends[0], ends[1]
+
+
+def ordinary_gap(judged: Judged, rows: Whole, delta: float) -> tuple[float, float] | None:
+    """The ordinary interval of the gap as audited of some rows; None where the score expects few events, or others.
+
+    It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
+    exact, with clusters or weights that of `measure.observed_expected`.
+    """
+    data, p, y = judged.data, judged.data.p[rows], judged.data.y[rows].astype(np.float64)
+    mass, cluster = weights_of(data)[rows], clusters_of(data, rows)
+    if cluster is not None and int(cluster.max()) == 0:  # one shows nothing
+        return None
+    q = Weighed(y, mass, mass**2)
+    if cluster is not None:
+        q = WeighedByClusters(y, mass, mass**2, cluster.astype(np.intp))
+    expected = q.mean(p)
+    if q.rows * min(expected, 1.0 - expected) < EXPECTED:
+        return None
+    if data.weights is None and cluster is None:
+        return judged.gap_range(delta, rows)[1:]
+    gap = q.mean(y) - expected
+    return rate_interval(q, gap, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
 
 
 def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[GroupChange]:
@@ -191,15 +247,24 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     """
     data = judged.data
     limits = [judged.gap_range(delta / len(groups.rows), rows) for rows in groups.rows]
+    about = [ordinary_gap(judged, rows, 2.0 * delta / len(groups.names)) for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p
-        for named, rows, (gap, low, high) in zip(groups.names, groups.rows, limits, strict=True):
+        for named, rows, (gap, low, high), near in zip(groups.names, groups.rows, limits, about, strict=True):
             moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
             left, ends = gap - moved, gap_change(moved, low, high)
+            estimated = "undecided" if near is None else by_ends(*gap_change(moved, *near))
             (variable, level), n, change = named[0], len(rows), abs(left) - abs(gap)
             one = GroupChange(
-                probability=name, variable=variable, level=level, rows=n, gap=left, change=change, **ranged(*ends)
+                probability=name,
+                variable=variable,
+                level=level,
+                rows=n,
+                gap=left,
+                change=change,
+                **ranged(*ends),
+                estimated=estimated,
             )
             changes.append(one)
     return changes

@@ -46,7 +46,7 @@ from calibrant.views.sample import Dealing
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 COLUMNS = (
     *("id", "who", "kind", "variable", "value", "rows", "measure"),
-    *("now_low", "now_high", "now", "after_low", "after_high", "after"),
+    *("now_low", "now_high", "now", "after_low", "after_high", "after", "now_gap", "after_gap"),
 )
 OF_TARGET = {"rows": "the rows judged", "population": "all rows like these"}
 
@@ -108,6 +108,11 @@ class Fixed:
         """Return how many of those reported are not within the limit, and how far off one of them may be at most."""
         results = [self.ends(one, name) for one in self.lines(name)]
         return {**self.counts(name), "worst": max((max(-low, high) for low, high in results), default=0.0)}
+
+    def estimated(self, one: People, name: str) -> float:
+        """The gap of a population under one probability, as it is estimated."""
+        data, rows = self.judged.data, one.rows
+        return float(np.average((data.y - self.judged.scores[name])[rows], weights=weights_of(data)[rows]))
 
     # ---- ranges ----
 
@@ -214,6 +219,7 @@ class Fixed:
                 (
                     *(one.id, one.who, one.kind, one.variable, one.value, len(one.rows), self.measure(one)),
                     *(*now, self.verdict(one, AS_AUDITED), *then, self.verdict(one, chosen) if after else None),
+                    *(self.estimated(one, AS_AUDITED), self.estimated(one, chosen) if after else None),
                 )
             )
         kinds = [one.kind for one in self.people]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -211,11 +212,32 @@ class Judged:
         low, high = mean_limits(u, delta)
         return u.mean, low, high
 
+    def ordinary(self, values: Floats, delta: float, among: Whole | None = None) -> tuple[float, float, float]:
+        """A mean over rows, or some of them, and its ordinary interval: of large samples, cluster-robust, Student's."""
+        from scipy.special import stdtrit
+
+        some = np.arange(self.data.n) if among is None else among
+        weight, own = weights_of(self.data)[some], independent(self.data)[1][some]
+        mean = float(np.average(values[some], weights=weight))
+        sums = np.bincount(np.unique(own, return_inverse=True)[1], weight * (values[some] - mean))
+        if (clusters := len(sums)) < 2:
+            return mean, -math.inf, math.inf
+        error = math.sqrt(clusters / (clusters - 1.0) * float(sums @ sums)) / float(weight.sum())
+        half = float(stdtrit(clusters - 1.0, 1.0 - delta / 2.0)) * error
+        return mean, mean - half, mean + half
+
     def change(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
         """The paired change of a score's mean from `base` to `name`, and its range; accuracy counts upward."""
         loss = LOSSES[measure]
         before, after = loss(self.scores[base]), loss(self.scores[name])
         mean, low, high = self.mean_range(after[0] - before[0], after[1] - before[1], delta)
+        return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
+
+    def paired(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
+        """The same change with the ordinary interval of its paired differences."""
+        loss = LOSSES[measure]
+        lost = [np.where(self.data.y == 1, *loss(self.scores[one])[::-1]) for one in (name, base)]
+        mean, low, high = self.ordinary(lost[0] - lost[1], delta)
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
     def summary(self, name: str, fitted: Calibrator | None = None) -> Summary:

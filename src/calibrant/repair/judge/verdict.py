@@ -85,6 +85,11 @@ class ScoreChange:
     change_low: float
     change_high: float
     shown: Shown
+    # `interval_low` and `interval_high`: the ordinary interval of the paired differences, by itself; `estimated`: what
+    # such intervals show, of all repairs together.
+    interval_low: float
+    interval_high: float
+    estimated: Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +119,7 @@ class GroupChange:
     change_low: float
     change_high: float
     shown: Shown
+    estimated: Shown  # what the ordinary intervals of the gaps show, of all groups together
 
 
 def curve_of(part: str, kind: type, rows: Sequence[Any], settings: Mapping[str, Any] | None = None) -> Curve:
@@ -263,15 +269,23 @@ def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dic
     shown |= {f"variable:{c.variable}": c.shown for c in changes.variables if c.probability == name}
     shown |= {f"group:{c.variable} = {c.level}": c.shown for c in changes.groups if c.probability == name}
     lists = {kind: tuple(k for k, v in shown.items() if v == kind) for kind in ("better", "worse", "undecided")}
+    estimates = {c.measure: c.estimated for c in changes.scores if c.probability == name and c.measure in PROPER}
+    estimates |= {f"group:{c.variable} = {c.level}": c.estimated for c in changes.groups if c.probability == name}
+    lists |= {f"estimated_{kind}": tuple(k for k, v in estimates.items() if v == kind) for kind in ("better", "worse")}
     return {**lists, "line": line_of(name, lists)}
 
 
 def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
     better, worse = (_named(lists[kind]) for kind in ("better", "worse"))
-    if not better and not worse:
+    more, less = (
+        _named([i for i in lists.get(f"estimated_{kind}", ()) if i not in lists[kind]]) for kind in ("better", "worse")
+    )
+    if not (better or worse or more or less):
         return f"{name}: nothing is shown to be better or worse"
-    stated = [f"better in {better}"] if better else ["nothing is shown to be better"]
-    stated += [f"worse in {worse}"] if worse else ["nothing is shown to be worse"]
+    stated = [f"better in {better}"] if better else [] if more else ["nothing is shown to be better"]
+    stated += [f"estimated better in {more}"] if more else []
+    stated += [f"worse in {worse}"] if worse else [] if less else ["nothing is shown to be worse"]
+    stated += [f"estimated worse in {less}"] if less else []
     return f"{name}: {'; '.join(stated)}"
 
 
@@ -290,8 +304,22 @@ def _named(items: Sequence[str]) -> str:
 # ---- The repair to take ----
 
 NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
+PROPER = ("brier", "log_loss")  # by which a repair may be recommended, or not, on ordinary intervals alone
 MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")  # and is shown better in one of these
 NEARLY = 0.005  # half a point: upper ends that differ by less do not decide between repairs
+
+
+def by_estimates(verdicts: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The verdicts as ordinary intervals give them: proper scores alone recommend, and no group may be worse.
+
+    What is shown worse stays so.
+    """
+    out = {}
+    for name, v in verdicts.items():
+        groups = ("worst_group",) if any(item.startswith("group:") for item in v["estimated_worse"]) else ()
+        better = tuple(item for item in v["estimated_better"] if item in PROPER)
+        out[name] = {"better": better, "worse": (*v["worse"], *v["estimated_worse"], *groups)}
+    return out
 
 
 def simplicity(recipe: str) -> float:
@@ -313,11 +341,14 @@ def recommended(
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
     # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
-    # worst group is shown worse; nor did an outcome happen that only the repair called impossible.
+    # worst group is shown worse; nor did an outcome happen that only the repair called impossible; nor do ordinary
+    # intervals show Brier score or log loss worse.
     candidates = [
         name
         for name, v in verdicts.items()
-        if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in NEVER for item in v["worse"])
+        if any(item.startswith(MATTERS) for item in v["better"])
+        and not any(item in NEVER for item in v["worse"])
+        and not any(item in PROPER for item in v.get("estimated_worse", ()))
     ]
     # With a limit, those under which the fewest populations are over it, and of these the fewest undecided; none that
     # brings more over it than there are. Where some are left, those under which the worst of them may be the least off,

@@ -1,23 +1,34 @@
-"""What to do: one action and one command, the most pressing first; and the same rows before and after a repair."""
+"""What to do: one action and one command, the most pressing first."""
 
 from __future__ import annotations
 
-from calibrant.audit.record import AuditRecord
+from collections.abc import Callable, Mapping, Sequence
+
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.follows import before_after
-from calibrant.report.document import Change, Changes, Decision
-from calibrant.report.places import ruler_top
-from calibrant.report.spans import Span, Text, clipped, code, say, shown
-from calibrant.report.wording.clusters import names_of, no_number, no_plan, wider
+from calibrant.report.brief.estimates import estimate_of, rare
+from calibrant.report.brief.estimates import shown as shown_estimate
+from calibrant.report.document import Decision
+from calibrant.report.spans import Span, clipped, code, label, say, shown
+from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.headline import everyone_off, for_use, off_named
-from calibrant.report.wording.terms import VERDICTS, capital, cardinal, repair_named
+from calibrant.report.wording.gains import (
+    basis_of,
+    best_line,
+    brought,
+    changes_of,
+    moved,
+    recommended_line,
+    scores_changed,
+)
+from calibrant.report.wording.headline import everyone_off, for_use, group_named
+from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
-MOST = 6  # populations on the brief; the others are in the section about repairs
 LONG = 40  # characters of a name
+LEAST = 0.00005  # of a change of the Brier score that is written
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
@@ -51,64 +62,6 @@ def helped(record: AuditRecord) -> bool:
     return judged(record) and bool(candidate(record))
 
 
-def changes(record: AuditRecord) -> Changes:
-    limit, result = facts.limit_of(record), populations(record)
-    few = result[:MOST]
-    top = ruler_top([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
-    rows = tuple(_change(p, record, limit, top) for p in few)
-    measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
-    by_gap = [
-        kind for kind in ("group", "subgroup") if any(p["kind"] == kind and p["measure"] == "gap" for p in result)
-    ]
-    of = f" ({' and '.join(f'{kind}s' for kind in by_gap)}: gap)" if by_gap else ""
-    what = "gap" if measures[0] == "gap" else f"calibration error{of}"
-    lines = "; limit dashed" if limit is not None else ""
-    caption = f"The same {facts.noun(record)} before and after: {what} in points"
-    drawn = f"Held-out {facts.noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
-    more = len(result) - len(few)
-    return Changes(
-        caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""
-    )
-
-
-def _change(p: facts.Line, record: AuditRecord, limit: float | None, top: float) -> Change:
-    now, when = p["now_range"], "now" if p["after_range"] is None else "after"
-    after, status = p[f"{when}_range"], p[when] or "not_checked"
-    rows = num.count(p["rows"])
-    rows = f"subgroup · {rows}" if p["kind"] == "subgroup" else f"{rows} {facts.noun(record)}"
-    first, then = num.ends(now[0], now[1], limit), num.ends(after[0], after[1], limit)
-    bar = before_after(now, after, top, limit, status, f"now {first}, after {then} points")
-    word = VERDICTS[status] if limit is not None else ""
-    return Change(clipped(p["who"], LONG), rows, first, then, status, word, bar)
-
-
-def outcome(record: AuditRecord) -> str:
-    limit, result = facts.limit_of(record), [p for p in populations(record) if p["after_range"] is not None]
-    n = num.count(int(record.curve(facts.FIXED).settings.get("rows_judged") or 0))
-    start = f"On {n} {facts.noun(record)} held out, "
-    if limit is None:
-        return start + _in_points(result)
-    over, few = ([p for p in result if p["after"] == v] for v in ("over", "undecided"))
-    was = [p for p in result if p["now"] == "over"]
-    if over:
-        who = clipped(over[0]["who"], LONG) if over[0]["kind"] != "everyone" else "everyone"
-        more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
-        first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
-    elif left(record) or (was and not any(p["after"] == "within" for p in was)):
-        first = "it is not shown to be enough"
-    else:
-        first = "nothing is over the limit any more" if was else "nothing is over the limit"
-    if few:
-        first += f"; {cardinal(len(few))} {'stays' if len(few) == 1 else 'stay'} undecided"
-    return f"{start}{first}."
-
-
-def _in_points(results: list[facts.Line]) -> str:
-    one = next((p for p in results if p["kind"] == "everyone"), None)
-    now, after = ("", "") if one is None else (num.upper_bound(one[f"{w}_range"][1]) for w in ("now", "after"))
-    return f"everyone is off by at most {after} points instead of {now}." if now != after else "it is shown to help."
-
-
 def left(record: AuditRecord) -> str:
     """Return which tests still find error after the repair, and which do not any more."""
     tests = record.curve(facts.FIXED).settings.get("tests") or {}
@@ -118,55 +71,90 @@ def left(record: AuditRecord) -> str:
     if not results:
         return ""
     least = num.p_value(min(float(ps[k]) for k in results)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
-    which = f"The {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "Tests"
+    which = (
+        f"On those rows the {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "On those rows tests"
+    )
     return f"{which} still find{'s' if len(results) == 1 else ''} error ({least})."
 
 
 MONTHS = 24  # from here on a time is reported in years
 LONGEST = 50  # years: a longer time is reported as over them
 PLACEHOLDER = '--intended-use "…"'
+KEPT = "--json audit.json"
+RELATIVE = "--limit-relative 0.2"  # of rare events: the observed are from .8 to 1.2 times the expected
 Need = tuple[int, bool]  # rows that would decide, and whether at least
+
+# What the state of a record calls for, the most pressing first; docs/read-a-report.md has the table.
+STATES = (
+    "copies",
+    "one outcome",
+    "correlated",
+    "no limit",
+    "in question",
+    "repair helps",
+    "off, look at it",
+    "off, not repaired",
+    "groups or subgroups missing",
+    "gap decides",
+    "undecided",
+    "errors cancel",
+    "no use stated",
+    "nothing to do",
+)
 
 
 def decision(record: AuditRecord) -> Decision:
-    if facts.withheld(record) and facts.refuted(record) is None:
-        return _one_of_each(record)
-    if record.data.get("events") in (0, record.data.get("rows")):
-        return _check_the_label(record)
-    result = facts.shared_by(record)
-    return _by_verdict(record) if result is None or facts.declared(record) else _by_clusters(record, result)
+    """The one action that the state of the record calls for, with one command, which is not the one just run."""
+    return MADE[state_of(record)](record)
 
 
-def _by_verdict(record: AuditRecord) -> Decision:
-    state = facts.states(record)
-    if facts.limit_of(record) is None:
-        return _give_a_limit(record)
-    if record.verdict == "over":
-        return _repair(record)
-    if state["subgroups"] == "error_shown":
-        return _subgroups(record)
-    if state["everyone"] == "undecided":
-        return Decision(say(_collect(record)), commands.audit_again(record))
-    if state["groups"] == "absent" or state["subgroups"] == "absent":
-        return _look_closer(record)
-    if "undecided" in (state["groups"], state["subgroups"]):
-        return Decision(say(_collect(record)), commands.audit_again(record))
-    if facts.cancels(record):
-        text = "Errors cancel on average, but not at each score: judge the calibration error too."
-        return Decision(say(text), commands.audit_again(record, without=["--judge"]))
-    if not for_use(record):
-        text = "Say what it is for and who set the limit; then this page says whether to use it."
-        more = [PLACEHOLDER] if facts.stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
-        return Decision(say(text), commands.audit_again(record, more))
-    text = "Nothing to repair. Audit again when the model, its use or the population changes."
-    return Decision(say(text), commands.audit_again(record))
+def state_of(record: AuditRecord) -> str:
+    """The first of `STATES` that holds."""
+    state, shared = facts.states(record), facts.shared_by(record)
+    undecided = "undecided" in state.values()
+    holds = {
+        "copies": facts.withheld(record) and facts.refuted(record) is None,
+        "one outcome": record.data.get("events") in (0, record.data.get("rows")),
+        "correlated": shared is not None and not facts.declared(record),
+        "no limit": facts.limit_of(record) is None,
+        "in question": bool(_in_question(record)),
+        "repair helps": (_off(record) or undecided) and helped(record),
+        "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
+        "off, not repaired": _off(record),
+        "groups or subgroups missing": state["everyone"] != "undecided" and bool(_closer(record)[0]),
+        "gap decides": undecided and _gap_decides(record),
+        "undecided": undecided,
+        "errors cancel": facts.cancels(record),
+        "no use stated": not for_use(record),
+        "nothing to do": True,
+    }
+    return next(name for name in STATES if holds[name])
+
+
+def _off(record: AuditRecord) -> bool:
+    """Whether anybody is over the limit, or error of any size is shown."""
+    return record.verdict == "over" or any(record.error_shown.values())
+
+
+def _in_question(record: AuditRecord) -> str:
+    """A column that may reproduce the outcome, where it says who is over the limit; empty where none does."""
+    kept = dict(record.data.get("in_question") or ())
+    return next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
+
+
+def _gap_decides(record: AuditRecord) -> bool:
+    """Whether everyone is undecided by the calibration error, and guaranteed to be within the limit by the gap."""
+    one, limit = record.everyone, facts.limit_of(record)
+    if one.verdict != "undecided" or facts.by_gap(record, one) or limit is None or one.gap.guaranteed is None:
+        return False
+    return facts.gap_range(one)[1] <= limit and one.error.value <= limit
 
 
 def _one_of_each(record: AuditRecord) -> Decision:
     text = "Remove the copies, or name the column that says what they belong to: "
     more = ". If they are different people, name one that distinguishes them:  "
-    reported = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
-    return Decision(reported, commands.audit_again(record))
+    reported = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ". This lists the columns.")
+    return Decision(reported, commands.look(record))
 
 
 def _check_the_label(record: AuditRecord) -> Decision:
@@ -175,12 +163,16 @@ def _check_the_label(record: AuditRecord) -> Decision:
     what = "an event" if data.get("events") else "a non-event"
     reported = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
     if data.get("positive") is None:
-        return Decision((*reported, *say(f"Audit {all_of} of both outcomes.")), "")
-    return Decision((*reported, *say(code("--positive"), " names the value that counts as an event.")), "")
+        return Decision((*reported, *say(f"Audit {all_of} of both outcomes.")), commands.look(record))
+    more = say(code("--positive"), " names the value that counts as an event.")
+    return Decision((*reported, *more), commands.look(record))
 
 
-def _by_clusters(record: AuditRecord, one: facts.SharedBy) -> Decision:
+def _by_clusters(record: AuditRecord) -> Decision:
     """What to do where rows share clusters that nobody named: both readings, where the data cannot tell."""
+    one = facts.shared_by(record)
+    if one is None:
+        raise ValueError("no rows of this record share anything")
     rows, option, narrow = names_of(one.columns), code("--cluster none"), f"{wider(one.effect)} times too narrow."
     if one.one_outcome:
         many = f": its rows look at one outcome many times, and ranges are about {narrow} If it was made from the "
@@ -199,81 +191,205 @@ def _by_clusters(record: AuditRecord, one: facts.SharedBy) -> Decision:
 
 
 def _give_a_limit(record: AuditRecord) -> Decision:
-    text = "Choose the largest error you can accept, before you see the next data, and pass it: 0.02 is 2 points."
-    return Decision(say(text), commands.audit_again(record, ["--limit 0.02"]))
+    text = "Choose the largest error you can accept, before you see the next data, and pass it: "
+    if rare(record):
+        text += "0.2 lets the observed be from 0.8 to 1.2 times the expected."
+        return Decision(say(text), commands.audit_again(record, [RELATIVE]))
+    return Decision(say(f"{text}0.02 is 2 points."), commands.audit_again(record, ["--limit 0.02"]))
 
 
-def _repair(record: AuditRecord) -> Decision:
-    if helped(record):
-        return _recalibrate(record)
-    s = record.curve(facts.FIXED).settings
-    if judged(record):
-        tried, n = sum(bool(c["command"]) for c in s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
-        which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
-        if not tried:
-            which = "no repair tried is"
-        text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {facts.noun(record)} held out."
-        return Decision(say(f"{text} Then audit the new scores."), "")  # the same file would give the same answer
-    text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
-    return Decision(say(text), commands.repair(record))
+def _leave_out(record: AuditRecord) -> Decision:
+    name = _in_question(record)
+    text = say("Leave ", code(name), " out if it is known only after the outcome: the finding rests on it.")
+    return Decision(text, commands.without_column(record, name))
+
+
+# ---- off: recalibrate, or look at it first ----
 
 
 def _recalibrate(record: AuditRecord) -> Decision:
-    method = str(record.curve(facts.FIXED).settings.get("command") or "")
-    text = f"Recalibrate by {candidate(record)}. {outcome(record)}"
-    text = " ".join(t for t in (text, left(record), lost(record)) if t)
-    return Decision(say(text), commands.repair(record, method) if method else "")
+    method, n = (record.curve(facts.FIXED).settings.get(k) or "" for k in ("command", "rows_judged"))
+    lines = [p for p in facts.lines_of(record.curve(facts.FIXED)) if p["kind"] != "subgroup"]
+    first, line, gained = moved(lines), recommended_line(record), []
+    if first is not None:
+        gained.append(brought(record, first))
+    if first is None and line is not None and (changes := changes_of(line)):
+        gained.append(f"changes the {scores_changed({'brier': changes['brier']})}")
+    text = f"Recalibrate by {candidate(record)}"
+    on_rows = f"{num.count(int(n or 0))} {facts.noun(record)} held out"
+    text += f": on {on_rows} it {' and '.join(gained)}" if gained else f", judged on {on_rows}"
+    if line is not None and line["largest_rise_group"]:
+        rise = max(0.0, float(line["largest_rise"]))
+        text += f"; the largest estimated rise of a group's gap is {num.nearest(rise)}"
+    text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
+    text = " ".join(t for t in (text, _still(record), lost(record)) if t)
+    return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))
 
 
-def _whom(record: AuditRecord) -> str:
-    over = everyone_off(record)
-    if facts.state(record, "everyone") == "over" or not over:
-        return "decisions that rest on it"
-    return off_named(over[0]) or "those over the limit"
+def _still(record: AuditRecord) -> str:
+    """Who stays over the limit after the repair, or that tests still find error; empty where neither."""
+    over, rest = [p for p in populations(record) if p["after"] == "over"], left(record)
+    if not over:
+        return rest
+    who = capital(clipped(over[0]["who"], LONG)) if over[0]["kind"] != "everyone" else "Everyone"
+    more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
+    return " ".join(filter(None, (f"{who}{more} {'stay' if more else 'stays'} over the limit.", rest)))
 
 
-def _subgroups(record: AuditRecord) -> Decision:
-    if helped(record):
-        return _recalibrate(record)
-    known, need = facts.subgroups_known(record)[:1], _subgroups_need(record)
-    who = (
-        Span(clipped(sanitize(known[0].rule)), "name", "#subgroups")
-        if known and known[0].rule
-        else "unlisted subgroups"
-    )
-    more = f" Audit again {_growth(record, need)}." if need is not None else ""
-    return Decision(say("Do not rely on it yet for ", who, f".{more}"), commands.audit_again(record))
+def _look_at(record: AuditRecord) -> Decision:
+    """Whose rows to look at, where error is shown of them and no repair is shown to help."""
+    who, name, estimate = _first_off(record)
+    text = say("Do not rely on it yet for ", who, f"{estimate}: look at these rows first. {capital(_tried(record))}.")
+    return Decision(text, commands.rows_of(record, name))
 
 
-def _look_closer(record: AuditRecord) -> Decision:
+def _retrain(record: AuditRecord) -> Decision:
+    """What to do where error is shown, and of nobody whose rows could be written."""
+    if judged(record):
+        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try every repair."
+    else:
+        text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
+    return Decision(say(text), commands.repair(record))
+
+
+def _tried(record: AuditRecord) -> str:
+    s = record.curve(facts.FIXED).settings
+    tried = sum(bool(c["command"]) for c in s.get("candidates") or ())
+    which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
+    on_rows = f"on {num.count(int(s.get('rows_judged') or 0))} {facts.noun(record)} held out"
+    text = f"{which if tried else 'no repair tried is'} shown to help {on_rows}"
+    if (best := best_line(record)) is not None and (changes := changes_of(best)) and changes["brier"][0] <= -LEAST:
+        brier = scores_changed({"brier": changes["brier"]})
+        text += f" (estimated best: {repair_named(best['recipe'])}, {brier}; lower is better)"
+    return text
+
+
+def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:
+    """Who is off first, as the page and as a command name it, and its estimate; no name where nobody can be named."""
+    for o in facts.shown_off(record):
+        if o.finding is None:
+            return Span(clipped(sanitize(o.rule)), "name", "#subgroups"), o.rule, f", {num.gap(o.gap)} points"
+        if not o.finding.pooled:
+            who = Span(clipped(group_named(o.finding), LONG), "name")
+            return who, label(o.finding), _estimated(record, o.finding)
+    return "", "", ""
+
+
+def _estimated(record: AuditRecord, finding: Finding) -> str:
+    return f", {estimate_of(record, finding, unit=True)}" if shown_estimate(record, finding) else ""
+
+
+# ---- what was not looked at ----
+
+
+def _closer(record: AuditRecord) -> tuple[str, list[str], list[str]]:
+    """What to name or search that was not, with options to add and to leave out; empty where nothing can be."""
     groups, subgroups = (facts.state(record, k) == "absent" for k in ("groups", "subgroups"))
-    named = record.data.get("by")
     more, without, steps = [], [], []
-    if groups and not named:
+    if groups and not record.data.get("by") and (option := commands.proposed_groups(record)):
         steps.append("name the groups that matter")
-        more.append(commands.naming_groups(record))
-    elif groups:
-        steps.append("name coarser groups")
+        more.append(option)
     if subgroups and record.settings.get("quick"):
         steps.append("search the unlisted subgroups")
         without.append("--quick")
-    elif subgroups:
-        steps.append("give the columns in which subgroups can be searched")
-    return Decision(say(f"{capital(' and '.join(steps))}."), commands.audit_again(record, more, without=without))
+    elif subgroups and tuple(record.settings.get("variables", ("*",))) != ("*",):
+        steps.append("search unlisted subgroups in every column")
+        without.append("--variables")
+    return capital(" and ".join(steps)), more, without
+
+
+def _look_closer(record: AuditRecord) -> Decision:
+    text, more, without = _closer(record)
+    return Decision(say(f"{text}."), commands.audit_again(record, more, without=without))
+
+
+def _judge_by_gap(record: AuditRecord) -> Decision:
+    need = facts.need_of(record.everyone)
+    text = "Judge everyone by the gap: it is guaranteed to be within the limit already. Errors that cancel "
+    text += "would not be seen." if need is None else f"are decided {_growth(record, need)}."
+    return Decision(say(text), commands.audit_again(record, ["--judge gap"], without=["--judge"]))
+
+
+def _cancelling(record: AuditRecord) -> Decision:
+    text = "Errors cancel on average, but not at each score: judge the calibration error too."
+    return Decision(say(text), commands.audit_again(record, without=["--judge"]))
+
+
+def _say_the_use(record: AuditRecord) -> Decision:
+    text = "Say what it is for and who set the limit; then this page says whether to use it."
+    more = [PLACEHOLDER] if facts.stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
+    return Decision(say(text), commands.audit_again(record, more))
+
+
+def _keep(record: AuditRecord) -> Decision:
+    text = "Nothing to repair. Keep this record, and compare the next with it when model, use or population changes."
+    return Decision(say(text), commands.audit_again(record, [KEPT]))
 
 
 # ---- rows that would decide ----
 
 
-def _collect(record: AuditRecord) -> str:
-    one = record.everyone
-    need = _need(record)
-    if one.verdict == "undecided":
-        need = facts.need_of(one)
-    if need is None:
-        few = [one] if one.verdict == "undecided" else facts.with_verdict(record, "undecided")
-        return no_number(record, facts.needed(record), *few)
-    return f"Audit again {_growth(record, need)}."
+def _collect(record: AuditRecord) -> Decision:
+    """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
+    one, few = record.everyone, facts.with_verdict(record, "undecided")
+    need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record), few)
+    over = [f for f in some if _estimated_over(record, f)] if need is None or need[1] else []
+    if over and any(too_wide(record, f) for f in over):
+        need = None
+    elif over:
+        first = facts.by_evidence(over)[0]
+        who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
+        size = _estimated_size(record, first)
+        if _clear(record, first):
+            more = f"{size}: estimated, not guaranteed."
+            return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
+        more = f"{size}: too close to the limit to say. See what these {facts.noun(record)} can decide."
+        return Decision(say("Collect more, first for ", who, more), _plan(record))
+    text = no_number(record, facts.needed(record), *some)
+    if need is not None:
+        text = f"Collect more: {_who_settles(record, some)} would settle {_growth(record, need)}."
+    if one.verdict != "undecided" and len(record.groups) > FEWER:
+        text += " Fewer or coarser groups take fewer."
+    return Decision(say(text), _plan(record))
+
+
+FEWER = 5  # groups: of more than so many, fewer are proposed
+
+
+def _who_settles(record: AuditRecord, some: Sequence[Finding]) -> str:
+    if not some:
+        return "unlisted subgroups"
+    if record.everyone.verdict == "undecided":
+        return "everyone"
+    few = {1: "the undecided group", 2: "one of two undecided groups"}
+    return few.get(len(some), f"half of {cardinal(len(some))} undecided groups")
+
+
+def _estimated_over(record: AuditRecord, finding: Finding) -> bool:
+    limit = facts.limit_for(record, finding)
+    return limit is not None and _size(record, finding) > limit
+
+
+def _clear(record: AuditRecord, finding: Finding) -> bool:
+    """Whether the ordinary interval, too, lies beyond the limit."""
+    limit, by_gap = facts.limit_for(record, finding), facts.by_gap(record, finding)
+    of = finding.gap.interval if by_gap else finding.error.interval
+    return limit is not None and of is not None and (of.low > limit or (by_gap and of.high < -limit))
+
+
+def _size(record: AuditRecord, finding: Finding) -> float:
+    return abs(finding.gap.value) if facts.by_gap(record, finding) else finding.error.value
+
+
+def _estimated_size(record: AuditRecord, finding: Finding) -> str:
+    if finding.variables:
+        return _estimated(record, finding)
+    return f", off by {num.nearest(_size(record, finding))} points"
+
+
+def _plan(record: AuditRecord) -> str:
+    """What these rows can decide, and how many would: the plan, or where none takes these data, the look."""
+    return commands.plan(record) or commands.look(record)
 
 
 def _need(record: AuditRecord) -> Need | None:
@@ -283,23 +399,6 @@ def _need(record: AuditRecord) -> Need | None:
 
 def _subgroups_need(record: AuditRecord) -> Need | None:
     return facts.subgroups_need(record.estimates[facts.SUBGROUPS]) if facts.SUBGROUPS in record.estimates else None
-
-
-def rows_that_would_decide(record: AuditRecord) -> Text:
-    """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
-    few = facts.with_verdict(record, "undecided")
-    if not few or facts.withheld(record):
-        return ()
-    n = len(few)
-    who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
-    start = f"{who}: too few {facts.needed(record)}. "
-    need = facts.median_need(few)
-    if need is None:
-        return say(
-            start + (no_plan(record) or f"No number of {facts.needed(record)} is certain to settle most of them.")
-        )
-    half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
-    return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
@@ -326,3 +425,21 @@ def _time(record: AuditRecord, more: int) -> str:
     if months < MONTHS:
         return f", in {months:.0f} month{'' if months == 1 else 's'} at your rate"
     return f", in {-(-more // rate):.0f} years at {num.count(float(f'{rate:.2g}'))} a year"
+
+
+MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
+    "copies": _one_of_each,
+    "one outcome": _check_the_label,
+    "correlated": _by_clusters,
+    "no limit": _give_a_limit,
+    "in question": _leave_out,
+    "repair helps": _recalibrate,
+    "off, look at it": _look_at,
+    "off, not repaired": _retrain,
+    "groups or subgroups missing": _look_closer,
+    "gap decides": _judge_by_gap,
+    "undecided": _collect,
+    "errors cancel": _cancelling,
+    "no use stated": _say_the_use,
+    "nothing to do": _keep,
+}

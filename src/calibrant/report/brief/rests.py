@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.terms import capital, joined, p_reported, whose_gaps
+from calibrant.report.wording.parts import unchecked
+from calibrant.report.wording.terms import capital, gap_ends, joined, jointly_wrong, p_reported, whose_gaps
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -46,9 +47,41 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
 PARTS = {"error-groups": "named groups", facts.SUBGROUPS: "unlisted subgroups"}
 
 
+def reading(record: AuditRecord, *, drawn: bool) -> str:
+    """Say how to read the plot, or without one its lines, what is judged by what, and how often a verdict is wrong."""
+    level = facts.ordinary_level(record)
+    estimate = f"estimate with its {num.percent(level)}% interval" if level else "estimate"
+    start = f"Dot and line: {estimate}. Bar:" if drawn else f"{capital(estimate)}, then the"
+    every = ", all groups simultaneously" if record.groups else ""
+    text = f"{start} range guaranteed at this sample size{every}. Sorted by evidence."
+    if facts.limit_of(record) is not None:
+        one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
+        judged = f"Everyone and groups are judged by {one}."
+        text += f" {judged}" if one == groups else f" Everyone is judged by {one}, groups by gap."
+    if any(_passes(record, f) for f in record.groups):
+        text += " A group can be within by Holm's procedure although its range passes the limit."
+    return f"{text} {jointly_wrong(record)}."
+
+
+def _passes(record: AuditRecord, finding: Finding) -> bool:
+    """Whether a group is within by its gap, and its range is not."""
+    limit = facts.limit_for(record, finding)
+    if finding.verdict != "within" or limit is None or not facts.by_gap(record, finding):
+        return False
+    low, high = gap_ends(finding)
+    return max(high, -low) > limit
+
+
 def rests(record: AuditRecord) -> tuple[Text, ...]:
-    """Return at most three lines, what weighs most first; nothing that every report would say."""
-    return (*_misread(record), *_lines(record))[:MOST]
+    """Return at most three lines of what was left out or looked at, and what is withheld; nothing every report says."""
+    return (*(*_misread(record), *_lines(record))[:MOST], *_withheld(record))
+
+
+def _withheld(record: AuditRecord) -> Iterator[Text]:
+    if gone := unchecked(record):
+        yield gone
+    if n := facts.only_together(record):
+        yield say(f"{num.count(n)} small groups are judged only pooled.")
 
 
 def _misread(record: AuditRecord) -> Iterator[Text]:
@@ -162,7 +195,13 @@ def _tested(record: AuditRecord) -> str:
     if not parts:
         return "not certified" if facts.ran(record, facts.STRONG) is None else "tested by models, not certified"
     of, columns = int(parts["triples"]), min(int(parts["products"]), int(parts["triples"]))
-    every = f"all {num.count(of)} triples" if columns == of else f"{num.count(columns)} of {num.count(of)} triples"
+    every = (
+        f"all {num.count(of)} triples"
+        if columns == of > 1
+        else "the one triple"
+        if of == 1
+        else f"{num.count(columns)} of {num.count(of)} triples"
+    )
     only = "certified only where the search makes a rule of them"
     return f"{only}; error over three is tested, by models and by products of {every} of columns"
 
@@ -179,10 +218,4 @@ def not_checked(record: AuditRecord) -> Text:
     if not missing:
         return ()
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
-    return say(
-        f"Not checked, which is not a pass: {joined(missing)}.",
-        *quick,
-        *one_column(record),
-        " ",
-        pointer("Every check", "checks"),
-    )
+    return say(f"{joined(missing)}: not a pass.", *quick, *one_column(record), " ", pointer("Every check", "checks"))

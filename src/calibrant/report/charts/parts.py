@@ -11,13 +11,18 @@ import altair as alt
 
 from calibrant.report import numbers as num
 from calibrant.report.findings import side
+from calibrant.report.places import BAND as BAND
+from calibrant.report.places import GRID as GRID
+from calibrant.report.places import HIGH as HIGH
+from calibrant.report.places import INK as INK
+from calibrant.report.places import LINE as LINE
+from calibrant.report.places import LOW as LOW
+from calibrant.report.places import PAPER as PAPER
+from calibrant.report.places import QUIET as QUIET
 from calibrant.report.places import digits_of, window_of
 from calibrant.report.wording.terms import DIRECTIONS
 from calibrant.results import Curve
 
-# The light palette of the page: what is shown, its range, quiet lines, text, grid, and off to either side.
-LINE, BAND, QUIET, INK, GRID, PAPER = "#27517a", "#b9cbdd", "#576068", "#1e2428", "#e6e4df", "#ffffff"
-HIGH, LOW = "#b03a06", "#0a6a86"
 WIDTH, HEIGHT, SMALL, STRIP = 560, 240, 260, 34  # pixels: a panel, one of several, and the people under it
 RULE = 52  # letters of a rule on one line
 UP = "happened minus model says, points"

@@ -137,10 +137,10 @@ KINDS: Mapping[Decision, str] = {
 }
 
 
-def content(result: ModelComparison, out: str) -> bytes:
+def content(result: ModelComparison, out: str, form: results.CsvForm = results.CSV) -> bytes:
     """A comparison in the format of a file's ending: a page with its verdicts, or the table of differences."""
     if Path(out).suffix.lower() != ".html":
-        return results.content(result.table, out)
+        return results.content(result.table, out, form)
     title = " or ".join((result.reference, *result.verdicts))
     page = results.PAGE.format(title=escape(sanitize(title)), inside=notebook.drawn([*_drawings(result)]))
     return page.encode()

@@ -107,7 +107,7 @@ def printed(page: bytes) -> bytes:
 
 Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 26  # bytes of a record that is read: those of a thousand covariates have a few million
-ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^>]*>(.*?)</script>', re.DOTALL)
+ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^<>]*>')
 PAGE = "report.html"
 KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside what plug-ins keep there and its tables
 TABLES = "tables"
@@ -185,12 +185,18 @@ def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, 
     return folder
 
 
-def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[str, Output] | None = None) -> None:
+def write_all(
+    record: AuditRecord,
+    of: Document,
+    folder: Path,
+    outputs: Mapping[str, Output] | None = None,
+    form: results.CsvForm = results.CSV,
+) -> None:
     """Write the page, the record, the Markdown, every table, and what plug-ins keep of a record into a folder."""
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         write(record, of, folder / name)
-    for name, text in results.tables(record):
+    for name, text in results.tables(record, form):
         written(str(folder / TABLES / name), text.encode())
     for plugged, one in _kept(outputs).items():
         for name in one.kept:
@@ -217,7 +223,8 @@ def loaded(path: Path, kind: type[Record]) -> Record:
         why = e.strerror if isinstance(e, OSError) else "not text"
         raise BadInput(f"cannot read {str(path)!r}: {why or e}") from None
     if (kept := ISLAND.search(text)) is not None:
-        text = kept[2] if kept[1] == "json" else _unpacked(kept[2], path)
+        inside = text[kept.end() :].partition("</script>")[0]  # sought once, however many begin
+        text = inside if kept[1] == "json" else _unpacked(inside, path)
     elif text.lstrip()[:1] == "<":
         raise BadInput(f"{str(path)!r} holds no record: pass the page or the JSON that an audit wrote")
     try:

@@ -45,11 +45,13 @@ def subgroups(result: Sequence[Estimate]) -> str:
     """Say which errors are detected, or how many rows an error takes."""
     first = result[0]
     s, of_rows = first.settings, first.method == "detect.rows_needed"
-    table = [("subgroup", "rows" if of_rows else "smallest error")]
+    table = [("subgroup", "rows" if of_rows else "smallest error", "simulated power")]
     for one in result:
         none = f"over {num.count(10**9)}" if of_rows else "none"
         shown = num.count(math.ceil(one.value)) if of_rows else f"{100 * one.value:.1f} points"
-        table.append((f"{_percent(one.settings['share'])}% of rows", shown if math.isfinite(one.value) else none))
+        power = f"{100 * one.settings['simulated_power']:.1f}% ± {100 * one.settings['simulation_error']:.1f}"
+        share = f"{_percent(one.settings['share'])}% of rows"
+        table.append((share, shown if math.isfinite(one.value) else none, power))
     power = f"with probability {_percent(s['power'])}%"
     stated = (
         f"The subgroup test detects an error of {100 * s['error']:g} points {power} from so many rows on"
@@ -63,7 +65,7 @@ def subgroups(result: Sequence[Estimate]) -> str:
         *aligned(table),
         "",
         f"Level {1 - s['alpha']:g}; a subgroup of {attributes} in which more happens than the scores say; "
-        f"{first.assumes}.\n{NO_CERTIFICATE}",
+        f"{first.assumes}. ±: one standard error of the simulation.\n{NO_CERTIFICATE}",
     ))  # fmt: skip
 
 

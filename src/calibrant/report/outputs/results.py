@@ -6,112 +6,102 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
 from calibrant.report.by_variable import anchor_of
-from calibrant.report.findings import ordered
+from calibrant.report.numbers import WIDE
 from calibrant.report.outputs import notebook
 from calibrant.report.terminal import WIDTH, aligned, cells, clip, pad, wrap
-from calibrant.report.wording.terms import gap_ends
 from calibrant.results import Curve, Estimate, Outcome, plain
 from calibrant.sanitize import sanitize
 
-GROUPS = (
-    "id",
-    "group",
-    "rows",
-    "events",
-    "expected",
-    "error_low",
-    "error_high",
-    "gap",
-    "gap_low",
-    "gap_high",
-    "error",
-    "gap_interval_low",
-    "gap_interval_high",
-    "observed_expected",
-    "by",
-    "limit",
-    "verdict",
-    "error_shown",
-    "withheld",
-    "rows_needed",
-    "clusters_needed",
-    "rows_at_least",
-    "pooled",
-)
 CHECKS = "code", "status", "reason", "p_value", "statistic"
 ESTIMATES = "name", "method", "value", "low", "high", "level", "guarantee", "unit", "rows"
 FORMULA = "=+-@"  # first characters by which a spreadsheet takes text for a formula, in every width
 UNREAD = "'\""  # characters that a spreadsheet passes over before it, as it does blanks and what cannot be seen
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # a terminal obeys them
-QUOTED = re.compile(r'[",\r\n]')
 QUOTE, EMPTY = '"', '""'
+LOW_END, HIGH_END = re.compile(r"(^|_)low(_|$)"), re.compile(r"(^|_)high(_|$)|^p_|_p_|_p$")
+DIGITS_OF_CSV, EVERY_DIGIT = 4, 17
 
 
-def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
+@dataclass(frozen=True)
+class CsvForm:
+    """How numbers are written in CSV: their decimal mark and their significant digits, ends of ranges outward."""
+
+    decimal: str = "."
+    digits: int = DIGITS_OF_CSV
+
+    @property
+    def separator(self) -> str:
+        """What stands between cells: a semicolon where a comma is the decimal mark, as spreadsheets have it."""
+        return ";" if self.decimal == "," else ","
+
+    def number(self, value: float, side: str = ROUND_HALF_EVEN) -> str:
+        """A number with so many digits, and never fewer than its whole part has."""
+        exact, text = Decimal(repr(value)), repr(value) if value else "0"
+        if self.digits < EVERY_DIGIT and exact.is_finite() and exact:
+            places = max(self.digits - 1 - exact.adjusted(), 0)
+            cut = exact.quantize(Decimal(1).scaleb(-places), rounding=side, context=WIDE)
+            text = f"{cut:f}" if abs(cut) >= SMALLEST or not cut else f"{cut.normalize():e}"
+            text = text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+            text = "0" if text == "-0" else text
+        return text.replace(".", self.decimal)
+
+
+CSV, SMALLEST = CsvForm(), Decimal("0.0001")
+
+
+def tables(record: AuditRecord, form: CsvForm = CSV) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each table: groups, checks, estimates, and every curve that has rows."""
-    yield "groups.csv", written(GROUPS, (_group(f) for f in (record.everyone, *ordered(record.groups))))
+    groups = record.table.columns
+    yield "groups.csv", written(tuple(groups), zip(*groups.values(), strict=True), form)
     checks = (
         (c.code, c.status, c.reason, *((None, None) if c.outcome is None else (c.outcome.p_value, c.outcome.statistic)))
         for c in record.checks
     )
-    yield "checks.csv", written(CHECKS, checks)
+    yield "checks.csv", written(CHECKS, checks, form)
     results = (
         (k, e.method, e.value, e.low, e.high, e.interval.level, e.interval.guarantee, e.unit, e.n)
         for k, e in sorted(record.estimates.items())
     )
-    yield "estimates.csv", written(ESTIMATES, results)
+    yield "estimates.csv", written(ESTIMATES, results, form)
     for name, curve in sorted(record.curves.items()):
         if any(curve.columns.values()):
             kind, _, about = name.partition("/")
             title = anchor_of(kind, about) if about else kind
-            yield f"{title}.csv", written(tuple(curve.columns), zip(*curve.columns.values(), strict=True))
+            yield f"{title}.csv", written(tuple(curve.columns), zip(*curve.columns.values(), strict=True), form)
 
 
-def _group(f: Finding) -> tuple[object, ...]:
-    name = ", ".join(f"{variable} = {value}" for variable, value in f.variables) or "everyone"
-    ends = f.lower.low, f.upper.high, f.gap.value, *gap_ends(f)
-    return (
-        f.id,
-        name,
-        f.rows,
-        f.events,
-        f.expected,
-        *ends,
-        f.error.value,
-        *((None, None) if f.gap.interval is None else (f.gap.interval.low, f.gap.interval.high)),
-        None if f.observed_expected is None else f.observed_expected.value,
-        f.by,
-        f.limit,
-        f.verdict,
-        f.error_shown,
-        f.withheld,
-        f.rows_needed,
-        f.clusters_needed,
-        f.rows_at_least,
-        f.pooled,
-    )
-
-
-def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def written(heads: Sequence[str], rows: Iterable[Sequence[object]], form: CsvForm | None = None) -> str:
     """Lines of CSV. Text is exact, but a spreadsheet runs none of it and a terminal that shows it obeys none."""
-    return "".join(f"{','.join(map(_cell, row)) or EMPTY}\n" for row in (heads, *rows))
+    form = CSV if form is None else form
+    sides = [_side(head) for head in heads]
+    lines = [[_cell(head, form) for head in heads]]
+    lines += [[_cell(value, form, side) for value, side in zip(row, sides, strict=True)] for row in rows]
+    return "".join(f"{form.separator.join(line) or EMPTY}\n" for line in lines)
 
 
-def _cell(value: object) -> str:
+def _side(head: str) -> str:
+    """How the numbers of a column are rounded: ends of ranges outward, p-values up."""
+    return ROUND_FLOOR if LOW_END.search(head) else ROUND_CEILING if HIGH_END.search(head) else ROUND_HALF_EVEN
+
+
+def _cell(value: object, form: CsvForm, side: str = ROUND_HALF_EVEN) -> str:
     """A value as a cell; text that a spreadsheet would take for a formula has an apostrophe before it."""
     made = plain(value, str)
-    text = "" if made is None else str(made)
+    text = "" if made is None else form.number(made, side) if isinstance(made, float) else str(made)
     if isinstance(value, str):
         text = CONTROLS.sub(lambda m: sanitize(m[0]), f"'{text}" if _is_formula(text) else text)
-    return f'"{text.replace(QUOTE, 2 * QUOTE)}"' if QUOTED.search(text) else text
+    quoted = any(c in text for c in (form.separator, QUOTE, "\r", "\n"))
+    return f'"{text.replace(QUOTE, 2 * QUOTE)}"' if quoted else text
 
 
 def _is_formula(text: str) -> bool:
@@ -147,17 +137,19 @@ def checked(out: str, curve: bool) -> str:
     return out
 
 
-def content(result: Result, out: str) -> bytes:
-    return FORMATS[Path(out).suffix.lower()](result).encode()
+def content(result: Result, out: str, form: CsvForm = CSV) -> bytes:
+    """A result in the format of a file's ending."""
+    ending = Path(out).suffix.lower()
+    return (_csv(result, form) if ending == ".csv" else FORMATS[ending](result)).encode()
 
 
 def as_json(result: Result) -> str:
     return json.dumps(plain(result), sort_keys=True, indent=1) + "\n"
 
 
-def _csv(result: Result) -> str:
+def _csv(result: Result, form: CsvForm = CSV) -> str:
     columns = _columns(result)
-    return written(tuple(columns), list(zip(*columns.values(), strict=True)))
+    return written(tuple(columns), list(zip(*columns.values(), strict=True)), form)
 
 
 def _columns(result: Result) -> Mapping[str, tuple[object, ...]]:

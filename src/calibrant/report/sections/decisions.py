@@ -9,11 +9,23 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.findings import noun, published
+from calibrant.report.findings import Line, noun, published
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import percent, signed
 from calibrant.report.spans import Text, clipped, code, literal, say, shown, strong
-from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, percent_of, worst_reported
+from calibrant.report.wording.decisions import (
+    CODE,
+    EVERYONE,
+    RATE_WORDS,
+    Acted,
+    acted,
+    apart_reported,
+    at_least,
+    differences_at,
+    percent_of,
+    rates_at,
+    worst_reported,
+)
 from calibrant.results import Curve
 
 BELOW = 0.25  # of the height above zero: acting on everyone soon loses more than any picture holds
@@ -77,6 +89,8 @@ def decisions(record: AuditRecord) -> Iterator[doc.Node]:
         return
     if worst := worst_reported(record):
         yield doc.Paragraph(worst, "answer")
+    if apart := apart_reported(record):
+        yield doc.Paragraph(apart, "answer")
     yield doc.Paragraph(say(_scope(record)))
     for threshold in dict.fromkeys(line.threshold for line in lines):
         here = [line for line in lines if line.threshold == threshold]
@@ -88,6 +102,7 @@ def decisions(record: AuditRecord) -> Iterator[doc.Node]:
                 say(f"{num.count(unshown)} groups are not shown: too few on one side, or recoverable by subtraction."),
                 "note",
             )
+        yield from _rates(record, threshold)
     if (curve := record.curve(CURVE)).columns:
         words = (
             f"Solid: by the score, with its {kind(curve)} band at all thresholds at once. Dashed: acting on everyone. "
@@ -103,8 +118,8 @@ def _scope(record: AuditRecord) -> str:
     priced = f"Set by costs of {costs[0]:g} (acting on no event) and {costs[1]:g} (an event left). " if costs else ""
     level = num.percent(1.0 - float(s["alpha"]))
     return (
-        f"{priced}All ranges of these tables are certified and simultaneous, {level}%, in addition to those of the "
-        f"verdict, at {level}% too.{' Numbers of people are multiples of five.' if published(record) else ''}"
+        f"{priced}Ranges of errors and of net benefit are certified and simultaneous, {level}%, in addition to those "
+        f"of the verdict, at {level}% too.{' Numbers of people are multiples of five.' if published(record) else ''}"
     )
 
 
@@ -130,7 +145,6 @@ def _cell(ends: tuple[float, float, float]) -> str:
 def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
     rows = []
     for one in lines[:EACH_MOST]:
-        who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
         cells = (
             f"{num.count(one.acted)} of {num.count(one.rows)}",
             _cell(one.wrong) if one.wrong else "–",
@@ -139,7 +153,7 @@ def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
             " to ".join(num.signed_range(*one.over_all[1:])),
             num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
         )
-        rows.append((who, *cells))
+        rows.append((_named(one.name), *cells))
     more = len(lines) - EACH_MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     caption = (
@@ -147,6 +161,93 @@ def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
         f"score would bring back.{rest}"
     )
     return doc.number_table(caption, ("Who", *HEADS), rows, "cards")
+
+
+def _rates(record: AuditRecord, threshold: float) -> Iterator[doc.Node]:
+    """The rates of everyone and groups at a threshold, how far groups are apart, and the certified ranges of both."""
+    rates, apart = rates_at(record, threshold), differences_at(record, threshold)
+    if not rates:
+        return
+    level = num.percent(1.0 - float(record.settings["alpha"]))
+    heads = ("Who", *(f"{word[0].upper()}{word[1:]}, %" for word in RATE_WORDS.values()))
+    more = len(rates) - EACH_MOST
+    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+    few = f" None is shown of fewer than {num.CLEAR} people." if published(record) else ""
+    shown_rates = list(rates.items())[:EACH_MOST]
+    together = f"Rates with {level}% intervals. Those of one rate hold simultaneously over groups"
+    yield doc.Paragraph(say(f"{together}; they are not certified.{few}"))
+    yield doc.number_table(
+        f"Rates from {percent_of(threshold)}% on.{rest}",
+        heads,
+        [(_named(name), *(_estimated(by[rate]) for rate in RATE_WORDS)) for name, by in shown_rates],
+        "cards",
+    )
+    if apart:
+        yield doc.Paragraph(
+            say(
+                "Largest difference between groups, in points, and the lowest rate over the highest. The ranges hold "
+                "whichever groups these are."
+            )
+        )
+        yield doc.number_table(
+            f"Differences between groups from {percent_of(threshold)}% on.",
+            ("Rate by group", "Highest, %", "Lowest, %", "Difference", "Certified", "Ratio"),
+            [_apart(one) for one in apart],
+            "cards",
+        )
+    yield doc.Details(
+        f"Certified ranges of the rates from {percent_of(threshold)}% on",
+        (
+            doc.Paragraph(
+                say(f"Certified ranges of all rates hold simultaneously, {level}%, with an alpha of their own.")
+            ),
+            doc.number_table(
+                "Certified ranges, %.",
+                heads,
+                [(_named(name), *(_certified(by[rate]) for rate in RATE_WORDS)) for name, by in shown_rates],
+                "cards",
+            ),
+        ),
+    )
+
+
+def _named(name: str) -> Text:
+    return say("Everyone") if name == EVERYONE else say(literal(clipped(shown(name))))
+
+
+def _estimated(one: Line) -> str:
+    if one["value"] is None:
+        return num.NO_GAP
+    value = num.nearest(one["value"])
+    return value if one["low"] is None else f"{value} ({num.lower_bound(one['low'])} to {num.upper_bound(one['high'])})"
+
+
+def _certified(one: Line) -> str:
+    if one["value"] is None:
+        return num.NO_GAP
+    return num.between(num.lower_bound(one["guaranteed_low"]), num.upper_bound(one["guaranteed_high"]))
+
+
+def _apart(one: Line) -> tuple[str | Text, ...]:
+    """One row of the table of differences."""
+    ends = (one[f"{name}_{end}"] for name in ("guaranteed",) for end in ("low", "high"))
+    difference, ratio = num.nearest(one["difference"]), num.NO_GAP
+    if one["low"] is not None:
+        difference += f" ({num.lower_bound(one['low'])} to {num.upper_bound(one['high'])})"
+    if one["ratio"] is not None:
+        ratio = f"{one['ratio']:.2f}"
+        if one["ratio_low"] is not None:
+            low, high = (
+                f"{f(100 * one[k]) / 100:.2f}" for f, k in ((math.floor, "ratio_low"), (math.ceil, "ratio_high"))
+            )
+            ratio += f" ({low} to {high})"
+    by = f"{one['variable']} = "
+    who = (
+        say(literal(clipped(shown(one[k].removeprefix(by)))), f" {num.nearest(one[f'{k}_rate'])}")
+        for k in ("highest", "lowest")
+    )
+    certified = num.between(*(f(v) for f, v in zip((num.lower_bound, num.upper_bound), ends, strict=True)))
+    return say(RATE_WORDS[one["rate"]], " by ", literal(shown(one["variable"]))), *who, difference, certified, ratio
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
@@ -171,18 +272,40 @@ def methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
         "from below, on all uses at once from above; net benefit by bets. Half of an alpha of its own is everyone's, "
         "half the groups', shared equally by thresholds, groups and ends. Functions "
     )
+    text = f"{_about_rates(record)} {text}" if rates_at(record, lines[0].threshold) else text
     functions = (code("measure.net_benefit"), ", ", code("measure.regret"), ", ", code("diagnose.decision_curve"))
     return (doc.Entry("Decisions", say(text, *functions, ".")),)
+
+
+def _about_rates(record: AuditRecord) -> str:
+    """How rates, their intervals and certified ranges come about."""
+    by_clusters = "cluster" in str(record.curve(CODE).settings["assumes"])
+    how = (
+        "intervals with the variance of clusters (Korn and Graubard), certified ranges by bets on whole clusters"
+        if by_clusters
+        else "intervals and certified ranges by Clopper-Pearson"
+    )
+    return (
+        f"Selection rate, true and false positive rate and precision, as fairness libraries define them: {how}. "
+        "Certified ranges have another alpha of their own, shared in the same way. The largest difference lies between "
+        "the ranges of all groups' rates, so that it needs none."
+    )
 
 
 def words(record: AuditRecord) -> tuple[doc.Entry, ...]:
     if not acted(record):
         return ()
+    rates = (
+        ("selection rate", "Share of people who are acted on."),
+        ("true positive rate", "Share of those with the event who are acted on: sensitivity, recall."),
+        ("false positive rate", "Share of those without the event who are acted on."),
+        ("precision (PPV)", "Share of those acted on who have the event: positive predictive value."),
+    )
     text = (
         "True positives, less false positives at the weight that the threshold sets: at 20% four false ones weigh as "
         "much as a true one. Acting on nobody has 0."
     )
-    return (doc.Entry("net benefit", say(text)),)
+    return (doc.Entry("net benefit", say(text)), *(doc.Entry(term, say(line)) for term, line in rates))
 
 
 DECLARED = (

@@ -1,4 +1,4 @@
-"""The sections about named groups, the worst of them first, and about clusters that are sites."""
+"""The sections about named groups, the most evident first, and about clusters that are sites."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def groups_answer(record: AuditRecord) -> Text:
         reason = unshown_reason(record)
         return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
     if facts.limit_of(record) is None:
-        return say("No limit was given; the largest certified errors come first.")
+        return say("No limit was given; the most evident come first.")
     broken, undecided = (len(facts.with_verdict(record, v)) for v in ("over", "undecided"))
     if not broken and not undecided:
         small = facts.only_together(record)
@@ -106,10 +106,10 @@ def groups_answer(record: AuditRecord) -> Text:
         first = "No group is shown to be over the limit."
     first = of_known(record, first)
     if not undecided:
-        return say(f"{first} The largest certified errors come first.")
+        return say(f"{first} The most evident come first.")
     by = independent(record)
     rows = by.many if by is CLUSTERS else facts.noun(record)
-    few = f"For {cardinal(undecided)} there are too few {rows} to decide; the largest certified errors come first."
+    few = f"For {cardinal(undecided)} there are too few {rows} to decide; the most evident come first."
     return say(f"{first} {few}")
 
 
@@ -138,7 +138,7 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}."
+    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}.{_not_of_rows(record)}"
     if limit is None:
         return gaps
     if record.settings["judge"] == "auto":
@@ -146,9 +146,17 @@ def about(record: AuditRecord) -> str:
     return f"{gaps} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
 
 
+def _not_of_rows(record: AuditRecord) -> str:
+    """Return why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
+    if not facts.cluster_totals(record):
+        return ""
+    which = "clusters" if record.data.get("cluster") else "weighted rows"
+    return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
+
+
 def table(record: AuditRecord) -> doc.Table:
-    """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
-    limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
+    """All groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
+    limit, kept = facts.limit_of(record), facts.by_evidence(record.groups)[: facts.MOST_ROWS]
     judged, gap = limit is not None, facts.by_gap(record, "groups")
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
@@ -221,7 +229,7 @@ def cut_short(record: AuditRecord) -> str:
     if total <= facts.MOST_ROWS:
         return ""
     return (
-        f"The first {num.count(facts.MOST_ROWS)} of {num.count(total)} groups, the worst first. "
+        f"The first {num.count(facts.MOST_ROWS)} of {num.count(total)} groups, the most evident first. "
         "The others are in the JSON of this audit, which the last section describes."
     )
 
@@ -290,12 +298,16 @@ METHOD = (
 def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     alpha = num.percent(float(record.settings["alpha"]))
     shared = METHOD.format(alpha=alpha, groups=num.count(len(record.groups)))
+    if len(record.groups) == 1:
+        shared = f"The same two bounds on the group’s rows, at {alpha}%."
     yield doc.Entry("Groups", say(shared if record.groups else unshown_reason(record) or "None were given."))
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     results = [f"{len(facts.with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("within", "over", "undecided")]
     total = num.count(len(record.groups))
+    if facts.withheld(record) and record.groups:
+        results = [f"{total} withheld"]
     if facts.limit_of(record) is None:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
@@ -315,7 +327,8 @@ def sites(record: AuditRecord) -> Iterator[doc.Node]:
     if not curve.settings:
         return
     yield doc.Paragraph(_answer(curve), "answer")
-    yield _figure(record)
+    if curve.columns["estimate"]:
+        yield _figure(record)
     yield doc.Paragraph(_note(record), "note")
 
 

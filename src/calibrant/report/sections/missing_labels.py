@@ -66,7 +66,7 @@ def heading(record: AuditRecord, everyone: People) -> str:
 
 
 def stated(record: AuditRecord) -> float:
-    return float(record.curve("missing_labels").columns["odds"][2])
+    return float(record.settings["missing_odds"])
 
 
 def _standing(one: People) -> str:

@@ -61,6 +61,13 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
         3,
     ),
 }
+STATED = {  # on the reliability diagram, in the order of clinical reports
+    "calibration_slope": "slope",
+    "calibration_intercept": "intercept",
+    "observed_expected": "O/E",
+    "brier": "Brier",
+    "auroc": "C",
+}
 
 
 def overall(record: AuditRecord) -> Iterator[doc.Node]:
@@ -111,10 +118,12 @@ def figure(record: AuditRecord) -> doc.Figure:
     limit, bins, by_variable = facts.limit_of(record), bins_of(record.curve("bins")), score(record)
     low, high = (f"{v:g}" for v in by_variable.across)
     top, digits, finds = by_variable.top(limit), digits_of(by_variable.across), finding(record)
-    cross = replace(svg.cross(bins, by_variable.across), marks=(HAPPENED, SAYS))
+    diagram = svg.cross(bins, by_variable.across, stated(record))
+    cross = replace(diagram, marks=(HAPPENED, SAYS, *diagram.marks))
     drawn = svg.gaps(by_variable, limit, top, facts.noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
-    of_cross = "What happened against what the model says, one dot a range of the score."
+    of_cross = "Reliability diagram: what happened against what the model says, one dot a range of the score."
+    of_cross = " ".join((of_cross, *(f"{text}." for text in stated(record))))
     of_gaps = f"{GAP}, by score. {finds}."
     kept = f"Ranges: all {len(bins)} hold simultaneously, {together(record)}."
     if smooth(record):
@@ -127,7 +136,7 @@ def figure(record: AuditRecord) -> doc.Figure:
             doc.Panel(
                 RATES,
                 svg.plot(cross, of_cross, low, high, "cross"),
-                small=f"a dot is a range; its area, {facts.noun(record)}",
+                small=f"a dot is the mean of a range; its area, {facts.noun(record)}",
             ),
             doc.Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
         ),
@@ -140,6 +149,12 @@ def figure(record: AuditRecord) -> doc.Figure:
         ),
         numbers=_tables(record, by_variable, bins, digits),
     )
+
+
+def stated(record: AuditRecord) -> tuple[str, ...]:
+    """What a reliability diagram states: slope, intercept, O/E, Brier score and C, as far as the record has them."""
+    known = ((word, record.measures.get(name), MEASURES[name][2] or 1) for name, word in STATED.items())
+    return tuple(f"{word} {num.decimals(e.value, digits)}" for word, e, digits in known if e is not None)
 
 
 def _start(by_variable: ByVariable) -> str:

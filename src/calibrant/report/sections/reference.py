@@ -11,13 +11,13 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
-from calibrant.report.findings import SUBGROUPS, limit_of, mask_of, noun, screened, stands
+from calibrant.report.findings import SUBGROUPS, TOGETHER, limit_of, mask_of, noun, screened, stands, withheld
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
 from calibrant.report.wording.clusters import counted, independent
 from calibrant.report.wording.clusters import methods as by_clusters
 from calibrant.report.wording.notices import HOW, MEANS, notices
-from calibrant.report.wording.terms import FINDINGS, VERDICTS
+from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of
 from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----
@@ -61,12 +61,18 @@ def line(check: CheckRecord, record: AuditRecord) -> Line:
     return Line(question, status, words, numbers, options.meaning.replace("people", noun(record)))
 
 
-def _plainly(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
+def _plainly(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Read a check that no section reads: by the words of its own file, if it has some."""
     from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
 
     asks, means = next(((q.asks, q.means) for q in all_checks() if q.code == check.code), ("", ""))
-    return OutlineCheck(asks, num.interval(check.estimate), means)
+    numbers = num.interval(check.estimate)
+    if check.code == TOGETHER and (looked := record.curve(TOGETHER).settings):
+        n = int(looked.get("columns", 0))
+        detected = len(record.curve(TOGETHER).columns.get("columns", ()))
+        correlated = num.count(detected) if detected else "none"
+        numbers = f"looked at {num.count(n)} column{'' if n == 1 else 's'}; correlated in {correlated}"
+    return OutlineCheck(asks, numbers, means)
 
 
 def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tuple[str, str]:
@@ -75,6 +81,8 @@ def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tup
         return check.status, VERDICTS[check.status]
     if check.status in UNDONE:
         return "absent", FINDINGS[check.status]
+    if check.code in ("error-everyone", "error-groups") and withheld(record) and limit_of(record) is not None:
+        return "undecided", "Withheld"
     if shown is None and check.outcome is not None:
         shown = stands(record, check)
     status = "measured" if shown is None else "found" if shown else "unfound"
@@ -103,7 +111,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
     bound = "none"
     if limit is not None:
         by = "the caller" if words["set_by"] is None else str(words["set_by"])
-        bound = f"{num.limit_points(limit)} points, given by {by}. "
+        bound = f"{bound_of(record)}, given by {by}. "
         bound += "Whether it was set before the data were seen is not known." if words["set_by"] is None else ""
     entries = [
         doc.Entry("Model", reported("model")),
@@ -113,7 +121,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
         doc.Entry("Population", reported("population")),
         doc.Entry("Period", reported("period")),
         doc.Entry("Rows", say(_read(record))),
-        *((doc.Entry("Clusters", counted(record)),) if counted(record) else ()),
+        *((doc.Entry("Clusters" if data.get("cluster") else "Weights", counted(record)),) if counted(record) else ()),
         doc.Entry("Limit", say(sanitize(bound.strip()))),
         doc.Entry("Groups", _groups(record)),
     ]
@@ -181,7 +189,8 @@ def _groups(record: AuditRecord) -> Text:
         return say(Span("none given", "missing"))
     pieces = [p for names in by for p in (code(" and ".join(names)), ", ")][:-1]
     noun = "variable" if len(by) == 1 else "variables"
-    count = f"{len(by)} {noun}, {num.count(len(record.groups))} groups, chosen by the caller: "
+    groups = "1 group" if len(record.groups) == 1 else f"{num.count(len(record.groups))} groups"
+    count = f"{len(by)} {noun}, {groups}, chosen by the caller: "
     out: list[str | Span] = [count, *pieces]
     for name, edges in cuts(record).items():
         out += ["; ", code(name), f" cut at {', '.join(f'{e:g}' for e in edges)}"]

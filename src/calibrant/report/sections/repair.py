@@ -12,6 +12,7 @@ from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, 
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.gains import basis_of, best_line, changes_of, scores_changed
 from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, joined, repair_named, unmade
 from calibrant.sanitize import sanitize
 
@@ -82,16 +83,21 @@ def answer(record: AuditRecord) -> Text:
     if chosen is None:
         tried = len(rows(record)) - 1
         which = "the repair tried is" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
+        best = best_line(record)
+        least = f" Best is {repair_named(best['recipe'])}: {scores_changed(changes_of(best))}." if best else ""
         return say(
             f"None is shown to help: on {num.count(s['rows_judged'])} {noun(record)} it was not fitted on, {which} "
-            "shown to be better than leaving the probabilities alone. That is not proof that none would."
+            f"shown or estimated to be better.{least} That is not proof that none would."
         )
     gaps = ""
     if s["groups"]:
         gaps = f" The gap shrinks for {chosen['groups_better']} of {num.count(s['groups'])} groups"
         gaps += f" and grows for {chosen['groups_worse']}."
     gain = _kept(record) or _gain(record, chosen, before)
-    return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}")
+    scores = f" {capital(scores_changed(changes_of(chosen)))}, paired, with ordinary intervals."
+    if basis_of(record) == "estimated":
+        scores += " It is recommended by such intervals alone, which give no guarantee."
+    return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}{scores}")
 
 
 def _kept(record: AuditRecord) -> str:
@@ -221,7 +227,8 @@ def fixed_note(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
-    among = f"all {num.count(n)} groups, all subgroups and all repairs" if n else "all subgroups and all repairs"
+    every = f"all {num.count(n)} groups" if n > 1 else "the group"
+    among = f"{every}, all subgroups and all repairs" if n else "all subgroups and all repairs"
     text = (
         f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for "
         f"subgroups each: the risk is shared among {among}, so who is listed, and the repair, may be chosen by these "
@@ -262,7 +269,8 @@ def note(record: AuditRecord) -> str:
         "AUROC. "
     )
     if s["groups"]:
-        text += f"* Of {num.count(s['groups'])} groups, those whose gap shrank or grew by more than {CLEAR}. "
+        many = "one group" if s["groups"] == 1 else f"{num.count(s['groups'])} groups"
+        text += f"* Of {many}, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
@@ -349,7 +357,7 @@ def decision_table(record: AuditRecord) -> doc.Table:
         who: str | Text = say(literal(d["population"]))
         if d["population"] == "everyone":
             who = f"{d['threshold']:g}, {recipes[d['probability']]}: everyone"
-        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}".replace("-", num.MINUS)
         sides = ("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
         made.append(doc.row(who, num.count(d["rows"]), *sides, gain))
     return doc.Table(columns, tuple(made), DECISIONS, id="repair-decisions")

@@ -203,9 +203,16 @@ def rules(record: AuditRecord) -> list[Line]:
     return lines_of(record.curve("searched_subgroups"))
 
 
+def off(line: Line, record: AuditRecord) -> bool:
+    """Whether a rule is shown to be off: by its test, and by its range, which excludes what the test allows."""
+    t = float(record.curve("searched_subgroups").settings.get("tolerance", 0.0))
+    inner = float(line["low"]) if line["side"] == "underpredicts" else -float(line["high"])
+    return bool(line["finding"]) and inner > t
+
+
 def first_shown(record: AuditRecord) -> Line | None:
     """The first rule that is shown to be off; None where none is."""
-    return next((r for r in rules(record) if r["finding"]), None)
+    return next((r for r in rules(record) if off(r, record)), None)
 
 
 def rules_table(record: AuditRecord) -> doc.Table:
@@ -222,7 +229,7 @@ def rules_table(record: AuditRecord) -> doc.Table:
 
 def _rule(c: Line, record: AuditRecord) -> doc.Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
-    rows, result, name = fives(record, c["rows"], searched=True), bool(c["finding"]), literal(shown(c["rule"]))
+    rows, result, name = fives(record, c["rows"], searched=True), off(c, record), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {noun(record)} judged; {searches}"
     return doc.row(
@@ -243,18 +250,11 @@ def rules_note(record: AuditRecord) -> str:
         return f"No rule says who they are: {why}"
     times, of = num.confidence(1 - float(s["alpha"]))
     every = "Its range holds" if n == 1 else f"{'Both' if n == 2 else f'All {cardinal(n)}'} ranges hold simultaneously"
-    note = (
+    return (
         f"Found in one half of the {noun(record)}; but for the share, every number is from the other half, "
         f"{num.count(s['rows_judged'])} that did not find {'it' if n == 1 else 'them'}. "
         f"{every} in at least {times} of {of} audits."
     )
-    t = float(s.get("tolerance", 0.0))
-    inner = (r["low"] if r["side"] == "underpredicts" else -r["high"] for r in rules(record) if r["finding"])
-    if any(end <= t for end in inner):  # a finding though its range takes in what the test allows
-        within = f"gaps within the tolerance of {num.limit_points(t)} points" if t else "zero"
-        note += " A rule is tested on the side it was found on, so it can be shown off though its range takes in "
-        note += f"{within}."
-    return note
 
 
 # ---- the variables that the search needs ----
@@ -327,8 +327,8 @@ RULES = (
     "conditions fitted to models of the error and to sums of thresholds and products of two, and the best is improved "
     "one condition at a time. Where a product of three conditions stands out more than by chance, its eight parts are "
     "tried too. The other half judges each rule, against the share that the model says{edge}. Ranges of "
-    "the gaps hold simultaneously at this number of rows. Whether a rule is shown to be off is tested on the side it "
-    "was found on, which can find what its range leaves open. Function "
+    "the gaps hold simultaneously at this number of rows. A rule is shown to be off where a test on the side it "
+    "was found on finds error and its range excludes what that test allows. Function "
 )
 EDGE = (
     ", plus the tolerance of {points} points where it seemed to underpredict, minus it where it seemed to overpredict"
@@ -368,5 +368,5 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
 def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     result, numbers = rules(record), reported(record)
     if result:
-        numbers += f"; {sum(bool(r['finding']) for r in result)} of {len(result)} rules shown to be off"
+        numbers += f"; {sum(off(r, record) for r in result)} of {len(result)} rules shown to be off"
     return OutlineCheck("Strong calibration test", numbers, f"does some mix of attributes predict {sought(record)}?")

@@ -239,7 +239,11 @@ def answer(record: AuditRecord) -> Text:
         which = say("Not shown for ", variable_name(no[0]))
         if len(no) > 1:
             which = say(f"None of the {cardinal(len(no))} is shown")
-        return say(*which, f": no error beyond the overall gap was found, {UNPROVEN}.")
+        none = say(*which, f": no error beyond the overall gap was found, {UNPROVEN}.")
+        if equal := [e.variable for e in carried(record) if e.error_shown and e.variable != SCORE]:
+            some = f" But among {noun(record)} with the same score, what happens depends on "
+            return say(*none, some, *variable_names(equal), ".")
+        return none
     rest = say(", then ", *variable_names(yes[1:])) if len(yes) > 1 else ()
     verb = "is" if len(no) == 1 else "are"
     unshown = say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall gap.") if no else ()

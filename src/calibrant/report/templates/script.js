@@ -62,15 +62,28 @@ const save = (name, part, type) => {
   setTimeout(() => URL.revokeObjectURL(href), 60000);
 };
 
+// The decimal mark of every CSV: a dot, or the comma of the reader's spreadsheet, which semicolons then separate.
+let mark = '.';
+const marks = what => {
+  const select = make('select', '', { className: 'mark' });
+  ['.', ','].forEach(m => select.append(make('option', `1${m}5`, { value: m })));
+  select.setAttribute('aria-label', `Decimal mark in the CSV of ${what}`);
+  select.addEventListener('change', () => {
+    mark = select.value;
+    document.querySelectorAll('select.mark').forEach(other => { other.value = mark; });
+  });
+  return select;
+};
+
 // A range becomes two columns, a number loses its commas and plus; a text that a spreadsheet would run gets a quote.
 const N = '[+-]?\\d+(?:\\.\\d+)?';
 const RANGE = new RegExp(`^(?:(${N}) \\()?(${N})(?: to |\u2013)(${N})\\)?$`);
 const field = text => {
   const plain = text === '\u2013' ? '' : bare(text);
-  if (new RegExp(`^${N}$`).test(plain)) return plain.replace('+', '');
+  if (new RegExp(`^${N}$`).test(plain)) return plain.replace('+', '').replace('.', mark);
   const first = plain.replace(/^[\s\p{C}'"]+/u, '').slice(0, 1).normalize('NFKC') || ' ';
   const safe = '=+-@'.includes(first) || /^[\t\r\n]/.test(text) ? `'${text}` : text === '\u2013' ? '' : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  return (mark === ',' ? /[";\r\n]/ : /[",\r\n]/).test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 };
 const csv = table => {
   const lines = [];
@@ -84,7 +97,7 @@ const csv = table => {
     const first = part(1).some(Boolean) ? [[title, ...part(1)]] : [];
     return [...first, [`${title}: low`, ...part(2)], [`${title}: high`, ...part(3)]];
   });
-  for (let i = 0; i <= rows.length; i++) lines.push(columns.map(column => field(column[i])).join(','));
+  for (let i = 0; i <= rows.length; i++) lines.push(columns.map(column => field(column[i])).join(mark === ',' ? ';' : ','));
   return `\ufeff${lines.join('\r\n')}\r\n`;
 };
 
@@ -205,7 +218,7 @@ document.querySelectorAll('section:not(#summary) table').forEach(table => {
   more.textContent = `Show all ${total}`;
   more.addEventListener('click', () => { all = true; show(); });
   table.addEventListener('reveal', () => { all = true; filter.value = ''; show(); });
-  const rest = [button('CSV', `Download ${what} as CSV`, () => save(named(table, 'csv'), csv(table), 'text/csv'))];
+  const rest = [button('CSV', `Download ${what} as CSV`, () => save(named(table, 'csv'), csv(table), 'text/csv')), marks(what)];
   if (table.matches('.forest')) rest.push(...charts(table, what));
   table.parentNode.before(tools(filter, count, ...rest));
   table.parentNode.after(more);
@@ -231,7 +244,7 @@ document.querySelectorAll('section:not(#summary) table').forEach(table => {
 document.querySelectorAll('section:not(#summary) figure').forEach(figure => {
   if (!figure.querySelector('svg[role=img]')) return;
   const root = figure.closest('details.along') || figure, numbers = figure.querySelector('table.nums');
-  const rest = numbers ? [button('CSV', 'Download the numbers of this figure as CSV', () => save(named(figure, 'csv'), csv(numbers), 'text/csv'))] : [];
+  const rest = numbers ? [button('CSV', 'Download the numbers of this figure as CSV', () => save(named(figure, 'csv'), csv(numbers), 'text/csv')), marks('this figure')] : [];
   figure.insertBefore(tools(...rest, ...charts(root, 'this figure')), figure.querySelector(':scope > details'));
 });
 

@@ -255,14 +255,15 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         return ()
     if crossing(record):
         return (Entry("Clusters that cross", say(TWO_WAY.format(*map(sanitize, crossing(record))))),)
-    clusters, pilots = independent(record).many, num.count(result["pilots"])
+    one, pilots = result["pilots"] == 1, num.count(result["pilots"])
+    clusters = independent(record).one if one else independent(record).many
     bets = (
         "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before "
         "anything is estimated from them (Theorem CL from below, CU from above). "
     )
     chosen = (
-        f"{pilots} {clusters}, chosen by name and set aside as pilot sample, give the largest size; larger ones "
-        "count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
+        f"{pilots} {clusters}, chosen by name and set aside as pilot sample, give{'s' * one} the largest size; larger "
+        "ones count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(result['effective'])}. "
         "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep "
         "clusters whole."

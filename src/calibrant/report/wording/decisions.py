@@ -50,6 +50,49 @@ def acted(record: AuditRecord) -> tuple[Acted, ...]:
     return tuple(Acted(d["group"], *(d[k] for k in names), *(ends(d, k) for k in ranges)) for d in lines)
 
 
+RATES, DIFFERENCES = "rates", "rate_differences"
+RATE_WORDS = {
+    "selection_rate": "selection rate",
+    "true_positive_rate": "true positive rate",
+    "false_positive_rate": "false positive rate",
+    "precision": "precision (PPV)",
+}
+MOST_REPORTED = 2  # differences on the first screen
+
+
+def rates_at(record: AuditRecord, threshold: float) -> dict[str, dict[str, Line]]:
+    """The rates of each population at a threshold by their names, everyone first."""
+    result: dict[str, dict[str, Line]] = {}
+    for one in lines_of(record.curve(RATES)):
+        if one["threshold"] == threshold:
+            result.setdefault(one["group"], {})[one["rate"]] = one
+    return result
+
+
+def differences_at(record: AuditRecord, threshold: float) -> list[Line]:
+    """How far groups are apart in each rate at a threshold."""
+    return [one for one in lines_of(record.curve(DIFFERENCES)) if one["threshold"] == threshold]
+
+
+def apart_reported(record: AuditRecord) -> Text:
+    """The largest differences between groups that are certified, with whom; nothing where none is."""
+    certified = [one for one in lines_of(record.curve(DIFFERENCES)) if float(num.lower_bound(one["guaranteed_low"]))]
+    sentences: list[Text] = []
+    for one in sorted(certified, key=lambda one: -one["guaranteed_low"])[:MOST_REPORTED]:
+        key = one["variable"], one["threshold"], one["rate"]
+        own = [r for r in lines_of(record.curve(RATES)) if (r["variable"], r["threshold"], r["rate"]) == key]
+        own = [r for r in own if r["value"] is not None]
+        high, low = max(own, key=lambda r: r["guaranteed_low"]), min(own, key=lambda r: r["guaranteed_high"])
+        at = link(f"Acting from {percent_of(one['threshold'])}% on", CODE)
+        by = f"at least {num.lower_bound(one['guaranteed_low'])} points higher"
+        names = [literal(clipped(shown(r["group"]), 40)) for r in (high, low)]
+        seen = f" ({num.nearest(high['value'])}% and {num.nearest(low['value'])}%). "
+        sentences.append(
+            say(at, f", the {RATE_WORDS[one['rate']]} is ", strong(by), " for ", names[0], " than for ", names[1], seen)
+        )
+    return say(*(part for text in sentences for part in text))
+
+
 def percent_of(threshold: float) -> str:
     return f"{100.0 * threshold:.4g}"
 

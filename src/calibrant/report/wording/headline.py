@@ -1,4 +1,4 @@
-"""The headline: the decision in one sentence of at most sixteen words, the worst that is known in it."""
+"""The headline: two short sentences, everyone first, then who is miscalibrated."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
-from calibrant.report import numbers as num
 from calibrant.report.spans import shown, value_label
-from calibrant.report.wording.clusters import too_wide
-from calibrant.report.wording.missing_labels import partly, qualified
-from calibrant.report.wording.terms import cardinal, joined, two_way
+from calibrant.report.wording.missing_labels import qualified
+from calibrant.report.wording.terms import capital, cardinal, joined
 from calibrant.sanitize import sanitize
 
+SHOWN = ", with error shown"
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
-MOST_WORDS = 16
+MOST_WORDS = 15
+UNNAMED = "a subgroup of "  # before its attributes, where its rule is too long
 MOST_LETTERS = 130
 NAME_WORDS, NAME_LETTERS = 9, 56  # of a group or a rule that a headline names
 PLAIN = re.compile(r"[\w\s=,.:;%+/&'’\"()≤≥–\u2212\u202f-]*")  # a name of other characters is counted, not written
@@ -23,21 +23,17 @@ ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGN
 
 
 def headline(record: AuditRecord) -> str:
-    """The decision in at most 16 words: for whom to use it, for whom not, or what is missing to say.
+    """Say in at most 15 words what is known of everyone, then who is miscalibrated, or what is left open.
 
-    Never better than the worst of the three verdicts. "Use it" stands only where a limit and an intended use were
-    given, and outcomes are known; with a limit alone the same sentence speaks of the limit, and without one of points.
-    Where outcomes are not known of all, it says of whom it is.
+    Never better than the worst of the three verdicts. Where outcomes are not known of all, it says of whom it is.
     """
     if facts.withheld(record):
         one = facts.refuted(record)
         return COPIES if one is None else _first_that_fits(record, _correlated(one))
-    if facts.limit_of(record) is None:
-        return _first_that_fits(record, _in_points(record))
-    reported = {"over": _everyone_over, "undecided": _everyone_undecided}.get(
-        facts.state(record, "everyone"), _everyone_met
-    )
-    return _first_that_fits(record, reported(record))
+    everyone = _everyone(record)
+    short = f"{everyone.removesuffix('.').removesuffix(SHOWN)}."  # the card of everyone says it too
+    starts = (everyone, short) if short != everyone and everyone_off(record) else (everyone,)
+    return _first_that_fits(record, (f"{start} {who}" for who in _others(record) for start in starts))
 
 
 def _correlated(one: facts.SharedBy) -> Iterator[str]:
@@ -79,12 +75,7 @@ def _condition(record: AuditRecord) -> tuple[str, str]:
     """A column that may reproduce the outcome, where it tells who is over the limit, and what must be true of it."""
     kept = dict(record.data.get("in_question") or ())
     name = next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
-    return shown(name) if name else "", f", if {shown(name)} was known before the outcome" if name else ""
-
-
-def _by_use(record: AuditRecord) -> bool:
-    """Whether the headline decides about use: what is known of some is not known of those it is used for."""
-    return for_use(record) and not partly(record)
+    return shown(name) if name else "", f", if {shown(name)} is known beforehand" if name else ""
 
 
 # ---- who is over the limit, in a few words ----
@@ -95,7 +86,7 @@ def off_named(o: facts.Off) -> str:
     text = _one_subgroup(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.attributes:
         return text if _short(text) else ""
-    text = f"a subgroup of {' and '.join(map(shown, o.attributes))}"
+    text = f"{UNNAMED}{' and '.join(map(shown, o.attributes))}"
     return text if _short(text) else ""
 
 
@@ -123,156 +114,88 @@ def counted(results: Sequence[facts.Off]) -> str:
     return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
 
 
-def _whom(results: Sequence[facts.Off], joined: str) -> Iterator[str]:
-    """Yield ways to say who is off, the longest first; the one farthest off is named where it has a short name."""
-    first = off_named(results[0])
-    second = off_named(results[1]) if len(results) == 2 else ""
-    if first and second:
-        yield f"{first} {joined} {second}"
-    if first and len(results) == 1:
-        yield first
-    elif first:
-        yield f"{first} and {counted(results[1:])}"
-        yield f"{first} and {cardinal(len(results) - 1)} more"
-    yield counted(results)
+def _whom(results: Sequence[facts.Off]) -> Iterator[tuple[str, bool]]:
+    """Yield ways to say who is off and whether that is several, the longest first; the first is named if it can be."""
+    names = [capital(n) if n.startswith(UNNAMED) else n for n in map(off_named, results[:2])]
+    if len(results) == 2 and all(names):
+        yield " and ".join(names), True
+    if names[0] and len(results) == 1:
+        yield names[0], False
+    elif names[0]:
+        kind = " group" if results[0].finding is not None else " unlisted subgroup"
+        yield f"{names[0]} and {counted(results[1:]).replace(kind, f' more{kind}', 1)}", True
+        yield f"{names[0]} and {cardinal(len(results) - 1)} more", True
+    yield capital(counted(results)), len(results) > 1
 
 
 def everyone_off(record: AuditRecord) -> list[facts.Off]:
-    """Return groups and subgroups over the limit together, the farthest off first; one that is both once."""
-    groups = facts.groups_off(record)
-    named = {tuple(sorted(o.finding.variables)) for o in groups if o.finding is not None}
-    return sorted(
-        (*groups, *(o for o in facts.subgroups_over(record) if o.levels not in named)), key=lambda o: -o.least
-    )
+    """Return groups over the limit, the most evident first, then subgroups; one that is both once.
+
+    Without a limit, the groups of which error is shown, and the subgroups that are certified to be off.
+    """
+    judged = facts.limit_of(record) is not None
+    over = [f for f in facts.by_evidence(record.groups) if (f.verdict == "over" if judged else f.error_shown)]
+    named = {tuple(sorted(f.variables)) for f in over}
+    subgroups = (o for o in facts.subgroups_over(record) if o.levels not in named)
+    return [*(facts.Off(facts.ends(record, f)[0], f) for f in over), *subgroups]
 
 
-def _worse_off(record: AuditRecord) -> list[facts.Off]:
-    """Return who is farther off than everyone: certified to be off by more than everyone is estimated to be."""
-    one = record.everyone
-    about = max(facts.ends(record, one)[0], abs(one.gap.value) if facts.by_gap(record, one) else one.error.value)
-    return [o for o in everyone_off(record) if o.least > about]
+# ---- its two sentences ----
 
 
-# ---- each state of everyone ----
+def _everyone(record: AuditRecord) -> str:
+    state, error = facts.state(record, "everyone"), record.error_shown["everyone"]
+    if facts.limit_of(record) is None:
+        return "No limit is set; error is shown overall." if error else "No limit is set."
+    if state == "undecided":
+        return "Error is shown overall." if error else "Undecided overall."
+    if state == "over":
+        return "Over the limit overall."
+    start = "On balance within" if facts.by_gap(record, "everyone") else "Within"
+    hidden = "; errors cancel" if facts.cancels(record) else SHOWN if error else ""
+    return f"{start} the limit overall{hidden}."
 
 
-def _everyone_over(record: AuditRecord) -> Iterator[str]:
-    worse = _worse_off(record)
-    start, forms = (
-        "Do not use it as it is",
-        ("Do not use it as it is, least of all for", "Do not use it, least of all for"),
-    )
-    if not _by_use(record):
-        start = "Over the limit for everyone together"
-        forms = ("Over the limit for everyone together, most of all for", "Over the limit for everyone, most for")
-    for whom in (*_whom(worse, "and"), off_named(worse[0])) if worse else ():
-        yield from (f"{form} {whom}." for form in forms if whom)
-    yield f"{start}."
-
-
-def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
-    use, over, few = _by_use(record), everyone_off(record), f"Too few {_short_noun(record)} to decide"
-    if over:
-        for whom in _whom(over, "or" if use else "and"):
-            if use:
-                yield f"Do not use it as it is for {whom}. {few} for everyone."
-            yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
-            yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
+def _others(record: AuditRecord) -> Iterator[str]:
+    """Yield ways to say who is miscalibrated, the longest first; where nobody is shown to be, what is left open."""
+    over = everyone_off(record)
+    shown_off = facts.shown_off(record)
+    off = over or [o for o in shown_off if _beyond(record, o)]
+    judged = bool(over) and facts.limit_of(record) is not None
+    for whom, several in _whom(off) if off else ():
+        yield f"{whom} {'are' if several else 'is'} {f'over {_it(record)}' if judged else 'miscalibrated'}."
+    if off:
         return
-    if facts.state(record, "subgroups") == "error_shown":
-        yield f"{few} for everyone, and error is shown in unlisted subgroups."
-        return
-    need = facts.need_of(record.everyone)
-    if facts.crossing(record):
-        yield f"{few}."
-        return
-    if need is None:
-        low, high = facts.ends(record, record.everyone)
-        wide = f"{few}: the range is {num.lower_bound(low)} to {num.upper_bound(high)} points."
-        yield wide if too_wide(record, record.everyone) else f"{few}: the error is too close to the limit."
-        return
-    n = num.amount(*need)
-    yield f"{few}: {n} {'are needed' if record.everyone.rows_at_least else 'would'}."
+    if record.error_shown["subgroups"]:
+        yield "Error is shown in unlisted subgroups."
+    yield _left_open(record)
 
 
-def _everyone_met(record: AuditRecord) -> Iterator[str]:
-    use, over, hidden = _by_use(record), everyone_off(record), facts.cancels(record)
-    if hidden and not over:
-        least = num.lower_bound(record.everyone.lower.interval.low, facts.limit_of(record))
-        yield f"On balance within the limit for everyone together; on average off by at least {least} points."
-        yield f"On balance within the limit; on average off by at least {least} points."
-        return
-    use = use and not hidden
-    start = "Use it for" if use else "On balance within the limit for" if hidden else "Within the limit for"
-    if over:
-        for whom in _whom(over, "or" if use else "and"):
-            if use:
-                yield f"{start} everyone together. Do not use it as it is for {whom}."
-                yield f"{start} everyone together, not for {whom}."
-            else:
-                yield f"{start} everyone together. Over it for {whom}."
-                yield f"{'On balance w' if hidden else 'W'}ithin the limit together, over it for {whom}."
-        return
-    groups, subgroup_lines = facts.state(record, "groups"), facts.state(record, "subgroups")
-    if (groups, subgroup_lines) == ("within", "within"):
-        yield f"{start} everyone, {_every_group(record)} and unlisted subgroups."
-        return
-    whom = "everyone together"
-    if groups == "within":
-        whom += f" and {_every_group(record)}"
-    elif (groups, subgroup_lines) == ("absent", "within"):
-        whom += " and unlisted subgroups"
-    yield f"{start} {whom}. {_left_open(record)}"
-
-
-def _every_group(record: AuditRecord) -> str:
-    """Return whom the verdict on groups is about: a small one is judged in its pool only."""
-    return "every named group" if facts.all_named(record) else "every group shown"
+def _beyond(record: AuditRecord, o: facts.Off) -> bool:
+    """Whether a group is not within the limit, or a subgroup is estimated beyond it."""
+    limit = facts.limit_of(record)
+    return o.finding.verdict != "within" if o.finding is not None else limit is None or abs(o.gap) > limit
 
 
 def _left_open(record: AuditRecord) -> str:
-    """Return what is not within the limit, where nothing is over it."""
-    groups, subgroup_lines = facts.state(record, "groups"), facts.state(record, "subgroups")
-    few = f"Too few {_short_noun(record)} to decide for"
+    """Return what is known where nobody but perhaps everyone together is shown to be off."""
+    groups, subgroups = facts.state(record, "groups"), facts.state(record, "subgroups")
+    unchecked = [what for what, state in (("groups", groups), ("unlisted subgroups", subgroups)) if state == "absent"]
+    if facts.limit_of(record) is None:
+        return "No group is shown to be miscalibrated." if groups != "absent" else "No groups were checked."
     if groups == "undecided":
-        n, total = len(facts.with_verdict(record, "undecided")), len(record.groups)
-        some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
-        one = "is" if n == 1 else "are"
-        if subgroup_lines == "error_shown":
-            return f"{some[:1].upper()}{some[1:]} {one} undecided; error shown in unlisted subgroups."
-        if subgroup_lines == "undecided":
-            return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
-        return f"{few} {some}."
-    if subgroup_lines == "error_shown":
-        return "Error shown in unlisted subgroups."
-    if subgroup_lines == "undecided":
+        n = len(facts.with_verdict(record, "undecided"))
+        some = f"{capital(cardinal(n))} groups" if n > 1 else "One group"
+        if subgroups == "undecided":
+            return f"{some} and unlisted subgroups are undecided."
+        return f"{some} {'is' if n == 1 else 'are'} undecided."
+    if subgroups == "undecided":
         return "Unlisted subgroups are undecided."
-    if subgroup_lines == "within":
-        return "No named groups were checked."
-    return "Unlisted subgroups were not checked." if groups == "within" else "Groups and subgroups were not checked."
+    if unchecked:
+        return f"{capital(joined(unchecked))} were not checked."
+    every = "Every group" if facts.all_named(record) else "Every group shown"
+    return f"{every} and unlisted subgroup is within {_it(record)}."
 
 
-def _short_noun(record: AuditRecord) -> str:
-    """Return what there are too few of: clusters, or what the rows are called, where that is one word."""
-    if record.data.get("cluster"):
-        return "clusters"
-    stated = facts.noun(record)
-    return stated if words_of(stated) == 1 and len(stated) <= 24 else "rows"
-
-
-def _in_points(record: AuditRecord) -> Iterator[str]:
-    """Yield how far off everyone is, and who is farther off; without a limit nothing is judged."""
-    low, high = facts.ends(record, record.everyone)
-    start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
-    if two_way(record.everyone) and not facts.by_gap(record, "everyone"):
-        start, short = (
-            f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} rounded",
-            "",
-        )
-    worse = [o for o in _worse_off(record) if num.lower_bound(o.least) != num.lower_bound(low)]
-    for whom in _whom(worse[:1], "and") if worse else ():
-        least = num.lower_bound(worse[0].least)
-        yield f"{start}{short}, by at least {least} for {whom}."
-        yield f"{start}; at least {least} for {whom}."
-        yield f"Off by at least {least} points for {whom}."
-    yield f"{start}{short}."
+def _it(record: AuditRecord) -> str:
+    return "it" if facts.state(record, "everyone") in ("over", "within") else "the limit"

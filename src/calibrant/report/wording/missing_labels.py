@@ -18,8 +18,6 @@ NAMED, LARGE = 40, 10.0  # characters of a name; ratios from there on are whole
 LEAST = 0.01  # share of people without an outcome that the first screen tells
 OF_KNOWN = "Of those whose outcome is known: "
 SHORTER = ("Where the outcome is known: ", "Known outcomes: ")  # where a sentence must be short
-EVERYONE, EVERYONE_KNOWN = "everyone together", "everyone whose outcome is known"
-UNDECIDED = "Too few "  # how a sentence starts that claims nothing
 FELL = {"within": "Within the limit", "over": "Over the limit"}
 
 
@@ -77,15 +75,12 @@ def known_only(record: AuditRecord) -> str:
 
 
 def qualified(record: AuditRecord, form: str) -> Iterator[str]:
-    """Yield ways to say of whom a headline is, the clearest first; one that decides nothing stays as it is."""
-    if not partly(record) or form.startswith(UNDECIDED):
+    """Yield ways to say of whom a headline is, the clearest first."""
+    if not partly(record):
         yield form
         return
-    yield _after(OF_KNOWN, form.replace(" together", ""))
-    if EVERYONE in form:
-        yield form.replace(EVERYONE, EVERYONE_KNOWN)
-    for lead in SHORTER:
-        yield _after(lead, form.replace(" together", ""))
+    for lead in (OF_KNOWN, *SHORTER):
+        yield _after(lead, form)
 
 
 def _after(lead: str, sentence: str) -> str:

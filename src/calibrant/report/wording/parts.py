@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.commands import groupings, naming_groups
+from calibrant.report.commands import groupings
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.clusters import independent, no_number, one_cluster_each, too_narrow
-from calibrant.report.wording.headline import group_named
+from calibrant.report.wording.clusters import CLUSTERS, independent, one_cluster_each
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     VERDICTS,
-    error_bounds,
-    gap_ends,
     p_reported,
     people_share,
-    two_way,
+    verdict_on,
 )
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
@@ -31,113 +28,61 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
     "withheld": ("undecided", "Withheld"),
 }
 SIDES = {"low": "underpredicted", "high": "overpredicted", "unclear": "off"}
-OPEN = ("within", "undecided")  # verdicts next to which error may be shown
-NAMED = 2  # groups that a part names
-CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a subgroup
+ORDER = ("over", "error_shown", "undecided", "within", "measured")  # of states, the worst first
+COUNTED = {  # how many groups are in a state, in words
+    "over": "over the limit",
+    "error_shown": "with error shown",
+    "within": "within",
+    "undecided": "undecided",
+    "measured": "without error shown",
+}
+LONGER = 120  # characters of the rule of a subgroup
 
 
 def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
-    """The status of a part of the verdict and its word: how many are over the limit, where some are."""
+    """The status of a part of the verdict and its word; of groups how many are in each state, the worst first."""
     state = facts.state(record, part)
+    if part == "everyone" and state in facts.VERDICT_STATES:
+        return state_of(record, record.everyone)
+    if part == "groups" and state in facts.VERDICT_STATES:
+        return _groups(record)
+    if part == "subgroups" and state == "not_checked" and record.error_shown["subgroups"]:
+        return STATES["error_shown"]
     status, word = STATES.get(state, (state, sanitize(state)))
-    if part == "everyone":
-        return status, f"{word}, error shown" if record.error_shown[part] and state in OPEN else word
-    if state not in ("over", "undecided"):
-        return status, word
-    n = (
-        len(facts.with_verdict(record, state))
-        if part == "groups"
-        else len(facts.subgroups_over(record))
-        if state == "over"
-        else 0
-    )
+    n = len(facts.subgroups_over(record)) if state == "over" else 0
     return status, f"{num.count(n)} {word.lower()}" if n else word
+
+
+def state_of(record: AuditRecord, finding: Finding) -> tuple[str, str]:
+    """The status of a finding and its word: the verdict, and that error is shown where it says less."""
+    verdict, word = finding.verdict, verdict_on(record, finding)
+    if finding.error_shown and verdict in ("undecided", "not_checked") and finding.withheld is None:
+        return STATES["error_shown"]
+    if verdict == "within" and finding.error_shown:
+        return "within", f"{word}, error shown"
+    return ("measured" if verdict == "not_checked" and finding.withheld is None else STATES[verdict][0]), word
+
+
+def _groups(record: AuditRecord) -> tuple[str, str]:
+    each = [state_of(record, f) for f in record.groups]
+    known = {
+        s: sum(status == s for status, _ in each) for s in ("over", "error_shown", "within", "undecided", "measured")
+    }
+    left = {s: n for s, n in known.items() if n}
+    if len(left) == 1:
+        status, word = next(iter(left)), each[0][1] if len({w for _, w in each}) == 1 else ""
+        word = word or f"All {COUNTED[status]}"
+        return status, word
+    return min(left, key=ORDER.index), ", ".join(f"{num.count(n)} {COUNTED[s]}" for s, n in left.items())
 
 
 def page_status(record: AuditRecord) -> str:
     """The status of the three parts together: the worst of them; "measured" without a limit."""
     states = set(facts.states(record).values())
-    order = ("over", "error_shown", "undecided", "within")
-    return "measured" if facts.limit_of(record) is None else next((s for s in order if s in states), "measured")
-
-
-# ---- everyone ----
-
-
-def everyone_reported(record: AuditRecord) -> Text:
-    one, limit = record.everyone, facts.limit_of(record)
-    low, high = judged(record, one)
-    if facts.by_gap(record, one):
-        reported = say(f"Gap of {' to '.join(num.signed_range(*gap_ends(one)))} points.")
-        if facts.cancels(record):
-            least = strong(error_bounds(record, one)[0])
-            reported = say(*reported, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
-    elif two_way(one):
-        reported = say(f"Raw score at least {low} points off, rounded score at most {high}.")
-    else:
-        reported = say(f"Off by {low} to {high} points on average.")
-    if facts.withheld(record):
-        return say(*reported, f" {too_narrow(record)}")
-    more = limit is not None and one.verdict == "undecided"
-    elsewhere = record.verdict == "undecided" and facts.state(record, "subgroups") != "error_shown"  # in the headline
-    return say(*reported, " ", *rows_would(record, one)) if more and not elsewhere else reported
-
-
-def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
-    """Return both ends of what is judged, in points: rounded outward, true to the verdict."""
-    (low, high), limit = facts.ends(record, finding), facts.limit_for(record, finding)
-    return num.lower_bound(low, limit), num.upper_bound(high, limit)
-
-
-def rows_would(record: AuditRecord, finding: Finding) -> Text:
-    need = facts.need_of(finding)
-    if need is None:
-        return say(no_number(record, independent(record).many, finding))
-    n = num.amount(*need)
-    if finding.rows_at_least:
-        return say(f"To find it within the limit takes {n} {facts.needed(record)} in the log.")
-    return say(f"{n.capitalize()} {facts.needed(record)} in the log would decide.")
+    return "measured" if facts.limit_of(record) is None else next((s for s in ORDER if s in states), "measured")
 
 
 # ---- the named groups ----
-
-
-def groups_reported(record: AuditRecord) -> Text:
-    if not record.groups:
-        reason = unshown_reason(record)
-        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
-    if facts.withheld(record):
-        return say(too_narrow(record))
-    over = facts.groups_off(record)
-    reported = [*_worst_groups(record, over[: NAMED if facts.limit_of(record) is not None else 1])]
-    if facts.limit_of(record) is not None:
-        more, few = len(over) - NAMED, len(facts.with_verdict(record, "undecided"))
-        reported += [say(f"{num.count(more)} more")] if more > 0 else []
-        reported += [say(f"{num.count(few)} undecided")] if few and over else []
-        shown = sum(f.error_shown and f.verdict in OPEN for f in record.groups)
-        reported += (
-            [say(f"error shown in {num.count(shown)} more" if over else f"Error shown in {num.count(shown)}")]
-            if shown
-            else []
-        )
-    first = tuple(span for text in reported for span in say(*text, "; "))[:-1]
-    return _joined([say(*first, ".") if first else (), unchecked(record), no_group(record), _small_ones(record)])
-
-
-def _worst_groups(record: AuditRecord, results: list[facts.Off]) -> Iterator[Text]:
-    """Yield the groups farthest off, each with what it is off by at least; reported once where it reads the same."""
-    least = [num.lower_bound(o.least, facts.limit_of(record)) for o in results]
-    names = [_linked(record, o.finding) for o in results if o.finding is not None]
-    if len(names) == 2 and least[0] == least[1]:
-        yield say(names[0], " and ", names[1], f": at least {least[0]}")
-        return
-    for name, at in zip(names, least, strict=True):
-        yield say(name, f": at least {at}")
-
-
-def _linked(record: AuditRecord, finding: Finding) -> Span:
-    href = f"#{finding.id}" if len(record.groups) <= facts.MOST_ROWS else ""
-    return Span(clipped(group_named(finding), CLIPPED), "name", href)
 
 
 def unchecked(record: AuditRecord) -> Text:
@@ -160,12 +105,6 @@ def unchecked(record: AuditRecord) -> Text:
     return _joined(reported)
 
 
-def _small_ones(record: AuditRecord) -> Text:
-    """Return how many small groups are judged only in pools, in which their errors may cancel."""
-    n = facts.only_together(record)
-    return say(f"{num.count(n)} small ones are judged only pooled.") if n else ()
-
-
 def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
@@ -183,23 +122,6 @@ def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
         f"The ranges of groups are simultaneous; that none exceeds {num.upper_bound(high, limit)} is a separate "
         "statement."
     )
-
-
-def no_group(record: AuditRecord) -> Text:
-    e, limit, high = record.estimates.get("worst_group"), facts.limit_of(record), worst_end(record)
-    if high >= 1.0:
-        return ()
-    group = "group" if facts.all_named(record) else "group shown"
-    what = f"No {group}’s gap is more than " if facts.by_gap(record, "groups") else f"No {group} is off by more than "
-    if not facts.by_gap(record, "groups") and (
-        any(map(two_way, record.groups)) or any(o.least > high for o in facts.groups_off(record))
-    ):
-        what = f"After rounding, n{what[1:]}"  # the raw score of one is off by more
-    large = None if e is None else e.settings.get("clear_high")
-    if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
-        return say(what, strong(num.upper_bound(high, limit)), ".")
-    of = f", none with {people_share(float(e.settings['clear_size']))} of {facts.noun(record)} by more than "
-    return say(what, num.upper_bound(high, limit), of, strong(num.upper_bound(min(large, high), limit)), ".")
 
 
 # ---- unnamed subgroups ----
@@ -274,7 +196,9 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = facts.limit_of(record), e.interval.high
     if high >= facts.UNREPORTED and facts.state(record, "subgroups") != "within":
-        return say(f"Too few {facts.noun(record)} to say what no subgroup exceeds.")
+        by = independent(record)
+        rows = by.many if by is CLUSTERS else facts.noun(record)
+        return say(f"Too few {rows} to say what no subgroup exceeds.")
     if facts.state(record, "subgroups") == "within" and limit is not None:
         high = min(high, limit)
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))

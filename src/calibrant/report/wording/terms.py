@@ -207,8 +207,15 @@ def verdict_on(record: AuditRecord, finding: Finding) -> str:
 
 
 def jointly_wrong(record: AuditRecord) -> str:
-    """How probable a wrong verdict of each kind is at most, by the shares of alpha that were used; empty of none."""
-    joint = record.joint_error
-    if not (joint["over"] or joint["within"]):
-        return ""
-    return f"any wrong over: at most {num.percent(joint['over'])}%, within: {num.percent(joint['within'])}%"
+    """How often a verdict is wrong at most, by the shares of alpha that were used, as a sentence without its stop."""
+    over, within, error = joint_shares(record)
+    if not record.shares:
+        return "Nothing is decided"
+    if limit_of(record) is None:
+        return f"Error is shown wrongly in at most {error} of such reports"
+    return f"A wrong “over” occurs in at most {over} of such reports, a wrong “within” in at most {within}"
+
+
+def joint_shares(record: AuditRecord) -> tuple[str, ...]:
+    """The joint error of "over", of "within" and of "error shown", each in percent."""
+    return tuple(f"{num.percent(record.joint_error[kind])}%" for kind in ("over", "within", "error_shown"))

@@ -9,7 +9,7 @@ fixed, the scan looks for the best subset of a category's levels, alone and with
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -274,7 +274,7 @@ class Scan(BoxScan):
         `cells` (attributes, n). `p` (n,). `ids` (n,): row identities, which the draws depend on. The result has shape
         (draws,).
         """
-        # (1) Outcomes as bits, 64 draws a word: at each edge from the same number, or once where the edges are one.
+        # Outcomes as bits, 64 draws a word: at each edge from the same number, or once where the edges are one.
         low, high = np.maximum(p - self.tolerance, 0.0), np.minimum(p + self.tolerance, 1.0)
         turns = range(0, draws, LANES)
         edges = self.sides if self.tolerance else self.sides[:1]
@@ -283,9 +283,17 @@ class Scan(BoxScan):
             drawn = words(ids, low, high, first, SALT)
             for edge, own in bits.items():
                 own[:, turn] = drawn[:, 1 - edge]
-        # (2) Table by table: rows cell by cell, events of each cell in each draw, the largest margin of its boxes.
-        best = np.full((2, len(turns) * LANES), -np.inf)
-        for table in self._tables:
+        return self.largest(cells, bits)[:draws]
+
+    def largest(self, cells: Cells, bits: Mapping[int, Ids], tables: Sequence[int] | None = None) -> Floats:
+        """The largest margin in each of several sets of outcomes, of all tables or of some.
+
+        `bits`: outcomes of the rows, 64 sets a word, shape (n, words), at each edge, or at one where both are one. The
+        result has shape (64 words,).
+        """
+        # (1) Table by table: rows cell by cell, events of each cell in each draw, the largest margin of its boxes.
+        best = np.full((2, next(iter(bits.values())).shape[1] * LANES), -np.inf)
+        for table in self._tables if tables is None else [self._tables[t] for t in tables]:
             order, starts = _sorted_cells(cells[list(table.attributes)], table.shape)
             for edge, own in bits.items():
                 events = lane_sums(own.T, order, starts).reshape(*table.shape, -1)
@@ -297,8 +305,8 @@ class Scan(BoxScan):
                     )
                 looked = [edge] if self.tolerance else [UP, DOWN]
                 best[looked] = np.maximum(best[looked], peaks[looked])
-        # (3) The largest over tables and sides.
-        return best[list(self.sides)].max(axis=0)[:draws]
+        # (2) The largest over tables and sides.
+        return best[list(self.sides)].max(axis=0)
 
     def _subset_peaks(self, w: _Within, edge: int, events: NDArray[Any], floor: Floats) -> Floats:
         """The largest scores of subsets of levels in each draw, given the events of the levels.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import calibrant as cal
 from calibrant.apps.grades import concentration, migrations
 from calibrant.apps.grades import workbook as written
 from calibrant.apps.grades.defaults import default_tails, light
+from calibrant.apps.grades.page import _summary
 from calibrant.apps.grades.sheet import GradeValidation
 from calibrant.cli import main
 from calibrant.errors import BadInput, NotComputable
@@ -232,11 +234,126 @@ def test_bad_input_is_refused_in_a_line_that_names_the_way_out(data: Any, how: d
 def test_an_initial_figure_beside_initial_rows_is_refused_and_so_are_weights_and_clusters() -> None:
     with pytest.raises(BadInput, match=r"leave initial_auc= \(--initial-auc\) out"):
         cal.grades(book(), grade="grade", initial=book(), initial_auc=0.8)
-    for row_attributes in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
-        with pytest.raises(NotComputable):
-            cal.grades(
-                cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **row_attributes), grade="g"
-            )
+    for row_attributes in ({}, {"cluster": ["p", "p", "q", "q"]}):
+        weighted = {"weights": [1.0, 2.0] * 2, **row_attributes}
+        with pytest.raises(NotComputable, match="weights"):
+            cal.grades(cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **weighted), grade="g")
+
+
+# ---- segments, customers of several rows, relative limits, a page ----
+
+
+def test_segments_are_the_validation_of_their_rows() -> None:
+    data = book(region=lambda at, y: np.where(np.arange(len(at)) % 3 == 0, "N", "S"))
+    found = cal.grades(data, grade="grade", by="region", draws=99)
+    assert [s.segment for s in found.segments if s.rating_grade == "portfolio"] == ["region = N", "region = S"]
+    north = np.array(data.covariates["region"].to_pylist()) == "N"  # type: ignore[index]
+    part = cal.predictions(
+        data.y[north], data.p[north], {"grade": np.array(data.covariates["grade"].to_pylist())[north]}
+    )
+    alone = cal.grades(part, grade="grade", draws=99)
+    own = [s for s in found.segments if s.segment == "region = N"]
+    for a, b in zip(own, (*alone.back_testing, alone.portfolio), strict=True):
+        assert (a.rating_grade, a.number_of_customers, a.p_value) == (b.rating_grade, b.number_of_customers, b.p_value)
+    assert all((s.adjusted_p or 0) >= (s.p_value or 0) * 0.3 for s in own)
+
+
+def test_rows_of_one_customer_count_once() -> None:
+    grade, y = ["a", "a", "a", "b", "b", "b"], [0, 1, 0, 0, 0, 1]
+    data = cal.predictions(
+        y, [0.1] * 3 + [0.2] * 3, {"g": grade, "owed": [1.0, 2, 3, 4, 5, 6]}, cluster=["p", "p", "q", "r", "s", "s"]
+    )
+    found = cal.grades(data, grade="g", exposure="owed", draws=19)
+    assert [(b.number_of_customers, b.number_of_defaults, b.exposure) for b in found.back_testing] == [
+        (2, 1, 6.0),
+        (2, 1, 15.0),
+    ]
+    assert found.settings["cluster_rows"] == 6
+    assert "6 rows of 4 customers" in written.lines(found)
+    assert any("6 rows of 4 customers" in str(row[1]) for row in written.sheets(found)[-1].rows)
+    two = cal.predictions([0, 1], [0.1, 0.2], {"g": ["a", "b"]}, cluster=["p", "p"])
+    with pytest.raises(BadInput, match="column 'g': customer 'p' has 'a' and 'b'; rows of one customer"):
+        cal.grades(two, grade="g")
+
+
+def test_ratios_and_their_ranges_are_those_of_another_program() -> None:
+    from scipy.stats import beta
+
+    found = whole(limit_relative=0.5)
+    for b, n, d, pd in zip(found.back_testing, N, D, PD, strict=True):
+        each = 0.05 / 4 / 2
+        ends = beta.ppf(each, d, n - d + 1) / pd, beta.ppf(1 - each, d + 1, n - d) / pd
+        assert b.observed_expected == pytest.approx(d / n / pd)
+        assert (b.observed_expected_low, b.observed_expected_high) == pytest.approx(ends)
+        inside = ends[0] >= 0.5 and ends[1] <= 1.5
+        assert b.verdict == ("within" if inside else "over" if ends[0] > 1.5 or ends[1] < 0.5 else "undecided")
+    assert whole().portfolio.verdict is None
+
+
+def test_a_book_far_beyond_its_pds_is_over_and_one_far_below_too() -> None:
+    at = np.arange(4000) % 2
+    pd = np.array([0.1, 0.3])[at]
+    for rate, wanted in ((2.0, "over"), (1.0, "within"), (0.3, "over")):
+        quantile = (np.arange(4000) // 2 + 0.5) / 2000
+        found = cal.grades(
+            cal.predictions(quantile < rate * pd, pd, {"g": at}), grade="g", limit_relative=0.3, draws=19
+        )
+        assert [b.verdict for b in (*found.back_testing, found.portfolio)] == [wanted] * 3
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"by": "grade"}, "by= .--by. names 'grade', which is the grade or the exposure"),
+        ({"by": "regoin"}, "segment column 'regoin' is not in the data"),
+        ({"by": 3}, "by=3: pass names of columns"),
+        ({"by": "id"}, "segment column 'id' holds 470 values: name a column of at most 50"),
+        ({"limit_relative": 1.5}, "limit_relative=1.5: pass"),
+        ({"alpha": 0.9}, "alpha=0.9"),
+    ],
+)
+def test_what_is_said_of_segments_and_limits(how: dict[str, Any], says: str) -> None:
+    data = book(id=lambda at, y: np.array([f"c{i}" for i in range(len(at))]))
+    with pytest.raises(BadInput, match=says):
+        cal.grades(data, **{"grade": "grade", "draws": 19, **how})
+
+
+def summary(**how: Any) -> str:
+    """Return the words of a page's summary."""
+    found = replace(cal.grades(book(), grade="grade", draws=19), **how)
+    return str([node.to_dict() if hasattr(node, "to_dict") else node for node in _summary(found)])
+
+
+def test_the_summary_speaks_of_the_portfolio_segments_and_a_limit_only_where_there_is_one() -> None:
+    found = cal.grades(book(), grade="grade", draws=19)
+    green = tuple(replace(b, light="green") for b in found.back_testing)
+    calm = {"back_testing": green, "portfolio": replace(found.portfolio, light="green")}
+    none, limited = "No grade is amber or red", "none is shown to be outside the limit"
+    assert none in (text := summary(**calm))
+    assert limited not in text
+    assert limited in summary(**calm, settings={**found.settings, "limit_relative": 0.2})
+    north = replace(green[0], segment="region = N", light="red")
+    assert none not in (text := summary(**calm, segments=(north,)))
+    assert "region = N, A" in text
+    assert none not in (text := summary(back_testing=green, portfolio=replace(found.portfolio, light="amber")))
+    assert "Amber: " in text
+
+
+def test_the_page_to_sign(tmp_path: Path) -> None:
+    data = book(region=lambda at, y: np.where(np.arange(len(at)) % 3 == 0, "<b>N", "S"))
+    found = cal.grades(data, grade="grade", by="region", limit_relative=0.2, draws=19)
+    page = found.save(tmp_path / "x.html").read_text(encoding="utf-8")
+    for words in (
+        "Validation of PD by grade",
+        "Segments",
+        "Date and signature",
+        "Against the limit",
+        "Not checked: whether",
+    ):
+        assert words in page
+    assert "<b>N" not in page
+    assert found.save(tmp_path / "y.html").read_text(encoding="utf-8") == page
+    assert '"schema":"calibrant-grades/1"' in page
 
 
 @pytest.mark.parametrize(
@@ -268,10 +385,9 @@ def test_what_is_said_of_the_scale_and_of_the_initial_rows(how: dict[str, Any], 
 
 
 def test_initial_rows_with_weights_are_refused_and_a_scale_of_numbers_is_named_by_numbers() -> None:
-    for row_attributes in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
-        before = cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **row_attributes)
-        with pytest.raises(NotComputable, match=r"initial= \(--initial\) has"):
-            cal.grades(of(list("aabb"), [0.1, 0.1, 0.2, 0.2]), grade="g", initial=before)
+    before = cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, weights=[1.0, 2.0] * 2)
+    with pytest.raises(NotComputable, match=r"initial= \(--initial\) has"):
+        cal.grades(of(list("aabb"), [0.1, 0.1, 0.2, 0.2]), grade="g", initial=before)
     numbers = of([1, 1, 2, 2], [0.1, 0.1, 0.2, 0.2])
     assert cal.grades(numbers, grade="g", order=[1, 2, 3], draws=19).scale == ("1", "2", "3")
 
@@ -331,7 +447,7 @@ def test_the_command_prints_and_writes_what_the_function_returns(
     out = capsys.readouterr().out
     assert "portfolio" in out
     assert "Herfindahl index by number" in out
-    assert (tmp_path / "x.csv").read_text(encoding="utf-8").startswith("rating_grade,pd,number_of_customers")
+    assert (tmp_path / "x.csv").read_text(encoding="utf-8").startswith("segment,rating_grade,pd,number_of_customers")
     for wrong in (["--out", "x.docx"], ["--lights", "a"], ["--initial-auc", "0.8", "--initial", str(path)]):
         assert main([*asked, *wrong]) == 2
     assert main(asked[:-4]) == 2

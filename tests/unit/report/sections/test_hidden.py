@@ -299,27 +299,14 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
     assert "no rule was worth judging" in section(render(none))
 
 
-def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
+def test_a_rule_is_shown_to_be_off_only_where_its_range_is():
     curve = factories.searched_subgroups(found=2)
-    curve = replace(curve, columns={**curve.columns, "low": (-0.001, 0.2)})
-    assert "takes in zero" in search.rules_note(factories.drawn(factories.hidden(), searched_subgroups=curve))
-    assert "takes in zero" not in search.rules_note(factories.hidden())
-
-
-def test_what_the_range_takes_in_is_the_tolerance():
-    curve = factories.searched_subgroups(found=2)
-    wide = {**curve.settings, "tolerance": 0.05}
-    near = replace(curve, columns={**curve.columns, "low": (0.04, 0.2)}, settings=wide)
-    record = factories.drawn(factories.hidden(), searched_subgroups=near)
-    assert "though its range takes in gaps within the tolerance of 5.0 points." in search.rules_note(record)
-    low = {**curve.columns, "side": ("overpredicts",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
-    assert "takes in" not in search.rules_note(factories.drawn(record, searched_subgroups=replace(near, columns=low)))
-    low["high"] = (-0.04, -0.2)
-    assert "takes in" in search.rules_note(factories.drawn(record, searched_subgroups=replace(near, columns=low)))
-    stated = entries(methods.methods(record))
-    assert "says, plus the tolerance of 5.0 points where it seemed to underpredict, minus" in stated["Rules"]
-    assert "all pairs of simple conditions" in stated["Rules"]
-    assert "tolerance" not in entries(methods.methods(factories.hidden()))["Rules"]
+    for low, tolerance, shown in ((-0.001, 0.0, False), (0.2, 0.0, True), (0.04, 0.05, False), (0.06, 0.05, True)):
+        columns = {**curve.columns, "low": (low, low)}
+        made = replace(curve, columns=columns, settings={**curve.settings, "tolerance": tolerance})
+        record = factories.drawn(factories.hidden(), searched_subgroups=made)
+        assert (search.first_shown(record) is not None) is shown
+        assert all(search.off(r, record) is shown for r in search.rules(record))
 
 
 def test_who_they_are_is_said_only_where_a_rule_is_shown():

@@ -32,7 +32,8 @@ def held(limit: float | None = 0.015, **settings: object) -> AuditRecord:
 def test_the_answer_names_the_repair_and_counts_who_is_over_the_limit() -> None:
     assert plain(repair.answer(held())) == (
         "Isotonic regression: of the three examined, two are over the limit before and none after; one is undecided. "
-        "The gap shrinks for 27 of 41 groups and grows for 4."
+        "The gap shrinks for 27 of 41 groups and grows for 4. Brier score −0.0001 (−0.0002 to −0.0001), log loss "
+        "−0.0007 (−0.0010 to −0.0004), paired, with ordinary intervals."
     )
 
 

@@ -51,19 +51,24 @@ def reported(record: AuditRecord) -> str:
 @pytest.mark.parametrize(
     ("record", "state", "word", "stated"),
     [
-        (broken(), "over", "1 over the limit", "Over it for x2 over 0.8 with x3 over 0.8."),
+        (broken(), "over", "1 over the limit", "x2 over 0.8 with x3 over 0.8 is over it."),
         (met(), "undecided", "Undecided", "Unlisted subgroups are undecided."),
-        (met(0.004, p_value=0.002), "error_shown", "Error shown", "Error shown in unlisted subgroups."),
-        (met(high=0.012, p_value=0.002), "error_shown", "Error shown", "Error shown in unlisted subgroups."),
+        (met(0.004, p_value=0.002), "error_shown", "Error shown", "Two unlisted subgroups are miscalibrated."),
+        (met(high=0.012, p_value=0.002), "error_shown", "Error shown", "Error is shown in unlisted subgroups."),
         (
             met(high=0.012),
             "within",
             "Within the limit",
-            "Within the limit for everyone, every named group and unlisted subgroups.",
+            "Within the limit overall. Every group and unlisted subgroup is within it.",
         ),
-        (met(high=0.012, p_value=None), "within", "Within the limit", "every named group and unlisted subgroups."),
+        (
+            met(high=0.012, p_value=None),
+            "within",
+            "Within the limit",
+            "Every group and unlisted subgroup is within it.",
+        ),
         (factories.mixture("within", ["within"]), "absent", "Not checked", "Unlisted subgroups were not checked."),
-        (unjudged(), "measured", "Not judged", "at least 2.6 points for x2 over 0.8 with x3 over 0.8."),
+        (unjudged(), "measured", "Error shown", "Two unlisted subgroups are miscalibrated."),
     ],
 )
 def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, word, stated):
@@ -77,7 +82,7 @@ def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, wor
 def test_no_green_headline_stands_alone():
     for record in (met(), met(0.004, p_value=0.002), met(high=0.012, p_value=0.002)):
         assert record.verdict == "within"
-        assert "nlisted subgroups" in headline(record)
+        assert "nlisted subgroup" in headline(record)
         assert "subgroups" in page_title(record).split(":")[0]
     assert broken().verdict == "over"
 
@@ -122,12 +127,12 @@ def test_the_first_screen_has_three_parts_with_shape_and_word():
     parts = re.search(r'<ul class="parts">.*?</ul>', page, re.S)[0]
     assert re.findall(r'<li class="([\w-]+)"><span>([^<]*)', parts) == [
         ("within", "Everyone"),
-        ("within", "2 named groups"),
+        ("within", "2 groups"),
         ("over", "Unlisted subgroups"),
     ]
     assert parts.count("<svg") == 3
     assert re.findall(r"</svg>([^<]*)</b>", parts) == ["Within the limit", "Within the limit", "1 over the limit"]
-    assert page.index('<ul class="parts">') < page.index('<div class="ruler"')
+    assert page.index('<ul class="parts">') < page.index('<table class="fp"')
 
 
 # ---- the section ----

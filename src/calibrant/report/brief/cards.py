@@ -1,0 +1,113 @@
+"""The verdict in three cards: everyone, the named groups, unlisted subgroups; each with estimate and guarantee."""
+
+from __future__ import annotations
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
+from calibrant.report import numbers as num
+from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, rare
+from calibrant.report.commands import naming_groups
+from calibrant.report.spans import Span, Text, clipped, code, say
+from calibrant.report.wording.clusters import too_narrow
+from calibrant.report.wording.headline import group_named
+from calibrant.report.wording.missing_labels import known_only
+from calibrant.report.wording.parts import subgroups_reported, unshown_reason, verdict_word
+from calibrant.report.wording.terms import ATTRIBUTES, error_bounds, judged_range, p_reported, two_way
+from calibrant.results import Estimate
+from calibrant.sanitize import sanitize
+
+MOST_WORDS = 25
+NAMED = 60  # characters of the name of a group, or the rule of a subgroup
+
+
+def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
+    """Return everyone, the named groups and unlisted subgroups: always all three."""
+    total, known = len(record.groups), known_only(record)
+    shown = " shown" if total and facts.only_together(record) else ""
+    named = f"{num.count(total)} groups{shown}" if total > 1 else f"One group{shown}" if total else "Named groups"
+    return (
+        doc.Part(f"Everyone{known}", *verdict_word(record, "everyone"), _everyone(record)),
+        doc.Part(f"{named}{known}", *verdict_word(record, "groups"), _groups(record)),
+        doc.Part(f"Unlisted subgroups{known}", *verdict_word(record, "subgroups"), _subgroups(record)),
+    )
+
+
+def _everyone(record: AuditRecord) -> Text:
+    one = record.everyone
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
+    start = f"Predicted {predicted}%, observed {observed}%: {estimate_of(record, one, unit=True)}."
+    if facts.withheld(record):
+        return say(f"{start} {too_narrow(record)}")
+    if facts.by_gap(record, one):
+        if facts.cancels(record):
+            return say(f"{start} Errors cancel: calibration error at least {error_bounds(record, one)[0]} guaranteed.")
+        return say(f"{start} Guaranteed: gap {gap_guaranteed(record, one)}.")
+    return say(f"{start} Guaranteed: {_error(record, one)}.")
+
+
+def _error(record: AuditRecord, finding: Finding) -> str:
+    reported = judged_range(record, finding)
+    least = finding.lower.interval.low
+    if (
+        finding.error_shown and reported.startswith("0.0 ") and least > 0
+    ):  # shown to be above 0, so that it must read so
+        reported = f"{num.lower_bound(least, 0.0001)}{reported.removeprefix('0.0')}"
+    return reported if two_way(finding) else f"calibration error {reported}"
+
+
+def _groups(record: AuditRecord) -> Text:
+    if not record.groups:
+        reason = unshown_reason(record)
+        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
+    if facts.withheld(record):
+        return say(too_narrow(record))
+    ranked = facts.by_evidence(record.groups)
+    first = next((f for f in ranked if f.verdict == "over"), ranked[0])
+    href = f"#{first.id}" if len(record.groups) <= facts.MOST_ROWS else ""
+    lead = "" if facts.is_off(first) or len(record.groups) == 1 else "Most evident: "
+    name = Span(clipped(group_named(first), NAMED), "name", href)
+    return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.")
+
+
+def _sure(record: AuditRecord, finding: Finding) -> str:
+    """What is guaranteed of a group: at least how far it is off, where anything is; else the range of its gap."""
+    limit, least = facts.limit_for(record, finding), facts.ends(record, finding)[0]
+    if not facts.by_gap(record, finding):
+        return f"{_error(record, finding)} guaranteed"
+    if float(num.lower_bound(least, limit)) > 0:
+        return f"at least {num.lower_bound(least, limit)} guaranteed"
+    return f"{'gap ' if rare(record) else ''}{gap_guaranteed(record, finding)} guaranteed"
+
+
+def _subgroups(record: AuditRecord) -> Text:
+    check, e = facts.check_of(record, facts.SUBGROUPS), record.estimates.get(facts.SUBGROUPS)
+    if check is None or e is None:
+        return subgroups_reported(record)
+    n, of = num.count(int(e.settings["subgroups"])), ATTRIBUTES[int(e.settings["order"]) - 1]
+    shown = check.outcome is not None and record.test_shows(check)
+    tested = f" A test shows error ({p_reported(check.outcome).partition(',')[0]})." if shown and check.outcome else ""
+    return say(f"Searched {n} of {of}.{tested} ", *_most_evident(record, e))
+
+
+def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
+    """The subgroup with the largest certified gap, or the first of the search; what none exceeds, if none is named."""
+    limit, c = facts.limit_of(record), record.curve(facts.SUBGROUPS).columns
+    known = facts.unlisted_known(record)[:1]
+    if not known and facts.subgroups_known(record):
+        return say("Guaranteed to be off are only groups that are named.")
+    rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
+    if known and not rule:
+        return say(f"One is off by at least {num.lower_bound(known[0].least, limit)}, guaranteed.")
+    if not rule:
+        high = worst.interval.high
+        if high >= facts.UNREPORTED:
+            return say(f"Too few {facts.noun(record)} to say what none exceeds.")
+        return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
+    at = c["rule"].index(rule)
+    if not known and num.gap(float(c["gap"][at])) == num.gap(0.0):
+        return say("None is guaranteed to be off.")
+    name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
+    ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at])))
+    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else ends
+    return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]))}; {sure} guaranteed.")

@@ -1,0 +1,118 @@
+"""The forest plot of the first screen: estimates, what is guaranteed, and states, the most evident first."""
+
+from __future__ import annotations
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
+from calibrant.report import numbers as num
+from calibrant.report import places
+from calibrant.report.brief import drawing
+from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, heading, shown
+from calibrant.report.spans import clipped, label
+from calibrant.report.wording.parts import state_of
+from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
+from calibrant.sanitize import sanitize
+
+ROWS, FOLDED, SUBGROUPS = 12, 8, 2  # lines that are seen, those opened on demand, and of subgroups
+NAMED = 44  # characters of a name
+Span = tuple[float, float]
+
+
+def forest(record: AuditRecord) -> doc.Forest:
+    """Return everyone, then subgroups that are shown to be off and groups, sorted by evidence, on one axis of gaps."""
+    groups, off = facts.by_evidence(record.groups), [o for o in facts.unlisted_known(record) if o.rule][:SUBGROUPS]
+    kept = groups[: ROWS - 1 - len(off)]
+    spans = [*(_span(record, f) for f in (record.everyone, *kept)), *((o.low, o.high) for o in off)]
+    values = [*(f.gap.value for f in (record.everyone, *kept) if shown(record, f)), *(o.gap for o in off), 0.0]
+    limit = facts.limit_of(record)
+    low, high, step = places.forest_ends(spans, values, limit)
+    scale = drawing.Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
+    over = [f for f in kept if facts.is_off(f)]
+    lines = [
+        _line(record, record.everyone, scale),
+        *(_line(record, f, scale) for f in over),
+        *(_subgroup(record, o, scale) for o in off),
+        *(_line(record, f, scale) for f in kept[len(over) :]),
+    ]
+    rest = groups[len(kept) :]
+    folded = tuple(_line(record, f, scale) for f in rest[:FOLDED])
+    relative = record.settings.get("limit_relative")
+    words = "" if limit is None else f"limit ±{num.limit_points(limit)}"
+    words = words if relative is None else f"limit ±{num.percent(relative)}% of the mean score"
+    level = num.percent(facts.ordinary_level(record) or 0.95)
+    what = f"Gap (observed minus predicted, percentage points): estimate, {level}% interval, guaranteed range and state"
+    return doc.Forest(
+        what,
+        heading(record),
+        tuple(lines),
+        folded,
+        len(rest) - len(folded),
+        drawing.head(scale, words),
+        drawing.foot(scale),
+    )
+
+
+def _span(record: AuditRecord, finding: Finding) -> Span:
+    """What of a line must fit the axis: its estimate and its interval; where there are none, what is guaranteed."""
+    if not shown(record, finding):
+        return gap_ends(finding)
+    of, value = finding.gap.interval, finding.gap.value
+    return (value, value) if of is None else (min(of.low, value), max(of.high, value))
+
+
+def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
+    (status, word), known = state_of(record, f), shown(record, f)
+    ends = f.gap.interval if known else None
+    interval = None if ends is None else (ends.low, ends.high)
+    value = f.gap.value if known else None
+    sure = None if f.gap.guaranteed is None else gap_ends(f)
+    picture = drawing.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
+    rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
+    of = f"{rows} · {_events(record, f)} events" if known else rows
+    error = f" · {_error(record, f)}" if f.withheld is None and _by_error(record, f) else ""
+    who = clipped(label(f), NAMED) if f.variables else "Everyone"
+    href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
+    sure_text = gap_guaranteed(record, f) if sure else ""
+    return doc.Line(who, num.count(f.rows), of, estimate_of(record, f) + error, sure_text, status, word, picture, href)
+
+
+def _by_error(record: AuditRecord, f: Finding) -> bool:
+    """Whether its state is about the calibration error: it is what is judged, or it is over and the gap is not."""
+    low, high = gap_ends(f)
+    limit = facts.limit_for(record, f)
+    gap_is_over = limit is not None and max(low, -high) > limit
+    return not facts.by_gap(record, f) or (f.verdict == "over" and not gap_is_over)
+
+
+def _events(record: AuditRecord, f: Finding) -> str:
+    """How many events; of counts to publish 0 is fewer than five."""
+    few = bool(f.variables) and facts.fives(record, f.rows) > 0 and not f.events
+    return f"under {num.FIVE}" if few else num.count(f.events)
+
+
+def _error(record: AuditRecord, f: Finding) -> str:
+    """The end of the certified calibration error that its verdict is about."""
+    low, high = error_bounds(record, f)
+    if two_way(f):
+        return f"raw error ≥ {low}, rounded ≤ {high}"
+    return f"error ≥ {low}" if f.verdict == "over" else f"error ≤ {high}"
+
+
+def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:
+    limit, over = facts.limit_of(record), {one.rule for one in facts.subgroups_over(record)}
+    status = "over" if o.rule in over and limit is not None else "error_shown"
+    word = VERDICTS["over"] if status == "over" else "Error shown"
+    low, high = num.signed_range(o.low, o.high)
+    picture = drawing.estimated(scale, o.gap, None, (o.low, o.high), limit, status)
+    return doc.Line(
+        clipped(sanitize(o.rule), NAMED),
+        num.count(o.rows),
+        f"{num.count(o.rows)} · unlisted subgroup",
+        num.gap(o.gap),
+        f"{low} to {high}",
+        status,
+        word,
+        picture,
+        "#subgroups",
+    )

@@ -1,0 +1,119 @@
+"""Curves on Matplotlib's axes: every kind is drawn with titles, from its own numbers; what is none says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import factories
+from calibrant.errors import NotComputable
+from calibrant.report.outputs import plots
+from calibrant.results import Curve
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+CURVES = {
+    **factories.kinds_of_curve(),
+    "control": factories.control_chart(),
+    "rules": factories.searched_subgroups(),
+    "subgroups": factories.subgroup_lines(),
+    "subgroup map": factories.subgroup_map(),
+    "everyone and groups": factories.record().table,
+}
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Any:
+    yield
+    from matplotlib import pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_every_curve_is_drawn_with_titles(name: str) -> None:
+    ax = CURVES[name].plot()
+    assert ax.get_title(loc="left")
+    assert ax.get_xlabel()
+    assert ax.lines or ax.collections
+
+
+def test_it_draws_on_the_axes_that_are_passed_and_makes_none() -> None:
+    from matplotlib import pyplot as plt
+
+    _, (left, right) = plt.subplots(1, 2)
+    assert CURVES["score"].plot(ax=right) is right
+    assert not left.lines
+    assert len(plt.get_fignums()) == 1
+
+
+def test_the_line_is_the_gap_in_points() -> None:
+    curve = CURVES["number"]
+    (line,) = (one for one in CURVES["number"].plot().lines if one.get_label() == "gap")
+    assert list(line.get_ydata()) == pytest.approx([100 * v for v in curve.columns["gap"]])
+    assert list(line.get_xdata()) == pytest.approx(curve.columns["x"])
+
+
+def test_three_layers_stand_under_their_names() -> None:
+    table = CURVES["everyone and groups"]
+    ax = table.plot()
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(table.columns["group"])
+    (dots,) = (one for one in ax.lines if one.get_label() == "estimate")
+    assert list(dots.get_xdata()) == pytest.approx([100 * v for v in table.columns["gap"]])
+    texts = {t.get_text() for t in ax.get_legend().get_texts()}
+    assert texts >= {"estimate", "95% interval", "95% guaranteed"}
+
+
+def test_names_of_the_data_are_no_formulas() -> None:
+    curve = CURVES["levels"]
+    hostile = replace(curve, columns={**curve.columns, "label": (r"$\frac{1}{2}$", "x" * 500)})
+    ax = hostile.plot()
+    ax.figure.canvas.draw()
+    first, second = (t.get_text() for t in ax.get_yticklabels())
+    assert first == r"\$\frac{1}{2}\$"
+    assert len(second) <= plots.LONGEST
+
+
+def test_what_is_no_curve_says_so() -> None:
+    with pytest.raises(NotComputable, match=r"no plot of tripod, a table: use to_frame\(\)"):
+        Curve(method="tripod", columns={"item": ("1",)}).plot()
+    with pytest.raises(NotComputable, match="empty: too few rows"):
+        Curve(method="diagnose.reliability_curve", columns={}, settings={"reason": "too few rows"}).plot()
+    nothing = {"probability": ("a",), "population": ("everyone",), "threshold": (0.2,)}
+    nothing |= dict.fromkeys(("gain", "gain_low", "gain_high"), (None,))
+    with pytest.raises(NotComputable, match="no line of the curve has a number"):
+        Curve(method="repair.compare.decisions", columns=nothing).plot()
+
+
+@pytest.mark.slow
+def test_without_matplotlib_it_names_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from calibrant.results import Curve\n"
+        "c = Curve(method='reliability', columns={k: (.1,) for k in ('predicted', 'gap', 'low', 'high')})\n"
+        "try: c.plot()\n"
+        "except ImportError as e: print(e)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == 'a plot needs Matplotlib: pip install "calibrant[displays]"'
+
+
+def test_every_curve_of_a_record_has_a_plot() -> None:
+    from calibrant.audit.schema.curves import CURVES as KINDS
+
+    methods = {kind.__struct_config__.tag for kind in KINDS.values()}
+    special = {"diagnose.subgroup_map", "diagnose.variable_curve", "diagnose.local_bias"}
+    assert methods <= {*plots.LINES, *plots.RANGES, *special}
+
+
+def test_every_chart_has_a_plot() -> None:
+    pytest.importorskip("altair")
+    from calibrant.report.charts import CHARTS
+
+    special = {"diagnose.subgroup_map", "diagnose.variable_curve", "diagnose.local_bias"}
+    assert set(CHARTS) <= {*plots.LINES, *plots.RANGES, *special}

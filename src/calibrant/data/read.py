@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,11 +10,13 @@ from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from calibrant.arguments import checked_seed, one_source, shown, takes
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
-from calibrant.data.inputs import ClustersCross, Levels
+from calibrant.data.inputs import ClustersCross, Levels, class_labels
+from calibrant.data.layouts import decoded, is_text
 from calibrant.data.predictions import (
     FRAME,
     SEVERAL,
@@ -166,18 +169,35 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 
-def classes_in_memory(
-    source: object, options: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
-) -> MulticlassPredictions:
-    """The rows of several classes: a column of probabilities each, which labels or `classes` name."""
-    if options.row_attributes:
-        raise NotComputable(
-            f"several classes have no form for {options.caller.says('cluster', 'weights')} yet: project them"
-        )
-    opened, kept, _, table = _loaded(source, options, scores)
+def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...] = ()) -> MulticlassPredictions:
+    """The rows of several classes: a column of probabilities each, which labels, columns or `classes` name."""
+    if not options.label:
+        raise BadInput(f"name the column of the labels: {options.caller.says('label')}")
+    opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    scores = matched(options.scores, opened.columns, options.caller.name("score"))
+    opened, kept, _, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None
     labels, p = table.column(options.label), table.select(list(scores))
-    return multiclass_predictions(labels, p, covariates, classes=classes or None, name=opened.name)
+    if is_text(decoded(labels).type) and not classes:
+        classes = class_labels(scores, set(pc.unique(decoded(labels)).to_pylist()))
+    cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
+    weights = table.column(options.weights) if options.weights else None
+    return multiclass_predictions(
+        labels, p, covariates, weights=weights, cluster=cluster or None, classes=classes or None, name=opened.name
+    )
+
+
+def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple[str, ...]:
+    """The columns that names and patterns such as ``p_*`` stand for, each once, those of a pattern in their order."""
+    result: dict[str, None] = {}
+    for pattern in patterns:
+        own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
+        if not own:
+            raise BadInput(f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}")
+        result |= dict.fromkeys(own)
+    return tuple(result)
+
+
 
 
 def _loaded(

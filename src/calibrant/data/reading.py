@@ -26,7 +26,7 @@ from calibrant.data.sources.source import DETECTED, Form, Source
 from calibrant.data.sources.standard_input import FORMATS
 from calibrant.data.specs.options import ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
@@ -56,6 +56,7 @@ class Reading:
     # sketch).
     label: str = ""
     score: str = ""
+    scores: tuple[str, ...] = ()  # in place of `score`, of several classes: a column each, or patterns such as ``p_*``
     positive: str | None = None  # the label that counts as the event
     percent: bool = False  # scores are percent: they are divided by 100
     drop_missing: bool = False  # leave out rows whose label or score is missing: short for ``missing="drop"``
@@ -97,11 +98,14 @@ class Reading:
         if unknown:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
         form = _form({k: inputs.pop(k) for k in FORM}, caller)
+        scores = names(caller.name("score"), inputs["score"] or None, distinct=True)
+        several = len(scores) > 1 or any("*" in name for name in scores)
         return cls(
             **inputs
             | {
                 "label": inputs["label"] or "",
-                "score": inputs["score"] or "",
+                "score": "" if several else (*scores, "")[0],
+                "scores": scores if several else (),
                 "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),
                 "cluster": (*clusters, "")[0],
                 "levels": clusters if len(clusters) > 1 else (),
@@ -146,6 +150,11 @@ class Reading:
             listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
             raise BadInput(f"{brings}: leave {listed} out")
 
+    def of_projection(self) -> Reading:
+        """Return what is left to read of rows of several classes, once they are in memory as rows of two."""
+        whole = Reading()
+        return replace(self, scores=(), **{name: getattr(whole, name) for name in (*OF_ROWS, "levels", "form")})
+
     def with_tests(self, wanted: bool) -> Reading:
         """Return this, holding what tests need if they are wanted and there are covariates to test."""
         return replace(self, tests=wanted and bool(self.variables))
@@ -158,6 +167,11 @@ class Reading:
 
     def named(self) -> Reading:
         """Return this if it names the columns of labels and scores."""
+        if self.scores:
+            raise NotComputable(
+                f"{self.caller.says('score')} names {len(self.scores)} columns, of several classes: this reads two "
+                "classes; audit takes several"
+            )
         if not (self.label and self.score):
             label, score = self.caller.says("label"), self.caller.says("score")
             raise BadInput(f"name the columns: {label} for the labels and {score} for the probabilities")
@@ -166,7 +180,7 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (self.label, self.score, *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
+        return (self.label, *((self.score,) if not self.scores else ()), *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
 
     @property
     def clusters(self) -> tuple[str, ...]:

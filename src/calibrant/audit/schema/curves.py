@@ -445,6 +445,14 @@ CURVES = {
         },
         {"level": Level, "columns joint": Count, "identifiers": bool},
     ),
+    "class_matrix": curve(
+        "audit.class_matrix",
+        "Of several classes: of rows whose top label is given, those that belong to another class, against how many "
+        "are expected, an entry each; ranges of the gap hold simultaneously. Of the classes that are given most often, "
+        "where rows enough are expected. Absent of two classes, and with clusters or weights.",
+        {"given belongs": str, "rows": Some, "events": Count, "expected": Size, "gap low high": Gap},
+        {"classes of": Some, "least": Size, "alpha": Level},
+    ),
     "sites": curve(
         "audit.sites",
         "How far calibration differs between the clusters, where five or more have rows enough: calibration "

@@ -51,7 +51,11 @@ class ColumnOptions(RowOptions, total=False):
     """What an audit reads of files."""
 
     label: Annotated[str | None, "outcomes: 0 and 1, or any values with --positive", Option("COLUMN")]
-    score: Annotated[str | None, "predicted probabilities, 0 to 1", Option("COLUMN")]
+    score: Annotated[
+        Columns,
+        "predicted probabilities, 0 to 1; of several classes a column each, in this order, or a pattern: 'p_*'",
+        Option(check=names),
+    ]
     allow_same: Annotated[bool, "let rows that two files hold count twice"]
     key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names)]
     seed: Annotated[int, "assigns rows to random blocks (default 0)", Option(default=0, check=named(checked_seed))]

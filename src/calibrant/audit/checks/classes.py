@@ -1,0 +1,93 @@
+"""What is certified of a classifier over several classes: each class, all together, and who is given for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from calibrant.audit.checks.certified import status
+from calibrant.audit.checks.groups import certified, judged
+from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
+from calibrant.audit.judging import worst
+from calibrant.certify.classwise import classwise
+from calibrant.results import Curve
+from calibrant.stats.subgroups.row_gaps import binomial
+from calibrant.views.sample import classes_of
+
+CLASS = "class"  # the variable by which a class is named
+MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
+
+
+def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Certify each class against the others as groups are: ranges hold simultaneously, verdicts share alpha."""
+    rows = context.classes
+    if rows is None:
+        return CheckResult()
+    populations = enumerate(classes_of(rows, rows.top_label(), context.seed))
+    every = [certified(((CLASS, rows.name_of(k)),), 0, q, context, rows.p.shape[1]) for k, q in populations]
+    result = judged(every, context)
+    shares = context.judging.shares.of_groups("classes") if context.judging.limited else ()
+    return CheckResult(status=status(worst(f.verdict for f in result)), classes=result, shares=shares)
+
+
+def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Certify the sum over all classes, which shares alpha with nobody."""
+    if context.classes is None:
+        return CheckResult()
+    plan = context.judging
+    result = classwise(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
+    return CheckResult(status="measured", estimate=result, estimates={"classwise": result})
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Rows whose top label is one class, and how many of them belong to another: a row of the matrix."""
+
+    given: str
+    belongs: str
+    rows: int
+    events: int
+    expected: float
+    # `gap`, `low` and `high`: observed minus expected of a row, in probability units, and its certified range.
+    gap: float
+    low: float
+    high: float
+
+
+def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Certify, of rows whose top label is one class, how many more belong to another than are expected.
+
+    Scores alone choose the cells: those in which at least `LEAST` rows are expected, of the `MOST` classes that are the
+    top label most often, and of no fewer people than may be shown. All ranges hold simultaneously.
+    """
+    rows = context.classes
+    if rows is None or rows.weights is not None or rows.cluster is not None:  # the binomial is of independent rows
+        return CheckResult()
+    top, k = rows.p.argmax(axis=1), rows.p.shape[1]
+    given = np.bincount(top, minlength=k)
+    common = np.sort(np.argsort(-given, kind="stable")[:MOST])
+    expected = np.array([rows.p[top == i][:, common].sum(axis=0) for i in common])
+    at = np.argwhere((expected >= LEAST) & (given[common] >= context.mask)[:, None])
+    seen = np.bincount(top * k + rows.y, minlength=k * k).reshape(k, k)[np.ix_(common, common)]
+    each = context.judging.alpha / (2.0 * max(len(at), 1))
+    cells = []
+    for i, j in at.tolist():
+        n, events, of = int(given[common[i]]), int(seen[i, j]), float(expected[i, j])
+        evidence, reported = binomial(events, n, of), context.sums.of(n, events, of)
+        ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
+        low, high = (reported.end(end, side, f"cell {side}") for end, side in ends)
+        names = rows.name_of(int(common[i])), rows.name_of(int(common[j]))
+        gap = min(max(reported.observed - reported.predicted, low), high)
+        cells.append(Cell(*names, reported.rows, reported.events, float(reported.expected), gap, low, high))
+    columns = {f.name: tuple(getattr(c, f.name) for c in cells) for f in fields(Cell)}
+    settings = {"classes": len(common), "of": k, "least": LEAST, "alpha": context.judging.alpha}
+    return CheckResult(curves={"class_matrix": Curve(method="audit.class_matrix", columns=columns, settings=settings)})
+
+
+DECLARED = (
+    Check(code="error-classes", order=22, make=of_classes, step="certifying classes", cost=Cost(flat=0.01)),
+    Check(code="classwise", order=24, make=_classwise, cost=Cost(flat=0.01)),
+    Check(code="class-matrix", order=26, make=_matrix),
+)

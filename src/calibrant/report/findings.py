@@ -149,8 +149,8 @@ def state(record: AuditRecord, part: str) -> State:
 
 
 def states(record: AuditRecord) -> dict[str, State]:
-    """The same of all three parts."""
-    return {part: state(record, part) for part in ("everyone", "groups", "subgroups")}
+    """The same of all parts."""
+    return {part: state(record, part) for part in record.verdicts}
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,14 @@ OF_CLASSES = (
         "count.astype(np.float64)",
         "count + 1.0",
     ),
+    one(
+        "ranges_of_classes_do_not_share",
+        "the range of each class spends all of alpha",
+        "audit.checks.classes",
+        "of_classes",
+        "q, context, rows.p.shape[1])",
+        "q, context, 1)",
+    ),
 )
 BY_CLUSTERS = (
     one("rows_without_their_units", "rows of one unit are taken as independent", "views.sample",

@@ -193,11 +193,11 @@ def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple
     for pattern in patterns:
         own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
         if not own:
-            raise BadInput(f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}")
+            raise BadInput(
+                f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}"
+            )
         result |= dict.fromkeys(own)
     return tuple(result)
-
-
 
 
 def _loaded(

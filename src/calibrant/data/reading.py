@@ -180,7 +180,15 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (self.label, *((self.score,) if not self.scores else ()), *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
+        return (
+            self.label,
+            *((self.score,) if not self.scores else ()),
+            *self.by,
+            *self.key,
+            *self.row_attributes,
+            *self.levels,
+            *self.variables,
+        )
 
     @property
     def clusters(self) -> tuple[str, ...]:

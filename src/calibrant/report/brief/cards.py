@@ -27,7 +27,11 @@ def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
     shown = " shown" if total and facts.only_together(record) else ""
     named = f"{num.count(total)} groups{shown}" if total > 1 else f"One group{shown}" if total else "Named groups"
     several = len(record.classes)
-    classes = doc.Part(f"{num.count(several)} classes", *verdict_word(record, "classes"), _classes(record)) if several else None
+    classes = (
+        doc.Part(f"{num.count(several)} classes", *verdict_word(record, "classes"), _classes(record))
+        if several
+        else None
+    )
     return (
         doc.Part(
             f"{'Most probable class' if several else 'Everyone'}{known}",

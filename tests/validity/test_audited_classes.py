@@ -1,4 +1,4 @@
-"""Ranges of all classes hold simultaneously, and no class is wrongly decided more often than its share of alpha allows."""
+"""Ranges of all classes hold simultaneously, and no class is wrongly decided more often than alpha allows."""
 
 from __future__ import annotations
 

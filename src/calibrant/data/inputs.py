@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from calibrant.arguments import shown
 from calibrant.data.arrays import column_of, matrix_of, positions
 from calibrant.data.columns import (
-    letters_of,
     Floats,
     are_absent,
     as_covariates,
     as_float,
     is_number,
     label_values,
+    letters_of,
     no_such_event,
     spellings,
     two_spellings,

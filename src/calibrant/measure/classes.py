@@ -34,8 +34,8 @@ def log_loss_of_classes(data: MulticlassPredictions, clip: float, alpha: float) 
     own = _of_own_class(data)
     if not clip and (wrong := int((own == 0.0).sum())):
         raise NotComputable(
-            f"the log loss is infinite: {wrong:,} {'row has' if wrong == 1 else 'rows have'} probability 0 of the class "
-            "that came true; pass clip=1e-6, or report the Brier score"
+            f"the log loss is infinite: {wrong:,} {'row has' if wrong == 1 else 'rows have'} probability 0 of the "
+            "class that came true; pass clip=1e-6, or report the Brier score"
         )
     least = max(float(data.p[data.p > 0.0].min()), clip)  # of a class that could have come true
     return _mean(
@@ -213,7 +213,7 @@ def _multiplied(
     """The same of clusters, whose rows depend on one another: residuals times one normal number a cluster."""
     from scipy.sparse import csr_array
 
-    weight, who = q.each_weighs / q.each_weighs.sum(), q.cluster
+    weight, who = q.each_weighs / q.each_weighs.sum(), np.arange(rows.n) if q.cluster is None else q.cluster
     count = int(who.max()) + 1
     shocks = rng.standard_normal((count, DRAWS)) * np.sqrt(count / (count - 1.0))
     out = []

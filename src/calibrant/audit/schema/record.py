@@ -150,8 +150,8 @@ ESTIMATES = part(
             "small ones are judged only together.",
         ),
     },
-    "Certified, as their guarantee says (finite-sample): gap, classwise, distance, jittered, klce, subgroups, worst_group. The "
-    "others are standard measures of the raw score. Absent where not computable.",
+    "Certified, as their guarantee says (finite-sample): gap, classwise, distance, jittered, klce, subgroups, "
+    "worst_group. The others are standard measures of the raw score. Absent where not computable.",
 )
 
 

@@ -11,12 +11,21 @@ from calibrant.report import numbers as num
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Text, literal, say, strong
 from calibrant.report.wording.parts import verdict_word
-from calibrant.report.wording.terms import capital, cardinal, certified_range, gap_ends, together, verdict_on
+from calibrant.report.wording.terms import (
+    capital,
+    cardinal,
+    certified_range,
+    gap_ends,
+    repair_named,
+    together,
+    verdict_on,
+)
 from calibrant.results import Curve
 
 MOST = 50  # classes that the page lists; all are in the record
 LINES = 20  # cells of the matrix that it lists in words
-MATRIX = "class_matrix"
+MATRIX, REPAIRS = "class_matrix", "class_repairs"
+AS_AUDITED = "as audited"
 SUM = (
     "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed (of {most}): raw "
     "probabilities from below, rounded ones from above."
@@ -36,6 +45,9 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if curve.columns and curve.columns["rows"]:
         yield doc.Paragraph(_mistaken(curve), "answer")
         yield _cells(record, curve)
+    if (tried := record.curve(REPAIRS)).columns:
+        yield doc.Paragraph(_recommended(record, tried), "answer")
+        yield _repairs(record, tried)
 
 
 def _answer(record: AuditRecord) -> Text:
@@ -145,6 +157,48 @@ def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
     return doc.number_table(CELLS.format(least=curve.settings["least"]) + kept, heads, rows)
 
 
+def _recommended(record: AuditRecord, curve: Curve) -> Text:
+    """Which repair of all classes is recommended, by how much it lowers the log loss on other rows."""
+    s, name = curve.settings, str(curve.settings["recommended"])
+    rows = f"{num.count(s['rows_judged'])} {facts.noun(record)} held out"
+    line = next(line for line in facts.lines_of(curve) if line["repair"] == name)
+    if name == AS_AUDITED:
+        return say(f"No recalibration of all classes is shown to lower the log loss, on {rows}.")
+    change, low, high = (num.decimals(float(line[f"log_loss_change{end}"]), 4) for end in ("", "_low", "_high"))
+    return say(
+        strong(f"Recalibrate by {repair_named(name)}."),
+        f" On {rows} it changes the log loss by {change} ({low} to {high}); the interval is ordinary, not guaranteed.",
+    )
+
+
+def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
+    heads = (
+        "Probabilities",
+        doc.Column(say("Calibration error of all classes, guaranteed, points"), "r iv"),
+        doc.Column(say("Log loss (change)"), "r"),
+        doc.Column(say("Brier score (change)"), "r"),
+    )
+    rows = []
+    for line in facts.lines_of(curve):
+        name, cells = str(line["repair"]), []
+        for measure in ("log_loss", "brier"):
+            change = "" if name == AS_AUDITED else f" ({num.decimals(float(line[f'{measure}_change']), 4)})"
+            cells.append(f"{num.decimals(float(line[measure]), 4)}{change}")
+        ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
+        rows.append((capital(name if name == AS_AUDITED else repair_named(name)), ends, *cells))
+    caption = (
+        f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
+        f"{num.count(curve.settings['rows_judged'])} others."
+    )
+    return doc.number_table(caption, heads, rows)
+
+
+def _repairs_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    name = str(record.curve(REPAIRS).settings.get("recommended", ""))
+    named = "" if not name else "leave them as they are" if name == AS_AUDITED else repair_named(name)
+    return OutlineCheck("What would repair all classes?", named, "judged on rows that no repair was fitted on")
+
+
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     word = verdict_word(record, "classes")[1].lower()
     return OutlineCheck("Is the probability of every class true?", word, f"all ranges hold {together(record)}")
@@ -176,7 +230,7 @@ DECLARED = (
         nodes=classes,
         verdict=lambda record: record.verdicts.get("classes", ""),
         methods=_methods,
-        checks={"error-classes": _check, "classwise": _sum_check},
+        checks={"error-classes": _check, "classwise": _sum_check, "class-repairs": _repairs_check},
         there=lambda record: bool(record.classes),
     ),
 )

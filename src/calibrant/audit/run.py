@@ -209,7 +209,13 @@ def audited(
         variables = (*(c.name for c in sketch.spec.codings), *constant)
     judging = judging.at(everyone(sketch, sketch.spec.seed)) if judging.limit_relative is not None else judging
     context = AuditContext(
-        sketch, judging, tracker.begin, meant=options.allow_same, independent=options.independent, classes=classes
+        sketch,
+        judging,
+        tracker.begin,
+        meant=options.allow_same,
+        left_out=not variables,
+        independent=options.independent,
+        classes=classes,
     )
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")

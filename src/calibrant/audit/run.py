@@ -30,7 +30,7 @@ from calibrant.certify.groups import checked_target
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import MulticlassPredictions, Predictions, frame_of
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
-from calibrant.data.read import classes_in_memory, with_rows
+from calibrant.data.read import with_classes, with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Form
@@ -196,13 +196,12 @@ def audited(
 ) -> AuditRecord:
     """The record of an audit: what `audit` and the command both run."""
     options = options.with_tests(not judging.quick).with_candidates()
-    classes = source if isinstance(source, MulticlassPredictions) else None
-    if options.scores:
-        classes = classes_in_memory(source, options)
-    if classes is not None:  # what is judged of everyone and of groups is the top label
-        source, options = classes.top_label(), options.of_projection()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
-    sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
+    classes = None
+    if options.scores or isinstance(source, MulticlassPredictions):  # everyone and groups are judged by the top label
+        classes, sketch = with_classes(source, options, engine)
+    else:
+        sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
     variables = options.variables
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
@@ -299,6 +298,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         curves=curves,
         data={
             **inputs(context.sketch, context.repeats, context.mask),
+            **({} if context.classes is None else {"classes": context.classes.columns_by_class}),
             "clusters": clusters(context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,

@@ -176,6 +176,8 @@ class MulticlassPredictions:
     weights : float64 array of shape (n,), read-only, or None
     cluster, levels, crossing
         As of `Predictions`.
+    columns : tuple of str
+        Of a file, that hold the probabilities; empty where they came as an array.
     """
 
     y: NDArray[np.int32]
@@ -187,6 +189,7 @@ class MulticlassPredictions:
     cluster: NDArray[np.generic] | None = None
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
+    columns: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
@@ -217,6 +220,12 @@ class MulticlassPredictions:
     def name_of(self, k: int) -> str:
         """The label of a class, or its number."""
         return self.classes[k] if self.classes else str(k)
+
+    @property
+    def columns_by_class(self) -> dict[str, str | None]:
+        """Each class with the column of the file that holds its probability; None where it came in an array."""
+        of = self.columns or (None,) * self.p.shape[1]
+        return {self.name_of(k): of[k] for k in range(self.p.shape[1])}
 
     def _projected(self, y: NDArray[np.bool_], p: Floats) -> Predictions:
         """Two classes of the same rows."""

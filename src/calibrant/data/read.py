@@ -186,9 +186,24 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
         classes = class_labels(scores, set(pc.unique(decoded(labels)).to_pylist()))
     cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
     weights = table.column(options.weights) if options.weights else None
-    return multiclass_predictions(
+    result = multiclass_predictions(
         labels, p, covariates, weights=weights, cluster=cluster or None, classes=classes or None, name=opened.name
     )
+    return replace(result, columns=scores)
+
+
+def with_classes(source: object, options: Reading, engine: object = None) -> tuple[MulticlassPredictions, Sketch]:
+    """The rows of several classes, in memory, and the sketch of their top label."""
+    if isinstance(source, MulticlassPredictions):
+        options.for_predictions(engine)
+        return source, sketch_rows(source.top_label(), options)
+    if engine is not None:
+        raise NotComputable(f"several classes are audited in memory: leave {options.caller.says('engine')} out")
+    opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    rows = classes_in_memory(opened, options)
+    out = sketch_rows(rows.top_label(), replace(options, score=",".join(options.scores), scores=()))
+    out.files, out.log = opened.files, opened.log
+    return rows, out
 
 
 def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple[str, ...]:

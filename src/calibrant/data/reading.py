@@ -150,11 +150,6 @@ class Reading:
             listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
             raise BadInput(f"{brings}: leave {listed} out")
 
-    def of_projection(self) -> Reading:
-        """Return what is left to read of rows of several classes, once they are in memory as rows of two."""
-        whole = Reading()
-        return replace(self, scores=(), **{name: getattr(whole, name) for name in (*OF_ROWS, "levels", "form")})
-
     def with_tests(self, wanted: bool) -> Reading:
         """Return this, holding what tests need if they are wanted and there are covariates to test."""
         return replace(self, tests=wanted and bool(self.variables))

@@ -336,6 +336,7 @@ DATA = part(
         "by": noted(list[Annotated[list[str], Meta(min_length=1, max_length=2)]], "Variables, or pairs of them."),
         "key": list[str],
         "cluster": noted(str | None, "Column that names the clusters of rows; null where rows are independent."),
+        "classes?": noted(dict[str, str | None], "Of several classes, each with the column of its probability."),
         "two_way?": noted(dict[str, Some], "Clusters of each of two columns that cross.", min_length=2, max_length=2),
         "nested?": noted(dict[str, Some], "Clusters of other columns, each whole in one cluster of the coarsest."),
         "weights": noted(str | None, "Column of how much each row counts; null where all count alike."),

@@ -77,7 +77,7 @@ class Softmax(ClassCalibrator):
         return expression.softmax(row, [weighed(logs, (*own, b)) for own, b in kept])
 
 
-@recipe(calibrators=[Softmax], words="Dirichlet calibration", simplicity=160)
+@recipe(calibrators=[Softmax], words="Dirichlet calibration", simplicity=160, command="dirichlet")
 @dataclass(frozen=True, kw_only=True)
 class Dirichlet(Tunable):
     r"""Dirichlet calibration: multinomial regression of the class on the logarithms of the probabilities.
@@ -192,7 +192,7 @@ class Dirichlet(Tunable):
         return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]  # of equal losses the stronger penalty
 
 
-@recipe(calibrators=[Softmax], words="vector scaling", simplicity=155)
+@recipe(calibrators=[Softmax], words="vector scaling", simplicity=155, command="vector-scaling")
 @dataclass(frozen=True, kw_only=True)
 class VectorScaling(Tunable):
     r"""Vector scaling: a power and a shift of each class's probability, then normalised.
@@ -235,7 +235,7 @@ class VectorScaling(Tunable):
         return _unpenalised(data, "VectorScaling", whole=False)
 
 
-@recipe(calibrators=[Softmax], words="matrix scaling", simplicity=165)
+@recipe(calibrators=[Softmax], words="matrix scaling", simplicity=165, command="matrix-scaling")
 @dataclass(frozen=True, kw_only=True)
 class MatrixScaling(Tunable):
     r"""Matrix scaling: `Dirichlet` without a penalty.

@@ -86,7 +86,7 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         n, events, of = int(given[common[i]]), int(seen[i, j]), float(expected[i, j])
         evidence, reported = binomial(events, n, of), context.sums.of(n, events, of)
         ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
-        low, high = (reported.end(end, side, f"cell {side}") for end, side in ends)
+        low, high = (reported.end(end, side) for end, side in ends)
         names = rows.name_of(int(common[i])), rows.name_of(int(common[j]))
         gap = min(max(reported.observed - reported.predicted, low), high)
         cells.append(Cell(*names, reported.rows, reported.events, float(reported.expected), gap, low, high))
@@ -173,8 +173,8 @@ def _losses(data: MulticlassPredictions) -> Floats:
 
 def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:
     """Some rows, without their covariates."""
-    own = {name: None if (v := getattr(rows, name)) is None else v[at] for name in ("weights", "cluster")}
-    return replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, **own)
+    weights, cluster = (None if v is None else v[at] for v in (rows.weights, rows.cluster))
+    return replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=weights, cluster=cluster)
 
 
 DECLARED = (

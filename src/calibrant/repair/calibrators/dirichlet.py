@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
@@ -303,12 +303,12 @@ def temperature_of(data: MulticlassPredictions) -> Softmax:
 
 
 def softmax_map(
-    name: str, settings: dict[str, object], rows: MulticlassPredictions, matrix: Floats, edge: float
+    name: str, settings: Mapping[str, object], rows: MulticlassPredictions, matrix: Floats, edge: float
 ) -> Softmax:
     """The map of a fitted matrix."""
     return Softmax(
         recipe=name,
-        settings=settings,
+        settings=dict(settings),
         fitted_on=fitted_on(rows),
         weights=tuple(tuple(row) for row in matrix[:, :-1].tolist()),
         intercepts=tuple(matrix[:, -1].tolist()),

@@ -346,9 +346,9 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             conditions = curve.settings["conditions"][i]
             attributes = tuple(dict.fromkeys(str(c["variable"]) for c in conditions))
             where = side(float(low), float(high))
-            ends_ = {"gap": float(curve.columns["gap"][i]), "low": float(low), "high": float(high)}
+            ends_ = float(curve.columns["gap"][i]), float(low), float(high)
             levels = _levels(conditions)
-            results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), **ends_))
+            results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), *ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
     return sorted(results, key=_by_size)

@@ -74,11 +74,11 @@ def test_classes_have_a_share_of_alpha_of_their_own(record):
 
 def test_the_matrix_says_which_class_comes_true_in_place_of_which(record):
     lines = record.curve("class_matrix").to_frame().to_pylist()
-    worst = max((line for line in lines if line["given"] != line["belongs"]), key=lambda line: line["low"])
-    assert (worst["given"], worst["belongs"]) == ("cat", "dog")
+    worst = max((line for line in lines if line["predicted_class"] != line["true_class"]), key=lambda line: line["low"])
+    assert (worst["predicted_class"], worst["true_class"]) == ("cat", "dog")
     assert worst["low"] > 0.1
-    for given in NAMES:
-        own = [line for line in lines if line["given"] == given]
+    for name in NAMES:
+        own = [line for line in lines if line["predicted_class"] == name]
         assert sum(line["events"] for line in own) == own[0]["rows"]
 
 

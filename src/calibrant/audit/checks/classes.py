@@ -13,6 +13,7 @@ from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import worst
 from calibrant.certify.classwise import classwise
+from calibrant.data.columns import picked
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split, mix
@@ -54,8 +55,8 @@ def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 class Cell:
     """Rows whose top label is one class, and how many of them belong to another: a row of the matrix."""
 
-    given: str
-    belongs: str
+    predicted_class: str
+    true_class: str
     rows: int
     events: int
     expected: float
@@ -75,15 +76,15 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if rows is None or rows.weights is not None or rows.cluster is not None:  # the binomial is of independent rows
         return CheckResult()
     top, k = rows.p.argmax(axis=1), rows.p.shape[1]
-    given = np.bincount(top, minlength=k)
-    common = np.sort(np.argsort(-given, kind="stable")[:MOST])
+    often = np.bincount(top, minlength=k)
+    common = np.sort(np.argsort(-often, kind="stable")[:MOST])
     expected = np.array([rows.p[top == i][:, common].sum(axis=0) for i in common])
-    at = np.argwhere((expected >= LEAST) & (given[common] >= context.mask)[:, None])
+    at = np.argwhere((expected >= LEAST) & (often[common] >= context.mask)[:, None])
     seen = np.bincount(top * k + rows.y, minlength=k * k).reshape(k, k)[np.ix_(common, common)]
     each = context.judging.alpha / (2.0 * max(len(at), 1))
     cells = []
     for i, j in at.tolist():
-        n, events, of = int(given[common[i]]), int(seen[i, j]), float(expected[i, j])
+        n, events, of = int(often[common[i]]), int(seen[i, j]), float(expected[i, j])
         evidence, reported = binomial(events, n, of), context.sums.of(n, events, of)
         ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
         low, high = (reported.end(end, side) for end, side in ends)
@@ -173,8 +174,8 @@ def _losses(data: MulticlassPredictions) -> Floats:
 
 def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:
     """Some rows, without their covariates."""
-    weights, cluster = (None if v is None else v[at] for v in (rows.weights, rows.cluster))
-    return replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=weights, cluster=cluster)
+    some = replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=picked(rows.weights, at))
+    return replace(some, cluster=picked(rows.cluster, at))
 
 
 DECLARED = (

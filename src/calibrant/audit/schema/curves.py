@@ -448,10 +448,10 @@ CURVES = {
     ),
     "class_matrix": curve(
         "audit.class_matrix",
-        "Of several classes: of rows whose top label is given, those that belong to another class, against how many "
+        "Of several classes: of rows whose top label is predicted_class, those that belong to another class, against how many "
         "are expected, an entry each; ranges of the gap hold simultaneously. Of the classes that are given most often, "
         "where rows enough are expected. Absent of two classes, and with clusters or weights.",
-        {"given belongs": str, "rows": Some, "events": Count, "expected": Size, "gap low high": Gap},
+        {"predicted_class true_class": str, "rows": Some, "events": Count, "expected": Size, "gap low high": Gap},
         {"classes of": Some, "least": Size, "alpha": Level},
     ),
     "class_repairs": curve(

@@ -109,13 +109,17 @@ def _table(record: AuditRecord) -> doc.Table:
 
 def _mistaken(curve: Curve) -> Text:
     """The cell off the diagonal that is certified to be larger than its probability says, by the most rows."""
-    lines = [line for line in facts.lines_of(curve) if line["given"] != line["belongs"] and float(line["low"]) > 0.0]
+    lines = [
+        line
+        for line in facts.lines_of(curve)
+        if line["predicted_class"] != line["true_class"] and float(line["low"]) > 0.0
+    ]
     if not lines:
         return say("No class is shown to come true in place of another more often than its probability says.")
     worst = max(lines, key=lambda line: float(line["gap"]) * float(line["rows"]))
     return say(
         "Where ",
-        literal(str(worst["given"])),
+        literal(str(worst["predicted_class"])),
         " is the most probable class, ",
         strong(
             f"{literal(str(worst['belongs'])).text} comes true in {num.count(int(worst['events']))} of "
@@ -144,8 +148,8 @@ def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
         first, last = num.signed_range(float(line["low"]), float(line["high"]))
         rows.append(
             (
-                say(literal(str(line["given"]))),
-                say(literal(str(line["belongs"]))),
+                say(literal(str(line["predicted_class"]))),
+                say(literal(str(line["true_class"]))),
                 num.count(int(line["rows"])),
                 num.count(round(float(line["expected"]))),
                 num.count(int(line["events"])),
@@ -206,8 +210,8 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 def _sum_check(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
     ends = check.estimate.interval if check.estimate else None
-    found = "" if ends is None else f"{num.between(num.lower_bound(ends.low), num.upper_bound(ends.high))} points"
-    return OutlineCheck("All classes together", found, "the class-wise error: the errors of all classes, added up")
+    shown = "" if ends is None else f"{num.between(num.lower_bound(ends.low), num.upper_bound(ends.high))} points"
+    return OutlineCheck("All classes together", shown, "the class-wise error: the errors of all classes, added up")
 
 
 def _methods(record: AuditRecord) -> tuple[doc.Entry, ...]:

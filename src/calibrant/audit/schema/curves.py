@@ -448,7 +448,7 @@ CURVES = {
     ),
     "class_matrix": curve(
         "audit.class_matrix",
-        "Of several classes: of rows whose top label is predicted_class, those that belong to another class, against how many "
+        "Of several classes: of rows whose top label is predicted_class, those of true_class, against how many "
         "are expected, an entry each; ranges of the gap hold simultaneously. Of the classes that are given most often, "
         "where rows enough are expected. Absent of two classes, and with clusters or weights.",
         {"predicted_class true_class": str, "rows": Some, "events": Count, "expected": Size, "gap low high": Gap},

@@ -122,7 +122,7 @@ def _mistaken(curve: Curve) -> Text:
         literal(str(worst["predicted_class"])),
         " is the most probable class, ",
         strong(
-            f"{literal(str(worst['belongs'])).text} comes true in {num.count(int(worst['events']))} of "
+            f"{literal(str(worst['true_class'])).text} comes true in {num.count(int(worst['events']))} of "
             f"{num.count(int(worst['rows']))} rows"
         ),
         f", and its probability says {num.count(round(float(worst['expected'])))}.",

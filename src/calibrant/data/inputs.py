@@ -290,12 +290,12 @@ def class_labels(columns: Sequence[str], values: Iterable[object]) -> tuple[str,
 
 def differing(family: Sequence[str]) -> tuple[str, ...]:
     """What names differ by: of p_home and p_away it is home and away."""
-    first, last = _whole(_beginning(family)), _whole(_beginning([name[::-1] for name in family]))
+    first, last = _whole(beginning(family)), _whole(beginning([name[::-1] for name in family]))
     rest = [name[len(first) : len(name) - len(last)] for name in family]
     return tuple(rest) if all(rest) else tuple(family)
 
 
-def _beginning(names: Sequence[str]) -> str:
+def beginning(names: Sequence[str]) -> str:
     """What all names begin with: what the first and the last in their order do."""
     first, last = min(names), max(names)
     return next((first[:i] for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), first)

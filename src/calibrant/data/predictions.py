@@ -409,7 +409,8 @@ def multiclass_predictions(
     y_true : array-like of shape (n,)
         Class numbers 0 to K - 1, or labels that `classes` names.
     y_prob : array-like of shape (n, K)
-        Probabilities of every class, K at least 3, rows adding up to one.
+        Probabilities of every class, K at least 3, rows adding up to one: within 1e-3, as rounded probabilities do,
+        which are then divided by their sum.
     covariates : frame or mapping of arrays, optional
         As `calibrant.predictions`.
     weights : array-like of shape (n,), optional
@@ -456,9 +457,12 @@ def multiclass_predictions(
         raise BadInput(f"y_true: {labels.null_count:,} values are missing, first in row {row}: leave such rows out")
     order = class_names(classes, y_prob, labels, p.shape[1])
     y32, p = inputs.ordered("y_true", class_numbers(labels, order, p.shape[1])), inputs.ordered("y_prob", p)
-    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
+    total = p.sum(axis=1)
+    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(total - 1) <= ROUNDED))
     if wrong.any():
         raise BadInput(_no_classes(p, wrong))
+    if bool((np.abs(total - 1) > EXACT).any()):  # by the digits that were written
+        p = p / total[:, None]
     y32.flags.writeable = p.flags.writeable = False
     own = None if weights is None else inputs.ordered("weights", weights_of(weights, len(p), missing=False)[0])
     who = None if clusters is None else inputs.ordered("cluster", clusters_of(clusters, len(p), False, "cluster")[0])
@@ -488,6 +492,7 @@ def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
     return f"{stated}sum {p[row].sum():.6g}: {mend}"
 
 
+ROUNDED, EXACT = 1e-3, 1e-9  # by which probabilities of a row, as written or as computed, may miss one in sum
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
 
 

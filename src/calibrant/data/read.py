@@ -181,7 +181,14 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
     scores = matched(options.scores, opened.columns, options.caller.name("score"))
     opened, kept, _, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None
-    labels, p = table.column(options.label), table.select(list(scores))
+    labels = _one_label(table, options, scores) if options.labels else table.column(options.label)
+    p = np.column_stack([score_values(table.column(name), name, options.percent) for name in scores])
+    if options.logits:
+        from scipy.special import softmax
+
+        p = softmax(p, axis=1)
+    elif options.renormalize:
+        p = p / np.where((total := p.sum(axis=1, keepdims=True)) > 0.0, total, 1.0)
     if is_text(decoded(labels).type) and not classes:
         classes = class_labels(scores, set(pc.unique(decoded(labels)).to_pylist()))
     cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
@@ -190,6 +197,19 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
         labels, p, covariates, weights=weights, cluster=cluster or None, classes=classes or None, name=opened.name
     )
     return replace(result, columns=scores)
+
+
+def _one_label(table: pa.Table, options: Reading, scores: Sequence[str]) -> pa.Array:
+    """The class of each row, of a column of 0 and 1 for each class, in the order of the columns of probabilities."""
+    if len(options.labels) != len(scores):
+        says = options.caller.says("label")
+        raise BadInput(f"{says} names {len(options.labels)} columns of {len(scores)} classes: name one of each")
+    flags = np.column_stack([label_values(table.column(name), name, None) for name in options.labels])
+    wrong = ~(flags.sum(axis=1) == 1.0)
+    if wrong.any():
+        row, named = int(np.argmax(wrong)), ", ".join(map(repr, options.labels[:4]))
+        raise BadInput(f"columns {named}: row {row} has not one of them at 1: each row belongs to one class")
+    return pa.array([options.labels[i] for i in flags.argmax(axis=1).tolist()])
 
 
 def with_classes(source: object, options: Reading, engine: object = None) -> tuple[MulticlassPredictions, Sketch]:
@@ -228,10 +248,14 @@ def _loaded(
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
-    kept = tuple(dict.fromkeys((*options.by, *(name for name in names if name not in scores), *others)))
+    kept = tuple(
+        dict.fromkeys((*options.by, *(name for name in names if name not in (*scores, *options.labels)), *others))
+    )
     if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
-    columns = list(dict.fromkeys((options.label, *scores, *kept, *options.row_attributes, *options.levels)))
+    columns = list(
+        dict.fromkeys((options.label, *options.labels, *scores, *kept, *options.row_attributes, *options.levels))
+    )
     with opened.one_pass():
         parts = [(part.name, list(part.read(columns, scores))) for part in opened.parts]
     batches = [b for _, own in parts for b in own]

@@ -56,7 +56,10 @@ class Reading:
     # sketch).
     label: str = ""
     score: str = ""
+    labels: tuple[str, ...] = ()  # in place of `label`, of several classes: a column of 0 and 1 each
     scores: tuple[str, ...] = ()  # in place of `score`, of several classes: a column each, or patterns such as ``p_*``
+    renormalize: bool = False  # of several classes: divide each row by its sum
+    logits: bool = False  # of several classes: take the softmax of each row
     positive: str | None = None  # the label that counts as the event
     percent: bool = False  # scores are percent: they are divided by 100
     drop_missing: bool = False  # leave out rows whose label or score is missing: short for ``missing="drop"``
@@ -99,11 +102,20 @@ class Reading:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
         form = _form({k: inputs.pop(k) for k in FORM}, caller)
         scores = names(caller.name("score"), inputs["score"] or None, distinct=True)
+        labels = names(caller.name("label"), inputs["label"] or None, distinct=True)
         several = len(scores) > 1 or any("*" in name for name in scores)
+        if len(labels) > 1 and not several:
+            raise BadInput(f"{caller.name('label')} names {len(labels)} columns: of two classes name one")
+        for name in ("renormalize", "logits"):
+            if inputs[name] and not several:
+                raise BadInput(
+                    f"{caller.turns_on(name)} is of several classes: name their columns in {caller.says('score')}"
+                )
         return cls(
             **inputs
             | {
-                "label": inputs["label"] or "",
+                "label": (*labels, "")[0],
+                "labels": labels if len(labels) > 1 else (),
                 "score": "" if several else (*scores, "")[0],
                 "scores": scores if several else (),
                 "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),

@@ -152,6 +152,41 @@ POPULATIONS = (
 # ---- units ----
 
 ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
+CLASSES = "stats.clusters.classes"
+OF_CLASSES = (
+    one(
+        "classes_have_no_price",
+        "the class-wise error's upper end leaves out what each row pays",
+        CLASSES,
+        "Classes.pairs",
+        "np.ones(len(reach)), count",
+        "1.02 * np.ones(len(reach)), count",
+    ),
+    one(
+        "one_sign_of_all_classes",
+        "signs of classes are learnt of the block that they are bet on",
+        CLASSES,
+        "Classes.signs",
+        "np.concatenate([[0], order[:-1]])",
+        "order",
+    ),
+    one(
+        "classes_of_no_row_twice",
+        "rows of the same factors count once more than there are",
+        CLASSES,
+        "Classes.pairs",
+        "count.astype(np.float64)",
+        "count + 1.0",
+    ),
+    one(
+        "ranges_of_classes_do_not_share",
+        "the range of each class spends all of alpha",
+        "audit.checks.classes",
+        "of_classes",
+        "q, context, rows.p.shape[1])",
+        "q, context, 1)",
+    ),
+)
 BY_CLUSTERS = (
     one("rows_without_their_units", "rows of one unit are taken as independent", "views.sample",
         "_hash_split", "cluster.reshape(-1), data.p", "np.arange(data.n), data.p"),
@@ -735,6 +770,7 @@ def every() -> Iterator[Mutant]:
     for part in (
         CERTIFICATES,
         POPULATIONS,
+        OF_CLASSES,
         BY_CLUSTERS,
         DECISIONS,
         SUBGROUPS,

@@ -11,7 +11,7 @@ from calibrant.audit.pooling import pooled_counts, pooled_rows, sharing
 from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
@@ -57,6 +57,7 @@ class AuditContext:
     meant: bool = False  # whoever asks knows that rows are there more than once, and means them to count so
     left_out: bool = False  # whoever asks left every covariate out
     independent: bool = False  # whoever asks declares rows to be independent, whatever they share
+    classes: MulticlassPredictions | None = None  # rows of several classes; the sketch is that of their top label
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -291,6 +292,7 @@ class CheckResult:
     estimate: Estimate | None = None
     outcome: Outcome | None = None
     findings: tuple[Finding, ...] = ()  # certified ranges of populations
+    classes: tuple[Finding, ...] = ()  # and of classes, each against the others
     # `estimates` and `curves`: for the record, by name.
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Annotated, TypedDict, Unpack, get_args
+from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from calibrant.audit.record import (
     AboutInput,
     CheckRecord,
     Finding,
+    Part,
     Share,
     Verdict,
     words_of,
@@ -296,22 +297,23 @@ class Shares:
             Share(wrong="within", part="everyone", by=by, alpha=within),
         )
 
-    def of_groups(self) -> tuple[Share, ...]:
-        """As they are used of groups."""
+    def of_groups(self, part: Literal["groups", "classes"] = "groups") -> tuple[Share, ...]:
+        """As they are used of groups, or of classes."""
         kinds: tuple[tuple[By, float], ...] = (("gap", self.groups_over_gap), ("error", self.groups_over_error))
-        over = [Share(wrong="over", part="groups", by=by, alpha=each) for by, each in kinds if each]
+        over = [Share(wrong="over", part=part, by=by, alpha=each) for by, each in kinds if each]
         return (
             *over,
-            Share(wrong="within", part="groups", by=judged_by(self.judge, "groups"), alpha=self.groups_within),
+            Share(wrong="within", part=part, by=judged_by(self.judge, "groups"), alpha=self.groups_within),
         )
 
     def of_subgroups(self) -> tuple[Share, ...]:
         """As they are used of the worst subgroup, by its gap."""
         return tuple(Share(wrong=wrong, part="subgroups", by="gap", alpha=self.alpha) for wrong in ("over", "within"))
 
-    def of_error_shown(self) -> Share:
-        """As it is used of everyone and the groups together."""
-        return Share(wrong="error_shown", part="everyone and groups", by="either", alpha=self.alpha)
+    def of_error_shown(self, classes: bool = False) -> Share:
+        """As it is used of everyone, the groups and the classes, where there are any, together."""
+        part: Part = "everyone, groups and classes" if classes else "everyone and groups"
+        return Share(wrong="error_shown", part=part, by="either", alpha=self.alpha)
 
     def of_test(self) -> Share:
         """As the test of unlisted subgroups uses it."""
@@ -372,8 +374,10 @@ def showing_error(findings: Sequence[Finding], delta: float) -> list[Finding]:
     return [replace(f, error_shown=bool(one)) for f, one in zip(findings, shown, strict=True)]
 
 
-def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> dict[str, Verdict]:
-    """The verdict in three parts: everyone, the named groups, unlisted subgroups; none stands for another.
+def verdicts(
+    findings: Sequence[Finding], checks: Sequence[CheckRecord], classes: Sequence[Finding] = ()
+) -> dict[str, Verdict]:
+    """The verdict in parts: everyone, the named groups, unlisted subgroups, classes; none stands for another.
 
     "not_checked" is what nobody asked, or looked at: there is no limit, no group was named or could be shown, or no
     subgroup was searched.
@@ -385,17 +389,21 @@ def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> dict
         "everyone": everyone.verdict,
         "groups": worst(g.verdict for g in groups),
         "subgroups": of.get(status, "not_checked"),
+        **({"classes": worst(c.verdict for c in classes)} if classes else {}),
     }
 
 
-def error_shown(findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float) -> dict[str, bool]:
-    """Whether error is shown, in the same three parts; of subgroups by their test."""
+def error_shown(
+    findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float, classes: Sequence[Finding] = ()
+) -> dict[str, bool]:
+    """Whether error is shown, in the same parts; of subgroups by their test."""
     everyone, *groups = findings
     test = next((c.outcome for c in checks if c.code == SUBGROUPS), None)
     return {
         "everyone": everyone.error_shown,
         "groups": any(g.error_shown for g in groups),
         "subgroups": test is not None and test.p_value <= alpha,
+        **({"classes": any(c.error_shown for c in classes)} if classes else {}),
     }
 
 

@@ -39,6 +39,9 @@ NO_CURVE = Curve(method="", columns={})
 AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
+Part = Literal[
+    "everyone", "groups", "subgroups", "classes", "everyone and groups", "everyone, groups and classes"
+]  # of an audit, about which a verdict is
 Wrong = Literal["over", "within", "error_shown"]  # what a verdict can be wrongly
 ERROR_SHOWN = "error-shown"  # what `fail_on` calls error that is shown of anybody
 
@@ -51,7 +54,7 @@ class Share(Plain):
     ----------
     wrong : {"over", "within", "error_shown"}
         The verdict that would be wrong.
-    part : {"everyone", "groups", "subgroups"}
+    part : {"everyone", "groups", "subgroups", "classes", "everyone and groups", "everyone, groups and classes"}
     by : {"error", "gap", "either", "test"}
         What the verdict rests on.
     alpha : float
@@ -59,7 +62,7 @@ class Share(Plain):
     """
 
     wrong: Wrong
-    part: Literal["everyone", "groups", "subgroups", "everyone and groups"]
+    part: Part
     by: Literal["error", "gap", "either", "test"]
     alpha: float
 
@@ -244,6 +247,9 @@ class AuditRecord(Framed, Plain):
     groups : Groups, a tuple of Finding
         In the order of the variables, and by their names: ``groups["site = Valley"].gap.interval``. All their bounds
         hold simultaneously with probability ``1 - alpha``.
+    classes : Groups
+        Of a classifier over several classes each class against the others, by its name: ``classes["class = cat"]``. All
+        their bounds hold simultaneously with probability ``1 - alpha``, a share of their own. Empty of two classes.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
         Certified, as their intervals say ("finite-sample"): ``"gap"``, ``"distance"``, ``"jittered"``, and
@@ -280,9 +286,11 @@ class AuditRecord(Framed, Plain):
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     schema: str = field(default=SCHEMA)
+    classes: Groups = field(default=Groups())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", Groups(self.groups))  # however they were put together
+        for name in ("groups", "classes"):
+            object.__setattr__(self, name, Groups(getattr(self, name)))  # however they were put together
 
     def to_json(self) -> str:
         """The record as JSON text: keys in their order, full precision, no NaN; the same bytes every time."""
@@ -369,7 +377,7 @@ class AuditRecord(Framed, Plain):
         intervals and with ``_guaranteed_low`` and ``_guaranteed_high`` what is certified; ``verdict`` and
         ``error_shown`` are the state.
         """
-        rows = [_line(f) for f in (self.everyone, *self.groups)]
+        rows = [_line(f) for f in (self.everyone, *self.groups, *self.classes)]
         settings = {"alpha": float(self.settings["alpha"]), "limit": self.everyone.limit}
         return Curve(method="audit", columns={k: tuple(row[k] for row in rows) for k in rows[0]}, settings=settings)
 

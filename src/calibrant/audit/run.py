@@ -29,9 +29,9 @@ from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Groups, Sh
 from calibrant.certify.groups import checked_target
 from calibrant.data.calls import takes_arrays
 from calibrant.data.engines.reduce import release_memory
-from calibrant.data.predictions import Predictions, frame_of
+from calibrant.data.predictions import MulticlassPredictions, Predictions, frame_of
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
-from calibrant.data.read import with_rows
+from calibrant.data.read import with_classes, with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Form
@@ -198,7 +198,11 @@ def audited(
     """The record of an audit: what `audit` and the command both run."""
     options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
-    sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
+    classes = None
+    if options.scores or isinstance(source, MulticlassPredictions):  # everyone and groups are judged by the top label
+        classes, sketch = with_classes(source, options, engine)
+    else:
+        sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
     variables = options.variables
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
@@ -212,6 +216,7 @@ def audited(
         meant=options.allow_same,
         left_out=not variables,
         independent=options.independent,
+        classes=classes,
     )
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")
@@ -239,6 +244,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
     """Ask every question in order."""
     checks: list[CheckRecord] = []
     findings: list[Finding] = context.findings
+    classes: list[Finding] = []
     shares: list[Share] = []
     estimates: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
@@ -257,18 +263,21 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         else:
             checks += answer.listed(check.code)
             findings += answer.findings
+            classes += answer.classes
             estimates |= answer.estimates
             curves |= answer.curves
             shares += answer.shares
         if check.cost is not LITTLE:
             release_memory()
         tracker.finish(check.code)
+    every = [*findings, *classes]
     if context.withheld is not None:
-        findings, checks = withholding(findings, checks, context.withheld)
+        every, checks = withholding(every, checks, context.withheld)
         shares = []
     else:
-        findings = showing_error(findings, (of_shown := context.judging.shares.of_error_shown()).alpha)
+        every = showing_error(every, (of_shown := context.judging.shares.of_error_shown(bool(classes))).alpha)
         shares.append(of_shown)
+    findings, classes = every[: len(findings)], every[len(findings) :]
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
     settings |= {"variables": variables, "allow_same": context.meant}
@@ -278,18 +287,20 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         name=context.judging.name or context.sketch.name,
         verdict="over"
         if any(c.status == "over" and c.code not in ASSUMING for c in checks)
-        else worst(f.verdict for f in findings),
-        verdicts=verdicts(findings, checks),
-        error_shown=error_shown(findings, checks, context.judging.alpha),
+        else worst(f.verdict for f in every),
+        verdicts=verdicts(findings, checks, classes),
+        error_shown=error_shown(findings, checks, context.judging.alpha, classes),
         shares=tuple(shares),
         joint_error=joint_error(shares),
         everyone=everyone,
         groups=Groups(groups),
+        classes=Groups(classes),
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,
         data={
             **inputs(context.sketch, context.repeats, context.mask),
+            **({} if context.classes is None else {"classes": context.classes.columns_by_class}),
             "clusters": clusters(context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 
+from calibrant.certify.classwise import classwise
 from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
@@ -26,6 +27,7 @@ from calibrant.lazy_module import PublicModule
 __all__ = [
     "accept",
     "bounded_variation",
+    "classwise",
     "decidable",
     "distance",
     "groups",

@@ -12,7 +12,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -310,7 +310,7 @@ def _classes(a: Namespace, data: Any, options: Reading) -> MulticlassPredictions
         raise BadInput(f"{COMMAND.says(*refused)} of two classes: leave it out with --scores")
     if not options.label:
         raise BadInput("name the column of the labels: --label")
-    return classes_in_memory(data, options, a.scores, a.classes or ())
+    return classes_in_memory(data, replace(options, scores=a.scores), a.classes or ())
 
 
 def _passed(a: Namespace, s: Setting) -> Any:

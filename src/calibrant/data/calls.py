@@ -33,7 +33,7 @@ Named: TypeAlias = dict[str, object]  # and by name
 
 DATA = "data", "source", "pilot"  # what the argument is called that takes the data as one value
 OF_ROWS = "covariates", "weights", "cluster", "positive", "missing", "drop_missing"  # as `calibrant.predictions`
-OF_CLASSES = "covariates", "weights"  # the same, of several classes
+OF_CLASSES = "covariates", "weights", "cluster", "classes"  # the same, of several classes
 
 
 class Classifier(Protocol):

@@ -87,7 +87,7 @@ def clipped(text: str, most: int = SHOWN) -> str:
 Item = TypeVar("Item", bound=np.generic)
 
 
-def picked(column: NDArray[Item] | None, rows: NDArray[np.bool_] | slice) -> NDArray[Item] | None:
+def picked(column: NDArray[Item] | None, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> NDArray[Item] | None:
     """Some rows of a column, if there is one."""
     return None if column is None else column[rows]
 

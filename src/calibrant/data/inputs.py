@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from calibrant.data.columns import (
     as_float,
     is_number,
     label_values,
+    letters_of,
     no_such_event,
     spellings,
     two_spellings,
@@ -272,6 +274,37 @@ def class_names(classes: object, y_prob: object, labels: pa.Array, k: int) -> tu
     if len(set(order)) != k or len(order) != k or None in order:
         raise BadInput(f"classes={shown(classes)}: name each of the {k} columns of y_prob once")
     return order
+
+
+def class_labels(columns: Sequence[str], values: Iterable[object]) -> tuple[str, ...]:
+    """What text labels call the classes of these columns: the columns, or what their names differ by.
+
+    As labels write it, whatever the case and the marks between words.
+    """
+    there = {letters_of(str(v)): str(v) for v in values if v is not None}
+    for names in (tuple(columns), differing(columns)):
+        if there.keys() <= {letters_of(name) for name in names}:
+            return tuple(there.get(letters_of(name), name) for name in names)
+    return differing(columns)
+
+
+def differing(family: Sequence[str]) -> tuple[str, ...]:
+    """What names differ by: of p_home and p_away it is home and away."""
+    first, last = _whole(beginning(family)), _whole(beginning([name[::-1] for name in family]))
+    rest = [name[len(first) : len(name) - len(last)] for name in family]
+    return tuple(rest) if all(rest) else tuple(family)
+
+
+def beginning(names: Sequence[str]) -> str:
+    """What all names begin with: what the first and the last in their order do."""
+    first, last = min(names), max(names)
+    return next((first[:i] for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), first)
+
+
+def _whole(shared: str) -> str:
+    """What names share, up to the last mark between words; a beginning such as that of p1 and p2 as it is."""
+    marks = [m.end() for m in re.finditer(r"[_.\s-]", shared)]
+    return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
 
 
 def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:

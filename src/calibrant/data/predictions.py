@@ -196,6 +196,10 @@ class MulticlassPredictions:
         Labels in the order of the columns; empty where they are the class numbers.
     name : str
     weights : float64 array of shape (n,), read-only, or None
+    cluster, levels, crossing
+        As of `Predictions`.
+    columns : tuple of str
+        Of a file, that hold the probabilities; empty where they came as an array.
     """
 
     y: NDArray[np.int32]
@@ -204,9 +208,14 @@ class MulticlassPredictions:
     classes: tuple[str, ...] = ()
     name: str = "data"
     weights: NDArray[np.float64] | None = None
+    cluster: NDArray[np.generic] | None = None
+    levels: Levels = ()
+    crossing: Crossing | None = field(default=None, repr=False)
+    columns: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
-        reported = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates)]
+        extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
+        reported = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates), *extras]
         return f"MulticlassPredictions({sanitize(self.name)}: {', '.join(reported)})"
 
     @property
@@ -216,8 +225,7 @@ class MulticlassPredictions:
 
     def top_label(self) -> Predictions:
         """The confidence view: outcome "the most probable class is right", score its probability."""
-        hit = (self.p.argmax(axis=1) == self.y).astype(np.int8)
-        return predictions(hit, self.p.max(axis=1), self.covariates, weights=self.weights)
+        return self._projected(self.p.argmax(axis=1) == self.y, self.p.max(axis=1))
 
     def one_vs_rest(self, k: int | str) -> Predictions:
         """The view of one class, by number or label; share ``alpha`` over the classes you look at."""
@@ -229,7 +237,22 @@ class MulticlassPredictions:
             k = self.classes.index(k)
         if not 0 <= k < self.p.shape[1]:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
-        return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates, weights=self.weights)
+        return self._projected(self.y == k, self.p[:, k])
+
+    def name_of(self, k: int) -> str:
+        """The label of a class, or its number."""
+        return self.classes[k] if self.classes else str(k)
+
+    @property
+    def columns_by_class(self) -> dict[str, str | None]:
+        """Each class with the column of the file that holds its probability; None where it came in an array."""
+        of = self.columns or (None,) * self.p.shape[1]
+        return {self.name_of(k): of[k] for k in range(self.p.shape[1])}
+
+    def _projected(self, y: NDArray[np.bool_], p: Floats) -> Predictions:
+        """Two classes of the same rows."""
+        result = predictions(y.astype(np.int8), p, self.covariates, weights=self.weights, name=self.name)
+        return replace(result, cluster=self.cluster, levels=self.levels, crossing=self.crossing)
 
 
 @takes_names
@@ -399,6 +422,7 @@ def multiclass_predictions(
     covariates: object = None,
     *,
     weights: ArrayLike | None = None,
+    cluster: object = None,
     classes: Sequence[object] | None = None,
     name: str = "data",
 ) -> MulticlassPredictions:
@@ -409,12 +433,15 @@ def multiclass_predictions(
     y_true : array-like of shape (n,)
         Class numbers 0 to K - 1, or labels that `classes` names.
     y_prob : array-like of shape (n, K)
-        Probabilities of every class, K at least 3, rows adding up to one.
+        Probabilities of every class, K at least 3, rows adding up to one: within 1e-3, as rounded probabilities do,
+        which are then divided by their sum.
     covariates : frame or mapping of arrays, optional
         As `calibrant.predictions`.
     weights : array-like of shape (n,), optional
-        Positive numbers, which projections, `Dirichlet` and `VariableTree` use. Methods without a proof for weights
-        raise `NotComputable`.
+        Positive numbers, which projections, `certify.classwise`, `Dirichlet` and `VariableTree` use. Methods without a
+        proof for weights raise `NotComputable`.
+    cluster : array-like of shape (n,) or mapping of them, optional
+        As `calibrant.predictions`; used by projections and `certify.classwise`.
     classes : sequence of K labels, optional
         In the order of the columns of `y_prob`: ``classes_`` of a scikit-learn classifier. By default the names of
         those columns, where labels are text and `y_prob` is a frame.
@@ -438,8 +465,9 @@ def multiclass_predictions(
     >>> many.top_label().p.tolist()
     [0.7, 0.8, 0.5]
     """
-    name = text("name", name)
-    inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights)
+    name, columns = text("name", name), cluster_columns(cluster)
+    levels, crossing, clusters = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
+    inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=clusters)
     p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
     if p is None or p.shape[1] < 3:
         result = 1 if p is None else p.shape[1]
@@ -453,14 +481,20 @@ def multiclass_predictions(
         raise BadInput(f"y_true: {labels.null_count:,} values are missing, first in row {row}: leave such rows out")
     order = class_names(classes, y_prob, labels, p.shape[1])
     y32, p = inputs.ordered("y_true", class_numbers(labels, order, p.shape[1])), inputs.ordered("y_prob", p)
-    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
+    total = p.sum(axis=1)
+    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(total - 1) <= ROUNDED))
     if wrong.any():
         raise BadInput(_no_classes(p, wrong))
+    if bool((np.abs(total - 1) > EXACT).any()):  # by the digits that were written
+        p = p / total[:, None]
     y32.flags.writeable = p.flags.writeable = False
     own = None if weights is None else inputs.ordered("weights", weights_of(weights, len(p), missing=False)[0])
-    if own is not None:
-        own.flags.writeable = False
-    return MulticlassPredictions(y=y32, p=p, covariates=inputs.table(len(p)), classes=order, name=name, weights=own)
+    who = None if clusters is None else inputs.ordered("cluster", clusters_of(clusters, len(p), False, "cluster")[0])
+    for column in (own, who):
+        if column is not None:
+            column.flags.writeable = False
+    result = MulticlassPredictions(y=y32, p=p, covariates=inputs.table(len(p)), classes=order, name=name, weights=own)
+    return replace(result, cluster=who, levels=levels, crossing=crossing)
 
 
 def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
@@ -482,6 +516,7 @@ def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
     return f"{stated}sum {p[row].sum():.6g}: {mend}"
 
 
+ROUNDED, EXACT = 1e-3, 1e-9  # by which probabilities of a row, as written or as computed, may miss one in sum
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
 
 

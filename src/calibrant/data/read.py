@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,12 +11,14 @@ from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from calibrant.arguments import checked_seed, shown, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
-from calibrant.data.inputs import ClustersCross, Levels
+from calibrant.data.inputs import ClustersCross, Levels, class_labels
+from calibrant.data.layouts import decoded, is_text
 from calibrant.data.predictions import (
     SEVERAL,
     MulticlassPredictions,
@@ -191,18 +194,70 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 
-def classes_in_memory(
-    source: object, options: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
-) -> MulticlassPredictions:
-    """The rows of several classes: a column of probabilities each, which labels or `classes` name."""
-    if options.row_attributes:
-        raise NotComputable(
-            f"several classes have no form for {options.caller.says('cluster', 'weights')} yet: project them"
-        )
-    opened, kept, _, table = _loaded(source, options, scores)
+def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...] = ()) -> MulticlassPredictions:
+    """The rows of several classes: a column of probabilities each, which labels, columns or `classes` name."""
+    if not options.label:
+        raise BadInput(f"name the column of the labels: {options.caller.says('label')}")
+    opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    scores = matched(options.scores, opened.columns, options.caller.name("score"))
+    opened, kept, _, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None
-    labels, p = table.column(options.label), table.select(list(scores))
-    return multiclass_predictions(labels, p, covariates, classes=classes or None, name=opened.name)
+    labels = _one_label(table, options, scores) if options.labels else table.column(options.label)
+    p = np.column_stack([score_values(table.column(name), name, options.percent) for name in scores])
+    if options.logits:
+        from scipy.special import softmax
+
+        p = softmax(p, axis=1)
+    elif options.renormalize:
+        p = p / np.where((total := p.sum(axis=1, keepdims=True)) > 0.0, total, 1.0)
+    if is_text(decoded(labels).type) and not classes:
+        classes = class_labels(scores, set(pc.unique(decoded(labels)).to_pylist()))
+    cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
+    weights = table.column(options.weights) if options.weights else None
+    result = multiclass_predictions(
+        labels, p, covariates, weights=weights, cluster=cluster or None, classes=classes or None, name=opened.name
+    )
+    return replace(result, columns=scores)
+
+
+def _one_label(table: pa.Table, options: Reading, scores: Sequence[str]) -> pa.Array:
+    """The class of each row, of a column of 0 and 1 for each class, in the order of the columns of probabilities."""
+    if len(options.labels) != len(scores):
+        says = options.caller.says("label")
+        raise BadInput(f"{says} names {len(options.labels)} columns of {len(scores)} classes: name one of each")
+    flags = np.column_stack([label_values(table.column(name), name, None) for name in options.labels])
+    wrong = ~(flags.sum(axis=1) == 1.0)
+    if wrong.any():
+        row, named = int(np.argmax(wrong)), ", ".join(map(repr, options.labels[:4]))
+        raise BadInput(f"columns {named}: row {row} has not one of them at 1: each row belongs to one class")
+    return pa.array([options.labels[i] for i in flags.argmax(axis=1).tolist()])
+
+
+def with_classes(source: object, options: Reading, engine: object = None) -> tuple[MulticlassPredictions, Sketch]:
+    """The rows of several classes, in memory, and the sketch of their top label."""
+    if isinstance(source, MulticlassPredictions):
+        options.for_predictions(engine)
+        return source, sketch_rows(source.top_label(), options)
+    if engine is not None:
+        raise NotComputable(f"several classes are audited in memory: leave {options.caller.says('engine')} out")
+    opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    rows = classes_in_memory(opened, options)
+    out = sketch_rows(rows.top_label(), replace(options, score=",".join(options.scores), scores=()))
+    out.files, out.log = opened.files, opened.log
+    return rows, out
+
+
+def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple[str, ...]:
+    """The columns that names and patterns such as ``p_*`` stand for, each once, those of a pattern in their order."""
+    result: dict[str, None] = {}
+    for pattern in patterns:
+        own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
+        if not own:
+            raise BadInput(
+                f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}"
+            )
+        result |= dict.fromkeys(own)
+    return tuple(result)
 
 
 def _loaded(
@@ -214,10 +269,14 @@ def _loaded(
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
-    kept = tuple(dict.fromkeys((*options.by, *(name for name in names if name not in scores), *others)))
+    kept = tuple(
+        dict.fromkeys((*options.by, *(name for name in names if name not in (*scores, *options.labels)), *others))
+    )
     if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
-    columns = list(dict.fromkeys((options.label, *scores, *kept, *options.row_attributes, *options.levels)))
+    columns = list(
+        dict.fromkeys((options.label, *options.labels, *scores, *kept, *options.row_attributes, *options.levels))
+    )
     with opened.one_pass():
         parts = [(part.name, list(part.read(columns, scores))) for part in opened.parts]
     batches = [b for _, own in parts for b in own]

@@ -26,7 +26,7 @@ from calibrant.data.sources.source import DETECTED, Form, Source
 from calibrant.data.sources.standard_input import FORMATS
 from calibrant.data.specs.options import ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
@@ -56,6 +56,10 @@ class Reading:
     # sketch).
     label: str = ""
     score: str = ""
+    labels: tuple[str, ...] = ()  # in place of `label`, of several classes: a column of 0 and 1 each
+    scores: tuple[str, ...] = ()  # in place of `score`, of several classes: a column each, or patterns such as ``p_*``
+    renormalize: bool = False  # of several classes: divide each row by its sum
+    logits: bool = False  # of several classes: take the softmax of each row
     positive: str | None = None  # the label that counts as the event
     percent: bool = False  # scores are percent: they are divided by 100
     drop_missing: bool = False  # leave out rows whose label or score is missing: short for ``missing="drop"``
@@ -97,11 +101,23 @@ class Reading:
         if unknown:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
         form = _form({k: inputs.pop(k) for k in FORM}, caller)
+        scores = names(caller.name("score"), inputs["score"] or None, distinct=True)
+        labels = names(caller.name("label"), inputs["label"] or None, distinct=True)
+        several = len(scores) > 1 or any("*" in name for name in scores)
+        if len(labels) > 1 and not several:
+            raise BadInput(f"{caller.name('label')} names {len(labels)} columns: of two classes name one")
+        for name in ("renormalize", "logits"):
+            if inputs[name] and not several:
+                raise BadInput(
+                    f"{caller.turns_on(name)} is of several classes: name their columns in {caller.says('score')}"
+                )
         return cls(
             **inputs
             | {
-                "label": inputs["label"] or "",
-                "score": inputs["score"] or "",
+                "label": (*labels, "")[0],
+                "labels": labels if len(labels) > 1 else (),
+                "score": "" if several else (*scores, "")[0],
+                "scores": scores if several else (),
                 "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),
                 "cluster": (*clusters, "")[0],
                 "levels": clusters if len(clusters) > 1 else (),
@@ -158,6 +174,11 @@ class Reading:
 
     def named(self) -> Reading:
         """Return this if it names the columns of labels and scores."""
+        if self.scores:
+            raise NotComputable(
+                f"{self.caller.says('score')} names {len(self.scores)} columns, of several classes: this reads two "
+                "classes; audit takes several"
+            )
         if not (self.label and self.score):
             label, score = self.caller.says("label"), self.caller.says("score")
             raise BadInput(f"name the columns: {label} for the labels and {score} for the probabilities")
@@ -166,7 +187,15 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (self.label, self.score, *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
+        return (
+            self.label,
+            *((self.score,) if not self.scores else ()),
+            *self.by,
+            *self.key,
+            *self.row_attributes,
+            *self.levels,
+            *self.variables,
+        )
 
     @property
     def clusters(self) -> tuple[str, ...]:

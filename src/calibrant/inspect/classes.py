@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.data.columns import Floats, as_float, letters_of
+from calibrant.data.inputs import differing
 from calibrant.data.layouts import decoded
 from calibrant.inspect.looked import Column
 from calibrant.inspect.roles import LABELS, SCORES, called
@@ -52,7 +53,7 @@ def classes_of(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | Non
     for scale, names in scales.items():
         for family in _families(names):
             if _add_up(table, family, scale):
-                classes = _classes(family)
+                classes = differing(family)
                 named = all(called(name, NAMED) for name in family)
                 return ClassColumns(family, classes, scale, _truth(columns, family, classes), named)
     return None
@@ -90,25 +91,6 @@ def _add_up(table: pa.Table, family: Sequence[str], scale: Scale) -> bool:
     if scale == "log" and all(called(name, LOGS) for name in family):  # of answers that were not all offered
         return bool((there <= 1.0 + OFF * len(family)).all())
     return bool((np.abs(there - 1.0) <= ROUNDED * len(family)).all())
-
-
-def _classes(family: Sequence[str]) -> tuple[str, ...]:
-    """What names differ by: of p_home and p_away it is home and away."""
-    first, last = _whole(_beginning(family)), _whole(_beginning([name[::-1] for name in family]))
-    rest = [name[len(first) : len(name) - len(last)] for name in family]
-    return tuple(rest) if all(rest) else tuple(family)
-
-
-def _beginning(names: Sequence[str]) -> str:
-    """What all names begin with: what the first and the last in their order do."""
-    first, last = min(names), max(names)
-    return next((first[:i] for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), first)
-
-
-def _whole(shared: str) -> str:
-    """What names share, up to the last mark between words; a beginning such as that of p1 and p2 as it is."""
-    marks = [m.end() for m in re.finditer(r"[_.\s-]", shared)]
-    return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
 
 
 def _truth(columns: Sequence[Column], family: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:

@@ -61,10 +61,14 @@ def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "")
 
 def _options(request: Reading) -> dict[str, object]:
     """Return what differs from what an audit does by itself."""
-    options: dict[str, object] = {"label": request.label or OUTCOME, "score": request.score or SCORE}
+    options: dict[str, object] = {
+        "label": request.labels or request.label or OUTCOME,
+        "score": request.scores or request.score or SCORE,
+    }
     inputs = {
         "positive": request.positive,
         "percent": request.percent or None,
+        "logits": request.logits or None,
         "missing": request.missing if request.missing != "level" else None,
         "by": request.by or None,
         "key": request.key or None,

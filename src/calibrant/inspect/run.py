@@ -15,7 +15,7 @@ from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
+from calibrant.data.inputs import ClustersCross, beginning, cluster_codes, crossing_of
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory
@@ -238,8 +238,9 @@ def looked_at(
     met = replace(proposed, positive=None) if unknown else proposed  # which outcomes are known is to be said first
     met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
     refusals = input_errors(opened, rows, met if unsaid else planned)
+    all_of_them = classes is not None and several and bool(classes.truth)
     if classes is not None and several:
-        refusals += (_one_class(classes, options, kept),)
+        refusals += () if all_of_them else (_one_class(classes, options, kept),)
     else:
         refusals += tuple(_unnamed(planned, labels, scores, opened))
     if scale == "points" and not options.percent:
@@ -249,7 +250,7 @@ def looked_at(
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     typed = proposed
     if classes is not None and several:
-        typed = replace(proposed, **_against_the_others(classes, kept))
+        typed = replace(proposed, **(_all_classes if all_of_them else _against_the_others)(classes, kept))
     runs = (
         ""
         if scale == "points" and not options.percent
@@ -292,7 +293,7 @@ def looked_at(
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
         command=runs,
-        decides=_decided_by(rows, proposed) if plans and runs and not refusals else None,
+        decides=_decided_by(rows, proposed) if plans and runs and not refusals and not all_of_them else None,
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
@@ -325,6 +326,16 @@ def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Colum
     first = f"write exp({classes.columns[0]}) into a column SCORE first; " if classes.scale == "log" else ""
     reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.scale]} in every row"
     return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
+
+
+def _all_classes(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:
+    """How all classes are audited together: by a pattern where it stands for their columns alone."""
+    first = beginning(classes.columns)
+    own = [name for name in kept if name.startswith(first)]
+    scores = (f"{first}*",) if first and own == list(classes.columns) else classes.columns
+    several = classes.truth if len(classes.truth) > 1 else ()
+    made = {"label": classes.truth[0], "labels": several, "positive": None, "scores": scores}
+    return made | {"percent": classes.scale == "percent", "logits": classes.scale == "log"}
 
 
 def _against_the_others(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:

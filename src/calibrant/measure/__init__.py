@@ -12,6 +12,7 @@ from calibrant.decisions.net_benefit import net_benefit
 from calibrant.decisions.regret import regret
 from calibrant.lazy_module import PublicModule
 from calibrant.measure.by_group import by_group
+from calibrant.measure.classes import classwise_ece, ranked_probability_score
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
 from calibrant.measure.klce import klce
@@ -26,6 +27,7 @@ __all__ = [
     "by_group",
     "calibration_intercept",
     "calibration_slope",
+    "classwise_ece",
     "ece",
     "inferred_gap",
     "inferred_mean",
@@ -34,6 +36,7 @@ __all__ = [
     "max_calibration_error",
     "net_benefit",
     "observed_expected",
+    "ranked_probability_score",
     "regret",
     "rows_needed",
     "scorer",

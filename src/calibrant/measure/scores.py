@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, number
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
+from calibrant.measure.classes import brier_of_classes, log_loss_of_classes
 from calibrant.results import Estimate
 from calibrant.stats.logistic import Recalibration, recalibrate
 from calibrant.stats.measures import (
@@ -38,14 +39,14 @@ AREA = "score interval with the variance of Hanley and McNeil (Newcombe 2006), o
 
 
 @takes_arrays
-def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
+def brier(data: Predictions | MulticlassPredictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Brier score, with its reliability, resolution and uncertainty.
 
-    Estimand: ``E[(p - Y)^2]``.
+    Estimand: ``E[(p - Y)^2]``; of several classes ``E[sum_k (p_k - 1{Y = k})^2]``, from 0 to 2, without the parts.
 
     Parameters
     ----------
-    data : Predictions or Sketch
+    data : Predictions, MulticlassPredictions or Sketch
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
     alpha : float in (0, 0.5]
 
@@ -91,6 +92,8 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     (0.125, 0.0, 0.25)
     """
     checked_alpha(alpha)
+    if isinstance(data, MulticlassPredictions):
+        return brier_of_classes(data, alpha)
     q = points(data)
     base, swing = np.minimum(q.p, 1.0 - q.p) ** 2, np.abs(1.0 - 2.0 * q.p)
     value, low, high = loss_interval(q.weighed, q.p, base, swing, 0.25, q.level(alpha))
@@ -108,14 +111,14 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
 
 
 @takes_arrays
-def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def log_loss(data: Predictions | MulticlassPredictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Logarithmic loss (cross-entropy).
 
-    Estimand: ``-E[Y ln p + (1 - Y) ln(1 - p)]``, in nats.
+    Estimand: ``-E[Y ln p + (1 - Y) ln(1 - p)]``, in nats; of several classes ``-E[ln p_Y]``.
 
     Parameters
     ----------
-    data : Predictions or Sketch
+    data : Predictions, MulticlassPredictions or Sketch
         Sampling weights are used; where the data name clusters, the interval is by these clusters.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
@@ -152,6 +155,8 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     0.6931
     """
     checked_alpha(alpha)
+    if isinstance(data, MulticlassPredictions):
+        return log_loss_of_classes(data, clip, alpha)
     q = points(data)
     p, clipped = clipped_scores(q, clip)
     wrong = q.times[((p == 0) & (q.y == 1)) | ((p == 1) & (q.y == 0))].sum()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.calibrators.curves import Platt as Platt
     from calibrant.repair.calibrators.curves import Temperature as Temperature
     from calibrant.repair.calibrators.dirichlet import Dirichlet as Dirichlet
+    from calibrant.repair.calibrators.dirichlet import MatrixScaling as MatrixScaling
+    from calibrant.repair.calibrators.dirichlet import VectorScaling as VectorScaling
     from calibrant.repair.calibrators.display import Jitter as Jitter
     from calibrant.repair.calibrators.display import Rounding as Rounding
     from calibrant.repair.calibrators.local_bias import LocalBias as LocalBias

@@ -110,6 +110,26 @@ def repair(record: AuditRecord, method: str = "") -> str:
     return _finished(record, [*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
 
 
+def repair_classes(record: AuditRecord, name: str, method: str) -> str:
+    """What fits a repair of all classes at once: a command, or a call; empty where no command can."""
+    if from_python(record):
+        return f"calibrator = cal.repair.{name}().fit({DATA})\nrepaired = calibrator({DATA})"
+    return repair(record, method)
+
+
+def one_class(record: AuditRecord, name: str) -> str:
+    """The audit of one of several classes against the others; empty where no command can."""
+    if from_python(record):
+        words = _audit_words(record, [(k, v) for k, v in _flags(record) if DEFAULTS.get(k) != v])
+        kept = {k: v for k, v in arguments(words).items() if k not in ("label", "score", *FORM)}
+        return _called("record = cal.audit", kept, f"{DATA}.one_vs_rest({_literal(name)})")
+    column = (record.data.get("classes") or {}).get(name)
+    if column is None:
+        return ""
+    more = _typed([("--score", column), ("--positive", name)])
+    return audit_again(record, more, without=["--score", "--positive"])
+
+
 def look(record: AuditRecord) -> str:
     """The command that says what the files hold and what is in the way; empty where no command can."""
     return _reading(record, "look", LOOKING)

@@ -73,10 +73,17 @@ def shown_off(record: AuditRecord) -> list[Off]:
     Groups that are over the limit, or whose judged size is guaranteed to be above 0; then subgroups; then groups whose
     calibration error alone is shown.
     """
-    groups = [Off(ends(record, f)[0], f) for f in by_evidence(record.groups) if is_off(f)]
+    groups = named_off(record, is_off)
     rules = [o for o in unlisted_known(record) if o.rule]
     sure = [o for o in groups if o.finding is not None and (o.finding.verdict == "over" or o.least > 0)]
     return [*sure, *rules, *(o for o in groups if o not in sure)]
+
+
+def named_off(record: AuditRecord, which: Callable[[Finding], bool]) -> list[Off]:
+    """The groups and the classes of which that holds, the most evident first."""
+    classes = {f.id for f in record.classes}
+    every = by_evidence([*record.groups, *record.classes])
+    return [Off(ends(record, f)[0], f, of_class=f.id in classes) for f in every if which(f)]
 
 
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
@@ -169,8 +176,8 @@ def state(record: AuditRecord, part: str) -> State:
 
 
 def states(record: AuditRecord) -> dict[str, State]:
-    """The same of all three parts."""
-    return {part: state(record, part) for part in ("everyone", "groups", "subgroups")}
+    """The same of all parts."""
+    return {part: state(record, part) for part in record.verdicts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +314,7 @@ class Off:
     """What is certified to be off: a named group, or a subgroup by its rule; where there is a limit, over it."""
 
     least: float  # it is off by at least this: the calibration error or gap of a group, the gap of a subgroup
-    finding: Finding | None = None  # the group; None for a subgroup
+    finding: Finding | None = None  # the group, or the class; None for a subgroup
     rule: str = ""  # the subgroup's; empty for one that cannot be shown
     side: Side = "unclear"  # whether the probabilities of a subgroup are too low or too high
     attributes: tuple[str, ...] = ()  # the variables of a subgroup's rule
@@ -318,6 +325,7 @@ class Off:
     gap: float = 0.0
     low: float = -1.0
     high: float = 1.0
+    of_class: bool = False  # it is one of several classes, against the others
 
 
 def subgroups_over(record: AuditRecord) -> list[Off]:
@@ -338,9 +346,9 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             conditions = curve.settings["conditions"][i]
             attributes = tuple(dict.fromkeys(str(c["variable"]) for c in conditions))
             where = side(float(low), float(high))
-            ends_ = {"gap": float(curve.columns["gap"][i]), "low": float(low), "high": float(high)}
+            ends_ = float(curve.columns["gap"][i]), float(low), float(high)
             levels = _levels(conditions)
-            results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), **ends_))
+            results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), *ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
     return sorted(results, key=_by_size)

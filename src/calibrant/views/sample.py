@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller, checked_seed, shown
 from calibrant.data.columns import require
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
-from calibrant.data.predictions import Predictions, checked_data, remembered
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data, remembered
 from calibrant.data.profile import LevelCounts
 from calibrant.data.read import make_spec, sketch_rows
 from calibrant.data.reading import Reading
@@ -23,6 +23,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split
+from calibrant.kernels.tally import CELL_BITS, LEVELS, SCORE_BITS
 from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
@@ -210,6 +211,10 @@ class Sample:
         """Everyone's, of counts of all rows."""
         return counts
 
+    def of_class(self, counts: Population, _: NDArray[np.float64], __: NDArray[np.int8]) -> Population:
+        """That of all rows, for other scores and outcomes."""
+        return counts
+
     def groups(self, counts: list[Population], _: Callable[[], list[NDArray[np.bool_]]]) -> list[Population]:
         """Those of some rows each, of their counts; `rows` says which they are."""
         return counts
@@ -225,6 +230,9 @@ class ClusterSample(Sample):
 
     def population(self, counts: Population) -> Population:
         return self._certified(counts, self.clusters)
+
+    def of_class(self, counts: Population, p: NDArray[np.float64], y: NDArray[np.int8]) -> Population:
+        return self._certified(counts, tuple(replace(u, p=p, y=y) for u in self.clusters))
 
     def groups(self, counts: list[Population], rows: Callable[[], list[NDArray[np.bool_]]]) -> list[Population]:
         return [self._part(q, each) for q, each in zip(counts, rows(), strict=True)]
@@ -328,6 +336,22 @@ class Dealing:
         spec = Spec(label="y_true", score="y_prob", seed=seed)
         return cls(hash_split(identities(rows, 0, HERE.salt(spec)), spec.blocks), spec.blocks)
 
+    def counts(self, q: NDArray[np.int64], y: NDArray[np.int8]) -> Population:
+        """The counts of all rows, of scores out of ``2^30``: as of a sketch of them."""
+        rest, cells, level = q & ((1 << SCORE_BITS - CELL_BITS) - 1), 1 << CELL_BITS, (q + 1) * LEVELS >> SCORE_BITS
+        at = 2 * ((self.block << CELL_BITS) + (q >> SCORE_BITS - CELL_BITS)) + y
+        rows, sums = (np.bincount(at, v, 2 * self.blocks * cells).reshape(-1, cells, 2) for v in (None, rest))
+        raw = np.concatenate([rows, sums], axis=2).astype(np.int64)
+        at = 2 * (self.block * LEVELS + np.minimum(level, LEVELS - 1)) + y
+        fine = np.bincount(at, minlength=2 * self.blocks * LEVELS).reshape(-1, LEVELS, 2)
+        if not are_few(len(np.unique(q[:SEEN])), len(q)):
+            return Population(raw, fine)
+        scores, value = np.unique(q, return_inverse=True)
+        if not are_few(len(scores), len(q)):
+            return Population(raw, fine)
+        by_score = np.bincount(2 * value.reshape(-1) + y, minlength=2 * len(scores)).reshape(-1, 2)
+        return Population(raw, fine, scores, by_score)
+
     def cells(self, q: NDArray[np.int64], y: NDArray[np.int8], few: bool) -> Cells:
         """The thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""
         starts = thin_starts()
@@ -336,6 +360,22 @@ class Dealing:
         counts, sums = (np.bincount(at, v, 2 * self.blocks * size).reshape(-1, size, 2) for v in (None, q))
         edges = np.append(starts, FINE_GRID) / FINE_GRID
         return Cells(counts, sums, edges[:-1], edges[1:], few)
+
+
+# ---- Classes: each against the others, of the same rows ----
+
+SEEN = 1 << 12  # rows whose scores may already show that a class's probability takes many values
+
+
+def classes_of(data: MulticlassPredictions, top: Predictions, seed: int) -> Iterator[Population]:
+    """Yield the population of each class against the others, as `everyone` makes it of ``one_vs_rest(k)``.
+
+    Rows are dealt once for all classes, and no sketch is made of any: `top` is their projection on the top label.
+    """
+    dealing, sample = Dealing.of(data.n, checked_seed(seed)), Sample.of(top, seed)
+    for k in range(data.p.shape[1]):
+        p, y = np.ascontiguousarray(data.p[:, k]), (data.y == k).astype(np.int8)
+        yield sample.of_class(dealing.counts(fixed_scores(p), y), p, y)
 
 
 # ---- Named groups: which there are, and which rows are in them ----

@@ -117,19 +117,21 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     shown = group_populations(context.sketch, context.mask)
     if not shown:
         raise NotComputable(HIDDEN.format(context.mask, _people(context)))
-    plan = context.judging
-    groups = [_certified(name, members, q, context, len(shown)) for name, q, members in shown]
-    says = decided(groups, plan.shares)
-    plainly = sum(g.limit is not None and g.off > g.limit for g in groups)
-    result = tuple(
-        _finding(g, verdict, context, (plainly, len(groups))) for g, verdict in zip(groups, says, strict=True)
-    )
+    groups = [certified(name, members, q, context, len(shown)) for name, q, members in shown]
+    result = judged(groups, context)
     return CheckResult(
-        status=status(worst(says)),
+        status=status(worst(f.verdict for f in result)),
         findings=result,
         estimates={"worst_group": _worst(groups, context)},
-        shares=plan.shares.of_groups() if plan.limited else (),
+        shares=context.judging.shares.of_groups() if context.judging.limited else (),
     )
+
+
+def judged(groups: Sequence[Group], context: AuditContext) -> tuple[Finding, ...]:
+    """What the record reports about each of these groups, which share alpha."""
+    says = decided(groups, context.judging.shares)
+    counts = sum(g.limit is not None and g.off > g.limit for g in groups), len(groups)
+    return tuple(_finding(g, verdict, context, counts) for g, verdict in zip(groups, says, strict=True))
 
 
 def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
@@ -159,7 +161,7 @@ def _people(context: AuditContext) -> str:
     return "clusters" if context.sketch.spec.cluster else context.judging.about.noun or "rows"
 
 
-def _certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:
+def certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:
     """Certify one of so many groups."""
     plan = context.judging
     # A range decides what closed testing decides, under the same share: so both have the ends of a share for "over".

@@ -446,6 +446,26 @@ CURVES = {
         },
         {"level": Level, "columns joint": Count, "identifiers": bool},
     ),
+    "class_matrix": curve(
+        "audit.class_matrix",
+        "Of several classes: of rows whose top label is predicted_class, those of true_class, against how many "
+        "are expected, an entry each; ranges of the gap hold simultaneously. Of the classes that are given most often, "
+        "where rows enough are expected. Absent of two classes, and with clusters or weights.",
+        {"predicted_class true_class": str, "rows": Some, "events": Count, "expected": Size, "gap low high": Gap},
+        {"classes of": Some, "least": Size, "alpha": Level},
+    ),
+    "class_repairs": curve(
+        "audit.class_repairs",
+        "Of several classes: repairs of all of them at once, fitted on half of the rows and judged on the others; low "
+        "and high certify the class-wise error, changes are paired with ordinary intervals that hold for all repairs.",
+        {
+            "repair": str,
+            "low high": Size,
+            "log_loss brier": Size,
+            **{f"{m}_change{e}": float for m in ("log_loss", "brier") for e in ("", "_low", "_high")},
+        },
+        {"recommended": str, "rows_fitted rows_judged": Some, "alpha": Level},
+    ),
     "sites": curve(
         "audit.sites",
         "How far calibration differs between the clusters, where five or more have rows enough: calibration "

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
-from calibrant.audit.record import SCHEMA, Status, Verdict
+from calibrant.audit.record import SCHEMA, Part, Status, Verdict
 from calibrant.audit.schema.curves import (
     ALL_OR_NONE,
     CURVES,
@@ -133,6 +133,11 @@ ESTIMATES = part(
     "Estimates",
     {
         "gap?": certified("measure.gap", (Gap, Gap), OF_GAP, Gap),
+        "classwise?": part(
+            "Classwise",
+            {**ANY, "method": Literal["certify.classwise"], "unit": Literal["probability"]},
+            "The errors of all classes, each against the others, added up: from 0 to 2. Of several classes only.",
+        ),
         "distance?": certified("certify.distance", (Zero, Share), {**SEEDED, "route": str}),
         "jittered?": certified("certify.jittered", (Zero, Share), {"about": str, "bandwidth": Level, **GRID}),
         "klce?": KLCE,
@@ -146,8 +151,8 @@ ESTIMATES = part(
             "small ones are judged only together.",
         ),
     },
-    "Certified, as their guarantee says (finite-sample): gap, distance, jittered, klce, subgroups, worst_group. The "
-    "others are standard measures of the raw score. Absent where not computable.",
+    "Certified, as their guarantee says (finite-sample): gap, classwise, distance, jittered, klce, subgroups, "
+    "worst_group. The others are standard measures of the raw score. Absent where not computable.",
 )
 
 
@@ -331,6 +336,7 @@ DATA = part(
         "by": noted(list[Annotated[list[str], Meta(min_length=1, max_length=2)]], "Variables, or pairs of them."),
         "key": list[str],
         "cluster": noted(str | None, "Column that names the clusters of rows; null where rows are independent."),
+        "classes?": noted(dict[str, str | None], "Of several classes, each with the column of its probability."),
         "two_way?": noted(dict[str, Some], "Clusters of each of two columns that cross.", min_length=2, max_length=2),
         "nested?": noted(dict[str, Some], "Clusters of other columns, each whole in one cluster of the coarsest."),
         "weights": noted(str | None, "Column of how much each row counts; null where all count alike."),
@@ -420,13 +426,13 @@ RECORD = part(
         "verdicts": part(
             "Verdicts",
             {
-                "everyone groups subgroups": Verdict,
+                "everyone groups subgroups classes?": Verdict,
             },
-            "In three parts, none of which stands for another; not_checked also where nothing was looked at.",
+            "In parts, none of which stands for another; not_checked also where nothing was looked at.",
         ),
         "error_shown": part(
             "ErrorShown",
-            {"everyone groups subgroups": bool},
+            {"everyone groups subgroups classes?": bool},
             "Whether error of any size is shown in each part; of subgroups by their test.",
         ),
         "shares": noted(
@@ -435,7 +441,7 @@ RECORD = part(
                     "Share",
                     {
                         "wrong": Literal["over", "within", "error_shown"],
-                        "part": Literal["everyone", "groups", "subgroups", "everyone and groups"],
+                        "part": Part,
                         "by": Literal["error", "gap", "either", "test"],
                         "alpha": Level,
                     },
@@ -450,6 +456,7 @@ RECORD = part(
         ),
         "everyone": EVERYONE,
         "groups": noted(many(GROUP), "All bounds of all groups hold together with probability 1 - alpha."),
+        "classes": noted(many(GROUP), "Of several classes each against the others; all bounds hold together."),
         "checks": Annotated[many(CHECK), Meta(min_length=1)],
         "estimates": ESTIMATES,
         "curves": part(

@@ -70,8 +70,23 @@ class RowOptions(TypedDict, total=False):
 class ColumnOptions(RowOptions, total=False):
     """What an audit reads of files."""
 
-    label: Annotated[str | None, "outcomes: 0 and 1, or any values with --positive", Option("COLUMN"), INPUT.first]
-    score: Annotated[str | None, "predicted probabilities, 0 to 1", Option("COLUMN"), INPUT.first]
+    label: Annotated[
+        Columns,
+        "outcomes: 0 and 1, or any values with --positive; of several classes their names or numbers, or a column of 0 "
+        "and 1 each",
+        Option(check=names),
+        INPUT.first,
+    ]
+    score: Annotated[
+        Columns,
+        "predicted probabilities, 0 to 1; of several classes a column each, in this order, or a pattern: 'p_*'",
+        Option(check=names),
+        INPUT.first,
+    ]
+    renormalize: Annotated[bool, "of several classes: divide each row's probabilities by their sum", INPUT]
+    logits: Annotated[
+        bool, "of several classes: the columns are logits, or log-probabilities: take their softmax", INPUT
+    ]
     allow_same: Annotated[bool, "let rows that two files hold count twice", INPUT]
     key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names), INPUT]
     seed: Annotated[

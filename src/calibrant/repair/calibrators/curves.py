@@ -8,8 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from calibrant.arguments import choice, number
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.kernels.roots import crossing
+from calibrant.repair.calibrators.dirichlet import Softmax, temperature_of
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on
 from calibrant.repair.formulas import expression
@@ -165,12 +166,13 @@ def scale_of(fitted: Calibrator) -> Scale | None:
 RANGE = 10.0  # of the logarithm of the temperature, scikit-learn's
 
 
-@recipe(calibrators=[Logistic], words="temperature scaling", simplicity=30, command="temperature")
+@recipe(calibrators=[Logistic, Softmax], words="temperature scaling", simplicity=30, command="temperature")
 @dataclass(frozen=True, kw_only=True)
 class Temperature(Tunable):
     r"""Temperature scaling: divide the log-odds by one number.
 
     Estimand: T of ``P(Y = 1 | p) = expit(logit(p) / T)``. T above 1 draws scores towards one half; an even score stays.
+    Of several classes T of ``softmax(ln p / T)``.
 
     Raises
     ------
@@ -202,8 +204,10 @@ class Temperature(Tunable):
     (True, 'kept')
     """
 
-    def fit(self, data: Predictions) -> Logistic:
+    def fit(self, data: Predictions | MulticlassPredictions) -> Logistic | Softmax:
         """Fit the temperature to rows."""
+        if isinstance(data, MulticlassPredictions):
+            return temperature_of(data)
         rows = fit_rows(data, "Temperature")
         sharpness = _sharpness(rows)
         return Logistic(

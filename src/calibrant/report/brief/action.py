@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.repair.catalogue import recipes
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.brief.estimates import estimate_of
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
-from calibrant.report.spans import Span, clipped, code, label, say, shown
+from calibrant.report.spans import Span, clipped, code, label, literal, say, shown
 from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
@@ -30,6 +31,7 @@ from calibrant.sanitize import sanitize
 
 LONG = 40  # characters of a name
 LEAST = 0.00005  # of a change of the Brier score that is written
+AS_AUDITED, CLASS_REPAIRS = "as audited", "class_repairs"
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
@@ -93,7 +95,9 @@ STATES = (
     "correlated",
     "no limit",
     "in question",
+    "repair of classes helps",
     "repair helps",
+    "class off",
     "shown, within the limit",
     "off, look at it",
     "off, not repaired",
@@ -121,6 +125,8 @@ def state_of(record: AuditRecord) -> str:
         "correlated": shared is not None and not facts.declared(record),
         "no limit": facts.limit_of(record) is None,
         "in question": bool(_in_question(record)),
+        "repair of classes helps": (_off(record) or undecided) and bool(_class_repair(record)),
+        "class off": bool(record.classes) and _off(record),
         "repair helps": (_off(record) or undecided) and helped(record),
         "shown, within the limit": _off(record) and judged(record) and _within(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
@@ -234,6 +240,35 @@ def _recalibrate(record: AuditRecord) -> Decision:
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
     text = " ".join(t for t in (text, _still(record), lost(record)) if t)
     return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))
+
+
+def _class_repair(record: AuditRecord) -> str:
+    """The repair of all classes at once that is shown to lower the log loss on other rows; empty where none is."""
+    name = str(record.curve(CLASS_REPAIRS).settings.get("recommended", AS_AUDITED))
+    return "" if name == AS_AUDITED else name
+
+
+def _recalibrate_classes(record: AuditRecord) -> Decision:
+    name, curve = _class_repair(record), record.curve(CLASS_REPAIRS)
+    line = next(line for line in facts.lines_of(curve) if line["repair"] == name)
+    change, low, high = (num.decimals(float(line[f"log_loss_change{end}"]), 4) for end in ("", "_low", "_high"))
+    on_rows = f"{num.count(int(curve.settings['rows_judged']))} {facts.noun(record)} held out"
+    text = f"Recalibrate all classes by {repair_named(name)}: on {on_rows} it changes the log loss by {change} "
+    return Decision(
+        say(f"{text}({low} to {high}; not guaranteed)."), commands.repair_classes(record, name, recipes()[name].command)
+    )
+
+
+def _look_at_classes(record: AuditRecord) -> Decision:
+    """What to do where error is shown and no repair of all classes helps: audit the class that is off by itself."""
+    off = facts.named_off(record, facts.is_off)
+    first = next((o.finding for o in off if o.of_class and o.finding is not None), record.classes[0])
+    name = first.variables[0][1]
+    text = "No recalibration of all classes is shown to help" if record.curve(CLASS_REPAIRS).columns else "Look closer"
+    return Decision(
+        say(f"{text}. Audit class ", literal(name), " against the others, by group and by variable."),
+        commands.one_class(record, name),
+    )
 
 
 def _still(record: AuditRecord) -> str:
@@ -469,6 +504,8 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "correlated": _by_clusters,
     "no limit": _give_a_limit,
     "in question": _leave_out,
+    "repair of classes helps": _recalibrate_classes,
+    "class off": _look_at_classes,
     "repair helps": _recalibrate,
     "shown, within the limit": _watch,
     "off, look at it": _look_at,

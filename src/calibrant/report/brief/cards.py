@@ -22,12 +22,23 @@ NAMED = 60  # characters of the name of a group, or the rule of a subgroup
 
 
 def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
-    """Return everyone, the named groups and unlisted subgroups: always all three."""
+    """Return everyone, the named groups and unlisted subgroups: always all three; and classes, if there are any."""
     total, known = len(record.groups), known_only(record)
     shown = " shown" if total and facts.only_together(record) else ""
     named = f"{num.count(total)} groups{shown}" if total > 1 else f"One group{shown}" if total else "Named groups"
+    several = len(record.classes)
+    classes = (
+        doc.Part(f"{num.count(several)} classes", *verdict_word(record, "classes"), _classes(record))
+        if several
+        else None
+    )
     return (
-        doc.Part(f"Everyone{known}", *verdict_word(record, "everyone"), _everyone(record)),
+        doc.Part(
+            f"{'Most probable class' if several else 'Everyone'}{known}",
+            *verdict_word(record, "everyone"),
+            _everyone(record),
+        ),
+        *filter(None, [classes]),
         doc.Part(f"{named}{known}", *verdict_word(record, "groups"), _groups(record)),
         doc.Part(f"Unlisted subgroups{known}", *verdict_word(record, "subgroups"), _subgroups(record)),
     )
@@ -71,6 +82,17 @@ def _groups(record: AuditRecord) -> Text:
     href = f"#{first.id}" if len(record.groups) <= facts.MOST_ROWS else ""
     lead = "" if facts.is_off(first) or len(record.groups) == 1 else "Most evident: "
     name = Span(clipped(group_named(first), NAMED), "name", href)
+    return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.")
+
+
+def _classes(record: AuditRecord) -> Text:
+    """The class that is most evidently off, and the sum over all classes."""
+    if facts.withheld(record):
+        return say(too_narrow(record))
+    ranked = facts.by_evidence(record.classes)
+    first = next((f for f in ranked if f.verdict == "over"), ranked[0])
+    lead = "" if facts.is_off(first) else "Most evident: "
+    name = Span(clipped(sanitize(first.variables[0][1]), NAMED), "name", "#classes")
     return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.")
 
 

@@ -21,7 +21,8 @@ Span = tuple[float, float]
 
 def forest(record: AuditRecord) -> doc.Forest:
     """Return everyone, then subgroups that are shown to be off and groups, sorted by evidence, on one axis of gaps."""
-    groups, off = facts.by_evidence(record.groups), [o for o in facts.unlisted_known(record) if o.rule][:SUBGROUPS]
+    named = [*record.groups, *record.classes]
+    groups, off = facts.by_evidence(named), [o for o in facts.unlisted_known(record) if o.rule][:SUBGROUPS]
     kept = groups[: ROWS - 1 - len(off)]
     spans = [*(_span(record, f) for f in (record.everyone, *kept)), *((o.low, o.high) for o in off)]
     values = [*(f.gap.value for f in (record.everyone, *kept) if shown(record, f)), *(o.gap for o in off), 0.0]
@@ -71,8 +72,10 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
     of = f"{rows} · {_events(record, f)} events" if known else rows
     error = f" · {_error(record, f)}" if f.withheld is None and _by_error(record, f) else ""
-    who = clipped(label(f), NAMED) if f.variables else "Everyone"
+    who = clipped(label(f), NAMED) if f.variables else "Most probable class" if record.classes else "Everyone"
+    classes = {c.id for c in record.classes}
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
+    href = "#classes" if f.id in classes else href
     sure_text = gap_guaranteed(record, f) if sure else ""
     return doc.Line(who, num.count(f.rows), of, estimate_of(record, f) + error, sure_text, status, word, picture, href)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
@@ -12,6 +13,7 @@ from calibrant.report.wording.missing_labels import qualified
 from calibrant.report.wording.terms import capital, cardinal, joined
 from calibrant.sanitize import sanitize
 
+KINDS = {"class": "classes", "group": "groups", "unlisted subgroup": "unlisted subgroups"}
 SHOWN = ", with error shown"
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
 MOST_WORDS = 15
@@ -84,6 +86,7 @@ def _condition(record: AuditRecord) -> tuple[str, str]:
 def off_named(o: facts.Off) -> str:
     """The name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
     text = _one_subgroup(o) if o.finding is None else group_named(o.finding)
+    text = o.finding.variables[0][1] if o.of_class and o.finding is not None else text
     if _short(text) or not o.attributes:
         return text if _short(text) else ""
     text = f"{UNNAMED}{' and '.join(map(shown, o.attributes))}"
@@ -109,9 +112,14 @@ def group_named(finding: Finding) -> str:
 
 def counted(results: Sequence[facts.Off]) -> str:
     """Return such as "two groups and one subgroup"."""
-    groups = sum(o.finding is not None for o in results)
-    kinds = ((groups, "group", "groups"), (len(results) - groups, "unlisted subgroup", "unlisted subgroups"))
-    return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
+    kinds = Counter(_kind(o) for o in results)
+    some = ((kinds[one], one, many) for one, many in KINDS.items() if kinds[one])
+    return joined([f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in some])
+
+
+def _kind(o: facts.Off) -> str:
+    """What somebody who is off is: a key of `KINDS`."""
+    return "unlisted subgroup" if o.finding is None else "class" if o.of_class else "group"
 
 
 def _whom(results: Sequence[facts.Off]) -> Iterator[tuple[str, bool]]:
@@ -123,8 +131,13 @@ def _whom(results: Sequence[facts.Off]) -> Iterator[tuple[str, bool]]:
     if names[0] and len(results) == 1:
         yield first, False
     elif names[0]:
-        kind = " group" if results[0].finding is not None else " unlisted subgroup"
-        yield f"{first} and {counted(results[1:]).replace(kind, f' more{kind}', 1)}", True
+        kind = _kind(results[0])
+        rest = counted(results[1:])
+        for word in (KINDS[kind], kind):
+            if f" {word}" in rest:
+                rest = rest.replace(f" {word}", f" more {word}", 1)
+                break
+        yield f"{first} and {rest}", True
         yield f"{first} and {cardinal(len(results) - 1)} more", True
     yield capital(counted(results)), len(results) > 1
 
@@ -133,19 +146,20 @@ def _both(results: Sequence[facts.Off], names: Sequence[str], first: str) -> str
     """Two names as a sentence begins with them, behind their kinds where the first needs its own."""
     if first == names[0] or not first.endswith(names[0]):
         return f"{first} and {names[1]}"
-    kinds = ["subgroup" if o.finding is None else "group" for o in results]
+    kinds = [_kind(o).removeprefix("unlisted ") for o in results]
     if kinds[0] == kinds[1]:
-        return f"{capital(kinds[0])}s {names[0]} and {names[1]}"
+        many = "Classes" if kinds[0] == "class" else f"{capital(kinds[0])}s"
+        return f"{many} {names[0]} and {names[1]}"
     return f"{first} and {kinds[1]} {names[1]}"
 
 
 def _opening(o: facts.Off, name: str) -> str:
     """A name as a sentence begins with it: what data spell with a small letter stays so, behind its kind."""
-    if not name[:1].islower():
+    if not name[:1].islower() and not o.of_class:
         return name
     if name.startswith((UNNAMED, "the ")):
         return capital(name)
-    return f"{'Subgroup' if o.finding is None else 'Group'} {name}"
+    return f"{capital(_kind(o).removeprefix('unlisted '))} {name}"
 
 
 def everyone_off(record: AuditRecord) -> list[facts.Off]:
@@ -154,10 +168,9 @@ def everyone_off(record: AuditRecord) -> list[facts.Off]:
     Without a limit, the groups of which error is shown, and the subgroups that are certified to be off.
     """
     judged = facts.limit_of(record) is not None
-    over = [f for f in facts.by_evidence(record.groups) if (f.verdict == "over" if judged else f.error_shown)]
-    named = {tuple(sorted(f.variables)) for f in over}
-    subgroups = (o for o in facts.subgroups_over(record) if o.levels not in named)
-    return [*(facts.Off(facts.ends(record, f)[0], f) for f in over), *subgroups]
+    over = facts.named_off(record, lambda f: f.verdict == "over" if judged else f.error_shown)
+    named = {tuple(sorted(o.finding.variables)) for o in over if o.finding is not None}
+    return [*over, *(o for o in facts.subgroups_over(record) if o.levels not in named)]
 
 
 # ---- its two sentences ----
@@ -165,15 +178,16 @@ def everyone_off(record: AuditRecord) -> list[facts.Off]:
 
 def _everyone(record: AuditRecord) -> str:
     state, error = facts.state(record, "everyone"), record.error_shown["everyone"]
+    overall = "for the most probable class" if record.classes else "overall"
     if facts.limit_of(record) is None:
-        return "No limit is set; error is shown overall." if error else "No limit is set."
+        return f"No limit is set; error is shown {overall}." if error else "No limit is set."
     if state == "undecided":
-        return "Error is shown overall." if error else "Undecided overall."
+        return f"Error is shown {overall}." if error else f"Undecided {overall}."
     if state == "over":
-        return "Over the limit overall."
+        return f"Over the limit {overall}."
     start = "On balance within" if facts.by_gap(record, "everyone") else "Within"
     hidden = "; errors cancel" if facts.cancels(record) else SHOWN if error else ""
-    return f"{start} the limit overall{hidden}."
+    return f"{start} the limit {overall}{hidden}."
 
 
 def _others(record: AuditRecord) -> Iterator[str]:

@@ -44,8 +44,8 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     state = facts.state(record, part)
     if part == "everyone" and state in facts.VERDICT_STATES:
         return state_of(record, record.everyone)
-    if part == "groups" and state in facts.VERDICT_STATES:
-        return _groups(record)
+    if part in ("groups", "classes") and state in facts.VERDICT_STATES:
+        return _counted(record, record.groups if part == "groups" else record.classes)
     if part == "subgroups" and state == "not_checked" and record.error_shown["subgroups"]:
         return STATES["error_shown"]
     status, word = STATES.get(state, (state, sanitize(state)))
@@ -63,8 +63,8 @@ def state_of(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     return ("measured" if verdict == "not_checked" and finding.withheld is None else STATES[verdict][0]), word
 
 
-def _groups(record: AuditRecord) -> tuple[str, str]:
-    each = [state_of(record, f) for f in record.groups]
+def _counted(record: AuditRecord, findings: Sequence[Finding]) -> tuple[str, str]:
+    each = [state_of(record, f) for f in findings]
     known = {
         s: sum(status == s for status, _ in each) for s in ("over", "error_shown", "within", "undecided", "measured")
     }

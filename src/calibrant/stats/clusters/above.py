@@ -116,6 +116,7 @@ class Pairs:
     cells: int
     # Shape (u,), or (1,): `D_g`, what is certified along with the error; 0 by default.
     moved: Floats = field(default_factory=lambda: np.zeros(1))
+    multiplicity: Floats = field(default_factory=lambda: np.ones(1))  # shape (u,), or (1,): units that each stands for
 
     @classmethod
     def of(cls, tallies: Tallies, moved: Floats | None = None) -> Pairs:
@@ -164,7 +165,7 @@ class Separable:
         mean, half = 0.5 * (with_it + against), 0.5 * (with_it - against)
         share = q.value / np.where(none, 1.0, q.reach)[q.cluster]
         by_cell = summed(q.cell, share * half[q.cluster], q.cells)
-        return float(mean.sum() - np.abs(by_cell).sum())
+        return float((q.multiplicity * mean).sum() - np.abs(by_cell).sum())
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,8 @@ class Above(Evidence):
 
     # Sequence, one of each bet, of sequences of forms: of each bet the largest counts.
     forms: Sequence[Sequence[Separable | Quadratic]]
-    start, stop = SEARCHED, 0.0
+    start: float | Sequence[float] = SEARCHED
+    stop = 0.0
 
     @classmethod
     def of(cls, tallies: Tallies, kappas: Floats | None = None) -> Above:

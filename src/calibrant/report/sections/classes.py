@@ -1,0 +1,240 @@
+"""Several classes: each against the others, all together, and which class is given in place of which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
+from calibrant.report import numbers as num
+from calibrant.report.outline import Declared, OutlineCheck
+from calibrant.report.spans import Text, literal, say, strong
+from calibrant.report.wording.parts import verdict_word
+from calibrant.report.wording.terms import (
+    capital,
+    cardinal,
+    certified_range,
+    gap_ends,
+    repair_named,
+    together,
+    verdict_on,
+)
+from calibrant.results import Curve
+
+MOST = 50  # classes that the page lists; all are in the record
+LINES = 20  # cells of the matrix that it lists in words
+MATRIX, REPAIRS = "class_matrix", "class_repairs"
+AS_AUDITED = "as audited"
+SUM = (
+    "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed (of {most}): raw "
+    "probabilities from below, rounded ones from above."
+)
+SINGLE = "One against the others: the class’s own probability against how often the class came true."
+CELLS = (
+    "Of the rows whose most probable class is the one on the left: how many belong to each class, and how many its "
+    "probability says. All ranges are simultaneous. Cells with fewer than {least:g} rows expected are left out."
+)
+
+
+def classes(record: AuditRecord) -> Iterator[doc.Node]:
+    yield doc.Paragraph(_answer(record), "answer")
+    yield doc.Paragraph(say(f"{SINGLE} {_sum(record)}"), "note")
+    yield _table(record)
+    curve = record.curve(MATRIX)
+    if curve.columns and curve.columns["rows"]:
+        yield doc.Paragraph(_mistaken(curve), "answer")
+        yield _cells(record, curve)
+    if (tried := record.curve(REPAIRS)).columns:
+        yield doc.Paragraph(_recommended(record, tried), "answer")
+        yield _repairs(record, tried)
+
+
+def _answer(record: AuditRecord) -> Text:
+    every = record.classes
+    total = num.count(len(every))
+    if facts.limit_of(record) is None:
+        return say(f"{total} classes. No limit was given; the most evident come first.")
+    if facts.withheld(record):
+        return say(f"{total} classes: withheld.")
+    over, undecided = (sum(f.verdict == v for f in every) for v in ("over", "undecided"))
+    if not over and not undecided:
+        return say(f"All {total} classes are within the limit.")
+    first = f"{capital(cardinal(over))} of {total} classes {'is' if over == 1 else 'are'} over the limit."
+    rest = f" For {cardinal(undecided)} there are too few {facts.noun(record)} to decide." if undecided else ""
+    return say(f"{first if over else 'No class is shown to be over the limit.'}{rest}")
+
+
+def _sum(record: AuditRecord) -> str:
+    e = record.estimates.get("classwise")
+    if e is None:
+        return ""
+    low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
+    return SUM.format(low=low, high=high, level=num.percent(e.interval.level), most=200)
+
+
+def _table(record: AuditRecord) -> doc.Table:
+    kept, judged = facts.by_evidence(record.classes)[:MOST], facts.limit_of(record) is not None
+    columns = (
+        doc.Column(say("Class")),
+        doc.Column(say("Came true"), "r n"),
+        doc.Column(say("Predicted, %"), "r"),
+        doc.Column(say("Observed, %"), "r"),
+        doc.Column(say("Gap (guaranteed range), points"), "r gp"),
+        doc.Column(say("Calibration error, points"), "r iv"),
+        doc.Column(say("Verdict"), "vd", where=doc.WHOLE if judged else doc.NOWHERE),
+    )
+    rows = []
+    for f in kept:
+        predicted, observed = num.rates(f.expected / f.rows, f.events / f.rows)
+        first, last = num.signed_range(*gap_ends(f))
+        verdict = doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict)
+        rows.append(
+            doc.row(
+                say(literal(f.variables[0][1])),
+                num.count(f.events),
+                predicted,
+                observed,
+                f"{num.gap(f.gap.value)} ({first} to {last})",
+                certified_range(record, f, dashed=True),
+                verdict,
+            )
+        )
+    total = num.count(len(record.classes))
+    caption = f"All {total} ranges of each kind are simultaneous: they hold {together(record)}."
+    if len(record.classes) > MOST:
+        caption = f"The {MOST} most evident of {total} classes. The others are in the record."
+    return doc.Table(columns, tuple(rows), caption, "forest long", "classes-all")
+
+
+def _mistaken(curve: Curve) -> Text:
+    """The cell off the diagonal that is certified to be larger than its probability says, by the most rows."""
+    lines = [
+        line
+        for line in facts.lines_of(curve)
+        if line["predicted_class"] != line["true_class"] and float(line["low"]) > 0.0
+    ]
+    if not lines:
+        return say("No class is shown to come true in place of another more often than its probability says.")
+    worst = max(lines, key=lambda line: float(line["gap"]) * float(line["rows"]))
+    return say(
+        "Where ",
+        literal(str(worst["predicted_class"])),
+        " is the most probable class, ",
+        strong(
+            f"{literal(str(worst['true_class'])).text} comes true in {num.count(int(worst['events']))} of "
+            f"{num.count(int(worst['rows']))} rows"
+        ),
+        f", and its probability says {num.count(round(float(worst['expected'])))}.",
+    )
+
+
+def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
+    def clear(line: facts.Line) -> float:
+        gap, low, high = (float(line[k]) for k in ("gap", "low", "high"))
+        return -abs(gap) / max(high - low, 1e-9)
+
+    lines = sorted(facts.lines_of(curve), key=clear)[:LINES]
+    heads = (
+        "Most probable class",
+        "Belongs to",
+        doc.Column(say(capital(facts.noun(record))), "r n"),
+        doc.Column(say("Expected"), "r"),
+        doc.Column(say("Came true"), "r"),
+        doc.Column(say("Gap (guaranteed range), points"), "r gp"),
+    )
+    rows = []
+    for line in lines:
+        first, last = num.signed_range(float(line["low"]), float(line["high"]))
+        rows.append(
+            (
+                say(literal(str(line["predicted_class"]))),
+                say(literal(str(line["true_class"]))),
+                num.count(int(line["rows"])),
+                num.count(round(float(line["expected"]))),
+                num.count(int(line["events"])),
+                f"{num.gap(float(line['gap']))} ({first} to {last})",
+            )
+        )
+    more = len(curve.columns["rows"]) - len(rows)
+    kept = f" The {len(rows)} most evident cells; {num.count(more)} more are in the record." if more else ""
+    return doc.number_table(CELLS.format(least=curve.settings["least"]) + kept, heads, rows)
+
+
+def _recommended(record: AuditRecord, curve: Curve) -> Text:
+    """Which repair of all classes is recommended, by how much it lowers the log loss on other rows."""
+    s, name = curve.settings, str(curve.settings["recommended"])
+    rows = f"{num.count(s['rows_judged'])} {facts.noun(record)} held out"
+    line = next(line for line in facts.lines_of(curve) if line["repair"] == name)
+    if name == AS_AUDITED:
+        return say(f"No recalibration of all classes is shown to lower the log loss, on {rows}.")
+    change, low, high = (num.decimals(float(line[f"log_loss_change{end}"]), 4) for end in ("", "_low", "_high"))
+    return say(
+        strong(f"Recalibrate by {repair_named(name)}."),
+        f" On {rows} it changes the log loss by {change} ({low} to {high}); the interval is ordinary, not guaranteed.",
+    )
+
+
+def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
+    heads = (
+        "Probabilities",
+        doc.Column(say("Calibration error of all classes, guaranteed, points"), "r iv"),
+        doc.Column(say("Log loss (change)"), "r"),
+        doc.Column(say("Brier score (change)"), "r"),
+    )
+    rows = []
+    for line in facts.lines_of(curve):
+        name, cells = str(line["repair"]), []
+        for measure in ("log_loss", "brier"):
+            change = "" if name == AS_AUDITED else f" ({num.decimals(float(line[f'{measure}_change']), 4)})"
+            cells.append(f"{num.decimals(float(line[measure]), 4)}{change}")
+        ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
+        rows.append((capital(name if name == AS_AUDITED else repair_named(name)), ends, *cells))
+    caption = (
+        f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
+        f"{num.count(curve.settings['rows_judged'])} others."
+    )
+    return doc.number_table(caption, heads, rows)
+
+
+def _repairs_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    name = str(record.curve(REPAIRS).settings.get("recommended", ""))
+    named = "" if not name else "leave them as they are" if name == AS_AUDITED else repair_named(name)
+    return OutlineCheck("What would repair all classes?", named, "judged on rows that no repair was fitted on")
+
+
+def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    word = verdict_word(record, "classes")[1].lower()
+    return OutlineCheck("Is the probability of every class true?", word, f"all ranges hold {together(record)}")
+
+
+def _sum_check(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
+    ends = check.estimate.interval if check.estimate else None
+    shown = "" if ends is None else f"{num.between(num.lower_bound(ends.low), num.upper_bound(ends.high))} points"
+    return OutlineCheck("All classes together", shown, "the class-wise error: the errors of all classes, added up")
+
+
+def _methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
+    if not record.classes:
+        return ()
+    text = (
+        "Everyone, groups and subgroups are about the most probable class of each row: whether it came true, against "
+        "its probability. Classes are bounded as groups are, with a share of alpha of their own. The sum over all "
+        "classes has one certificate with a vector for a witness, which shares alpha with no class."
+    )
+    return (doc.Entry("Several classes", say(text)),)
+
+
+DECLARED = (
+    Declared(
+        id="classes",
+        order=25,
+        nav="Which class?",
+        heading="Which class is off, and in place of which?",
+        nodes=classes,
+        verdict=lambda record: record.verdicts.get("classes", ""),
+        methods=_methods,
+        checks={"error-classes": _check, "classwise": _sum_check, "class-repairs": _repairs_check},
+        there=lambda record: bool(record.classes),
+    ),
+)

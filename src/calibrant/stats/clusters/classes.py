@@ -1,0 +1,202 @@
+r"""Theorems CU and CL of many classes: one certificate of ``sum_k E|p_k - P(Y = k | p_k)|``, the class-wise error.
+
+The witness is a vector, ``X = sum_k f_k(p_k) (p_k - 1{Y = k})`` with ``|f_k| <= 1``, each f_k a function of its own
+class's probability. Its mean is at most the class-wise error, and is the error for the true signs; so one factor of a
+row, or of a cluster of rows, serves the whole sum, where a certificate for each class would share the error probability
+and add up the ends. A row has ``|X| <= sum_k |p_k - 1{Y = k}| = 2 (1 - p_Y) <= 2``, and the error is at most 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.betting import SOFT
+from calibrant.stats.cells import summed
+from calibrant.stats.clusters.above import Above, Pairs, Separable, bets
+from calibrant.stats.clusters.below import GAP, Below, Bet, best_bet, orders_of, steady
+from calibrant.stats.clusters.clusters import BLOCKS, Clusters
+from calibrant.stats.evidence import SEARCHED
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LARGEST = 2.0  # of the error, and of a row's winnings
+EDGES = np.array([0.002, 0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.9])  # of bins of a probability, whatever the data
+BINS = len(EDGES) + 1
+SURE = 0.5  # above it a probability is taken for too high, or below it for too low: over- and underconfidence
+AT_ONCE = 32  # classes, whose columns are copied together
+
+
+class AboveClasses(Above):
+    """The same of an error of up to 2."""
+
+    start: float | Sequence[float] = (LARGEST, *SEARCHED)
+
+
+class BelowClasses(Below):
+    """The same of an error of up to 2."""
+
+    stop = LARGEST
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Rows of a classifier over K classes, dealt into independent clusters."""
+
+    clusters: Clusters  # rows by themselves, or clusters of them
+    p: Floats  # shape (n, K)
+    y: NDArray[np.integer]  # shape (n,): the class of each row
+    by_row: bool  # every row is a cluster, and counts as much as any other
+
+    @property
+    def k(self) -> int:
+        """Classes."""
+        return self.p.shape[1]
+
+    def columns(self) -> Iterator[tuple[int, Floats]]:
+        """Yield the probabilities of each class, by number."""
+        for start in range(0, self.k, AT_ONCE):
+            for i, column in enumerate(np.ascontiguousarray(self.p[:, start : start + AT_ONCE].T)):
+                yield start + i, column
+
+    # ---- From above: each class's probability as it is shown ----
+
+    def tallied(self, steps: int) -> tuple[Ints, Ints, Floats]:
+        """Return clusters, cells and sums ``sum w (shown - 1{y = k})`` where they are not 0, sorted by cluster.
+
+        A cell is a class and a level of its probability, rounded to multiples of ``1 / steps``, halves up.
+        """
+        who, cells, values = [], [], []
+        weight, of = self.clusters.weight, self.clusters.cluster
+        for k, column in self.columns():
+            level = np.floor(column * steps + 0.5).astype(np.int64)
+            here = np.flatnonzero((level > 0) | (self.y == k))
+            who.append(of[here])
+            cells.append(k * (steps + 1) + level[here])
+            values.append(weight[here] * (level[here] / steps - (self.y[here] == k)))
+        at = np.concatenate(who) * (self.k * (steps + 1)) + np.concatenate(cells)
+        where, pair = np.unique(at, return_inverse=True)
+        value = summed(pair.reshape(-1), np.concatenate(values), len(where))
+        return where // (self.k * (steps + 1)), where % (self.k * (steps + 1)), value
+
+    def above(self, steps: int) -> AboveClasses:
+        """Return evidence that the class-wise error of the probabilities as they are shown is smaller."""
+        pairs, kappas = self.pairs(steps)
+        return AboveClasses([[Separable(pairs, kappa)] for kappa in kappas.tolist()])
+
+    def pairs(self, steps: int) -> tuple[Pairs, Floats]:
+        """Return the certified clusters' sums by cell, and bets that no score chooses.
+
+        Rows that are clusters and count alike certify all: their size is known. Those of the same factors are one.
+        """
+        of, cell, value = self.tallied(steps)
+        size, own = self.clusters.size, np.ones(self.clusters.count, bool) if self.by_row else self.clusters.certified
+        # 1: what a row's levels add up to is at most so much, whatever its probabilities are; its winnings one more
+        most = 1.0 + min(1.0 + self.k / (2.0 * steps), 2.0)
+        kappas = bets(int(np.count_nonzero(own)), (1.0 if self.by_row else self.clusters.largest) * most)
+        # 2: clusters that certify, and rows that can win the same
+        number, kept = np.cumsum(own) - 1, own[of] & (value != 0.0)
+        of, cell, value = number[of[kept]], cell[kept], value[kept]
+        reach = summed(of, np.abs(value), int(np.count_nonzero(own)))
+        if self.by_row:
+            reach, like, count = np.unique(np.rint(reach * steps), return_inverse=True, return_counts=True)
+            cells = self.k * (steps + 1)
+            at, pair = np.unique(like.reshape(-1)[of] * cells + cell, return_inverse=True)
+            value, of, cell = summed(pair.reshape(-1), value, len(at)), at // cells, at % cells
+            reach, size, multiplicity = reach / steps, np.ones(len(reach)), count.astype(np.float64)
+        else:
+            size, multiplicity = size[own], np.ones(1)
+        used, cell = np.unique(cell, return_inverse=True)
+        return Pairs(of, cell.reshape(-1), value, reach, size, len(used), multiplicity=multiplicity), kappas
+
+    def debiased(self, steps: int) -> float:
+        """The error as estimated, less what noise between clusters adds to each cell."""
+        of, cell, value = self.tallied(steps)
+        own = np.ones(self.clusters.count, bool) if self.by_row else self.clusters.certified
+        kept, cells = own[of], self.k * (steps + 1)
+        total, square = (summed(cell[kept], v[kept], cells) for v in (value, value**2))
+        size = float(self.clusters.size[own].sum())
+        return float(np.sqrt(np.maximum(total**2 - square, 0.0)).sum()) / max(size, 1e-300)
+
+    # ---- From below: the raw probabilities ----
+
+    @cached_property
+    def bins(self) -> NDArray[np.uint8]:
+        """The bin of each probability, shape (K, n)."""
+        out = np.empty((self.k, len(self.y)), dtype=np.uint8)
+        for k, column in self.columns():
+            out[k] = np.searchsorted(EDGES, column, side="right")
+        return out
+
+    def below(self, delta: float, seed: int) -> BelowClasses:
+        """Bet that the class-wise error is larger, with bets that are the best at `delta`.
+
+        `GAP` of the evidence is bet on over- and on underconfidence, whose witness is fixed; the rest in equal parts on
+        signs by class and bin, learnt on earlier blocks of clusters, in the last order on signs by bin of all classes.
+        """
+        clusters, own, orders = self.clusters, self.clusters.certified, orders_of(seed)
+        signs = self.signs(orders)
+        block = clusters.block[clusters.cluster]
+        pilot = np.flatnonzero(block == 0)  # they tell how much each witness wins and loses
+        gains, sure = np.zeros((len(orders), len(self.y))), np.zeros(len(self.y))
+        tried = np.zeros((*signs.shape[:2], len(pilot)))
+        for k, column in self.columns():
+            residual = clusters.weight * (column - (self.y == k))
+            sure += np.where(column > SURE, residual, -residual)
+            at = block * BINS + self.bins[k]
+            for gain, f in zip(gains, signs[:, :, k], strict=True):
+                gain += f.reshape(-1)[at] * residual
+            tried += signs[:, :, k, self.bins[k][pilot]] * residual[pilot]
+        wagers = steady(clusters, summed(clusters.cluster, sure, clusters.count), orders[0], delta)
+        certified = int(np.count_nonzero(own))
+        for order, gain, won in zip(orders, gains, tried, strict=True):
+            bet = np.zeros(clusters.count)
+            for b in order:
+                square = float((summed(clusters.cluster[pilot], won[b], clusters.count) ** 2).sum())
+                bet[clusters.block == b] = best_bet(square + SOFT, clusters.pilots, certified, delta)
+            wagers.append(Bet(summed(clusters.cluster, gain, clusters.count)[own], bet[own], (1.0 - GAP) / len(orders)))
+        return BelowClasses(wagers, clusters.size[own], clusters.largest, room=LARGEST, reach=LARGEST)
+
+    def signs(self, orders: list[Ints]) -> Floats:
+        """Return soft signs of ``p - 1{y = k}`` for clusters of each block, shape (orders, blocks + 1, K, bins).
+
+        ``2 Phi(z) - 1`` of what pilot clusters and earlier blocks of the order add up to, over the root of the squares.
+        """
+        from scipy.special import ndtr
+
+        total, square = self.by_block()
+        heavy, rows = (
+            np.bincount(self.clusters.block, v, BLOCKS + 1)
+            for v in (self.clusters.squares, np.bincount(self.clusters.cluster, minlength=self.clusters.count))
+        )
+        result = np.zeros((len(orders), BLOCKS + 1, self.k, BINS))
+        for i, order in enumerate(orders):
+            past = np.concatenate([[0], order[:-1]])
+            soft = SOFT * np.cumsum(heavy[past]) / np.maximum(np.cumsum(rows[past]), 1)
+            sums, squares = (np.cumsum(v[past], axis=0) for v in (total, square))
+            if i == len(orders) - 1:
+                sums, squares = (np.broadcast_to(v.sum(axis=1, keepdims=True), v.shape) for v in (sums, squares))
+            result[i, order] = 2.0 * ndtr(sums / np.sqrt(squares + soft[:, None, None])) - 1.0
+        return result
+
+    def by_block(self) -> tuple[Floats, Floats]:
+        """Return sums, and sums of squares of clusters' sums, of ``w (p - 1{y = k})``, shape (blocks + 1, K, bins)."""
+        clusters = self.clusters
+        block = clusters.block[clusters.cluster]
+        total, square = np.empty((2, self.k, (BLOCKS + 1) * BINS))
+        for k, column in self.columns():
+            residual = clusters.weight * (column - (self.y == k))
+            at = block * BINS + self.bins[k]
+            total[k] = summed(at, residual, total.shape[1])
+            if clusters.count < len(self.y):
+                pair, each = np.unique(clusters.cluster * BINS + self.bins[k], return_inverse=True)
+                residual = summed(each.reshape(-1), residual, len(pair))
+                at = clusters.block[pair // BINS] * BINS + pair % BINS
+            square[k] = summed(at, residual**2, total.shape[1])
+        of = (self.k, BLOCKS + 1, BINS)
+        return total.reshape(of).swapaxes(0, 1), square.reshape(of).swapaxes(0, 1)

@@ -1,0 +1,115 @@
+"""Audits of several classes: the top label as everyone, each class next to it, and who is given in place of whom."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import calibrant as cal
+from calibrant.audit.record import AuditRecord
+from calibrant.views.sample import classes_of, everyone
+
+NAMES = "cat", "dog", "fox"
+
+
+def rows(n=1500, seed=0, *, moved=0.0, steps=None, **attached):
+    """Rows of three classes; `moved` is the share of the first class's probability that is truly the second's."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([0.6] * 3, n)
+    if steps:
+        p = np.floor(p * steps) / steps
+        p[:, 2] = 1.0 - p[:, 0] - p[:, 1]
+    truth = p.copy()
+    truth[:, 1] += moved * p[:, 0]
+    truth[:, 0] *= 1.0 - moved
+    y = np.minimum((rng.uniform(size=(n, 1)) > truth.cumsum(axis=1)).sum(axis=1), 2)
+    return cal.multiclass_predictions(
+        np.array(NAMES)[y], p, {"site": rng.choice(["n", "s"], n)}, classes=NAMES, **attached
+    )
+
+
+@pytest.mark.parametrize("steps", [None, 10])
+def test_a_class_is_counted_as_its_projection_is(steps):
+    data = rows(steps=steps)
+    for k, q in enumerate(classes_of(data, data.top_label(), 3)):
+        other = everyone(data.one_vs_rest(k), 3)
+        np.testing.assert_array_equal(q.raw, other.raw[..., :4])
+        np.testing.assert_array_equal(q.fine, other.fine)
+        np.testing.assert_array_equal(q.scores, other.scores)
+        np.testing.assert_array_equal(q.by_score, other.by_score)
+
+
+def test_a_class_of_clusters_is_certified_as_its_projection_is():
+    data = rows(400, cluster=np.arange(400) // 2, weights=np.random.default_rng(1).uniform(1, 2, 400))
+    for k, q in enumerate(classes_of(data, data.top_label(), 0)):
+        other = everyone(data.one_vs_rest(k), 0)
+        assert q.gap(0.05).limits(0.1) == other.gap(0.05).limits(0.1)
+        assert q.judged(100).above.limit(0.05) == other.judged(100).above.limit(0.05)
+
+
+@pytest.fixture(scope="module")
+def record():
+    return cal.audit(rows(moved=0.6), by="site", limit=0.05, quick=True)
+
+
+def test_every_class_is_judged_next_to_the_top_label(record):
+    assert record.classes.names == ("class = cat", "class = dog", "class = fox")
+    assert [f.verdict for f in record.classes][:2] == ["over", "over"]
+    assert record.classes["class = cat"].gap.value < 0 < record.classes["class = dog"].gap.value
+    assert record.verdicts["classes"] == "over" == record.verdict
+    assert record.everyone.expected == pytest.approx(rows(moved=0.6).p.max(axis=1).sum())
+    assert len(record.groups) == 2
+
+
+def test_classes_have_a_share_of_alpha_of_their_own(record):
+    binary = cal.audit(rows(moved=0.6).top_label(), by="site", limit=0.05, quick=True)
+    for wrong, more in (("over", 0.05), ("within", 0.025)):
+        assert record.joint_error[wrong] == pytest.approx(binary.joint_error[wrong] + more)
+    assert {s.part for s in record.shares} >= {"classes", "everyone, groups and classes"}
+
+
+def test_the_matrix_says_which_class_comes_true_in_place_of_which(record):
+    lines = record.curve("class_matrix").to_frame().to_pylist()
+    worst = max((line for line in lines if line["predicted_class"] != line["true_class"]), key=lambda line: line["low"])
+    assert (worst["predicted_class"], worst["true_class"]) == ("cat", "dog")
+    assert worst["low"] > 0.1
+    for name in NAMES:
+        own = [line for line in lines if line["predicted_class"] == name]
+        assert sum(line["events"] for line in own) == own[0]["rows"]
+
+
+def test_the_record_is_read_again_and_the_page_names_classes(record, tmp_path):
+    assert AuditRecord.from_json(record.to_json()).classes.names == record.classes.names
+    text = (record.save(tmp_path / "audit.md")).read_text()
+    assert "**3 classes" in text
+    assert "Most probable class" in text
+    assert "`cat`" in text
+
+
+@pytest.mark.parametrize("score", ["p_*", ("p_cat", "p_dog", "p_fox")])
+def test_columns_of_a_file_are_classes(tmp_path, score, record):
+    data = rows(moved=0.6)
+    table = pa.table({f"p_{name}": data.p[:, k] for k, name in enumerate(NAMES)})
+    table = table.append_column("kind", pa.array(np.array(["Cat", "Dog", "Fox"])[data.y]))
+    table = table.append_column("site", data.covariates.column("site"))
+    pyarrow.csv.write_csv(table, tmp_path / "log.csv")
+    made = cal.audit(tmp_path / "log.csv", label="kind", score=score, by="site", limit=0.05, quick=True)
+    assert made.classes.names == ("class = Cat", "class = Dog", "class = Fox")
+    assert [f.gap.value for f in made.classes] == pytest.approx([f.gap.value for f in record.classes])
+    assert json.loads(made.to_json())["verdicts"]["classes"] == "over"
+
+
+def test_a_pattern_of_no_column_is_refused(tmp_path):
+    (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\n")
+    with pytest.raises(cal.BadInput, match="score='q_\\*' is the pattern of no column: there are 'kind', 'p_a'"):
+        cal.audit(tmp_path / "log.csv", label="kind", score="q_*")
+
+
+def test_what_reads_two_classes_says_so(tmp_path):
+    (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\n")
+    with pytest.raises(cal.NotComputable, match="of several classes: this reads two"):
+        cal.sketch(tmp_path / "log.csv", label="kind", score=["p_a", "p_b", "p_c"])

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import COMMAND, acting, lacking
+from calibrant.arguments import COMMAND, acting, lacking, names
 from calibrant.cli.commands import inputs_of, reading, report_rows
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.progress import ProgressEvent, counted
-from calibrant.data.read import each_once
+from calibrant.data.read import classes_in_memory, each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.contents import UNKNOWN, in_both
@@ -36,6 +36,7 @@ from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import Calibrator, calibrator_text
 from calibrant.repair.formulas.dialects import DIALECTS
+from calibrant.repair.judge.classes import judged_classes
 from calibrant.repair.judge.evaluate import audited_variables, evaluate
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
@@ -61,7 +62,10 @@ def _checked(targets: Sequence[Target], files: Sequence[str | Query]) -> Path | 
 
 def repair(a: Namespace) -> int:
     """Compare, print, and write what was asked for."""
-    options = reading(a).named()
+    options = reading(a)
+    if options.scores:
+        return _repair_classes(a, options)
+    options = options.named()
     if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
         raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
@@ -76,7 +80,7 @@ def repair(a: Namespace) -> int:
     judged_on = cluster_batches(with_joint(_opened([a.judge_on], options.form), joint), options) if a.judge_on else ()
     options, _ = on_levels(options, itertools.chain(cluster_batches(with_joint(source, joint), options), judged_on))
     if path:
-        checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
+        checked_rows(path, source, (repaired_name(options.score), fitted_name(options.score)))
     with Progress() as progress:
         result, fitted = _judged(a, options, with_joint(source, joint), progress)
         if chosen := _chosen(result):
@@ -85,11 +89,39 @@ def repair(a: Namespace) -> int:
                 if t.kind != ROWS:
                     write(t.path, _content(replace(one, percent=options.percent), t, a, tables.get(t.kind)))
             if path:
-                checked_calibrator(one, source, a.score)
+                checked_calibrator(one, source, options.score)
                 rows_done = counted(progress, "writing", source.rows)
                 apply_calibrator(one, source, options.rows_spec(), Output(path, fitted), rows_done)
     _say(result, chosen, targets, a)
     return _status(result, chosen)
+
+
+def _repair_classes(a: Namespace, options: Reading) -> int:
+    """Compare repairs of all classes at once, print, and write the calibrator."""
+    targets = _targets(a)
+    if wrong := [t.typed for t in targets if t.kind == ROWS]:
+        raise BadInput(f"{wrong[0]}: of several classes the calibrator is written, such as -o calibrator.json")
+    _checked(targets, inputs_of(a))
+    offered = {entry.command: name for name, entry in recipes().items() if entry.command and entry.fits(several=True)}
+    if unknown := [name for name in a.method or () if name not in ("auto", *offered)]:
+        raise BadInput(f"--method {unknown[0]!r}: of several classes choose auto, or some of {', '.join(offered)}")
+    named = [offered[name] for name in a.method or () if name != "auto"]
+    rows = classes_in_memory(_opened(inputs_of(a), options.form), options)
+    result = judged_classes(rows, named, steps=a.steps, alpha=a.alpha, seed=options.seed)
+    chosen = next(iter(result.calibrators)) if len(result.calibrators) == 1 else result.recommended
+    one = result.calibrators.get(chosen)
+    for t in targets if one is not None else ():
+        table = a.table or (_table_of(t.kind, inputs_of(a)) if t.kind in DIALECTS else None)
+        write(t.path, _content(one, t, Namespace(**vars(a) | {"scores": rows.columns}), table))
+    if a.json:
+        write_exact(json.dumps(result.curve.to_dict(), sort_keys=True, indent=1) + "\n")
+    else:
+        from calibrant.report.terminal import class_repairs
+
+        print(class_repairs(result.curve))
+        for t in targets:
+            print(as_message(f"{t.path}: {chosen if one is not None else 'nothing written'}"))
+    return 0 if result.recommended != AS_AUDITED else 3
 
 
 def _table_of(dialect: str, data: Sequence[str] | Sequence[Query]) -> tuple[str, ...]:
@@ -129,11 +161,12 @@ def apply(a: Namespace) -> int:
 
 def _apply_rows(a: Namespace, one: Calibrator, path: Path) -> int:
     """Write every row with its repaired score."""
-    if a.score is None:
-        raise BadInput("name the column to repair with --score")
-    options, source = reading(a), _opened(inputs_of(a), reading(a).form)
-    checked_calibrator(one, source, a.score)
-    checked_rows(path, source, (repaired_name(a.score),))
+    options = reading(a)
+    if not options.score:
+        raise BadInput("name the column to repair, one, with --score")
+    source = _opened(inputs_of(a), options.form)
+    checked_calibrator(one, source, options.score)
+    checked_rows(path, source, (repaired_name(options.score),))
     reported = list[str]()
     with Progress() as progress:
         spec = replace(options.rows_spec(), percent=a.percent or one.percent)
@@ -142,7 +175,7 @@ def _apply_rows(a: Namespace, one: Calibrator, path: Path) -> int:
         )
     for line in reported:
         print(as_message(f"calibrant: {line}"), file=sys.stderr)
-    print(as_message(f"{path}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
+    print(as_message(f"{path}: {rows:,} rows, {repaired_name(options.score)} by {one.recipe}"))
     return 0
 
 
@@ -152,7 +185,8 @@ def _content(one: Calibrator, t: Target, a: Namespace, table: str | Sequence[str
         return f"{one.to_json()}\n".encode()
     if t.kind in DIALECTS:
         several, keep = getattr(a, "scores", None), getattr(a, "keep", None)
-        return f"{one.to_sql(t.kind, score=several or a.score, table=table, keep=keep or None)}\n".encode()
+        score = several or names("--score", a.score)[0]
+        return f"{one.to_sql(t.kind, score=score, table=table, keep=keep or None)}\n".encode()
     plugged = OUTPUTS.own(t.kind) if t.kind in OUTPUTS.table else OUTPUTS.loaded(t.kind)
     with OUTPUTS.calling(t.kind):
         return plugged.content(one, "repaired", a).encode()

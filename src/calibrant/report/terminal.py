@@ -22,7 +22,7 @@ from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import SCORES, scores_changed
 from calibrant.report.wording.headline import headline
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
-from calibrant.results import Estimate
+from calibrant.results import Curve, Estimate
 from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -227,6 +227,20 @@ def comparison(result: Comparison) -> str:
     error = f"error: certified range in points ({spent}), upper bounds of the score in {s['steps']} rounding steps.  "
     shown = error if HEAD.index("error") in kept else ""  # of clusters none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
+    return "\n".join(lines)
+
+
+def class_repairs(curve: Curve) -> str:
+    """Repairs of all classes at once, as rows that none was fitted on judge them."""
+    s = curve.settings
+    lines = wrap(f"Fitted on {num.count(s['rows_fitted'])} rows, judged on {num.count(s['rows_judged'])} others.")
+    rows = [("", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)")]
+    for line in lines_of(curve):
+        ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
+        cells = [f"{float(line[m]):.4f} ({float(line[f'{m}_change']):+.4f})" for m in ("log_loss", "brier")]
+        rows.append((str(line["repair"]), ends, *cells))
+    lines += aligned(rows)
+    lines.append(f"Recommended: {s['recommended']}, by its log loss on the rows judged: an ordinary interval.")
     return "\n".join(lines)
 
 

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import worst
 from calibrant.certify.classwise import classwise
-from calibrant.data.columns import picked
-from calibrant.data.predictions import MulticlassPredictions
-from calibrant.errors import NotComputable
-from calibrant.kernels.draws import hash_split, mix
-from calibrant.repair.catalogue import recipes
+from calibrant.repair.judge.classes import judged_classes
 from calibrant.results import Curve
-from calibrant.stats.measures import normal_quantile
 from calibrant.stats.subgroups.row_gaps import binomial
-from calibrant.views.points import points
 from calibrant.views.sample import classes_of
 
 CLASS = "class"  # the variable by which a class is named
-FEWEST, TINY = 100, 1e-12  # rows of half of the data; of a probability whose logarithm is taken
-Floats = NDArray[np.float64]
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
 
 
@@ -96,86 +87,15 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     return CheckResult(curves={"class_matrix": Curve(method="audit.class_matrix", columns=columns, settings=settings)})
 
 
-# ---- Repairs of all classes at once, judged on rows that none was fitted on ----
-
-AS_AUDITED = "as audited"
-TRIED = (("Temperature", 10**6), ("VectorScaling", 30), ("Dirichlet", 12))  # with the classes up to which it is quick
-FITTED = 5_000_000  # probabilities at most that a repair is fitted to
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRepair:
-    """One repair of all classes, as other rows judge it."""
-
-    repair: str
-    # `low` and `high`: certified range of the class-wise error.
-    low: float
-    high: float
-    log_loss: float
-    brier: float
-    # Change of either score against the probabilities as audited, paired, with the ordinary interval; 0 of these.
-    log_loss_change: float
-    log_loss_change_low: float
-    log_loss_change_high: float
-    brier_change: float
-    brier_change_low: float
-    brier_change_high: float
-
-
 def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
-    """Fit repairs on half of the rows, or clusters, and judge them on the other half."""
-    rows = context.classes
-    if rows is None:
+    """Fit repairs of all classes at once on half of the rows, or clusters, and judge them on the other half."""
+    if context.classes is None:
         return CheckResult()
     context.needs_tests()
-    who = np.arange(rows.n) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
-    half = hash_split(mix(np.arange(int(who.max()) + 1, dtype=np.uint64) ^ np.uint64(context.seed)), 2)[who]
-    fit, judged = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
-    k = rows.p.shape[1]
-    if min(len(fit), len(judged)) < FEWEST:
-        raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
     context.announce("comparing repairs")
-    fitting, kept = _some(rows, fit[: max(FITTED // k, FEWEST)]), _some(rows, judged)
-    names = [name for name, most in TRIED if k <= most]
-    tried = {AS_AUDITED: kept} | {name: recipes()[name].make().fit(fitting)(kept) for name in names}
-    level = context.judging.alpha / max(len(names), 1)
-    before = _losses(kept)
-    made = [_judged(context, name, data, before, level) for name, data in tried.items()]
-    best = min(made[1:], key=lambda one: one.log_loss)
-    settings = {
-        "recommended": best.repair if best.log_loss_change_high < 0.0 else AS_AUDITED,
-        "rows_fitted": fitting.n,
-        "rows_judged": kept.n,
-        "alpha": context.judging.alpha,
-    }
-    columns = {f.name: tuple(getattr(one, f.name) for one in made) for f in fields(ClassRepair)}
-    return CheckResult(
-        status="measured",
-        curves={"class_repairs": Curve(method="audit.class_repairs", columns=columns, settings=settings)},
-    )
-
-
-def _judged(context: AuditContext, name: str, data: MulticlassPredictions, before: Floats, alpha: float) -> ClassRepair:
-    """Judge probabilities: certify their class-wise error, and compare their losses with those before."""
-    plan, losses, q = context.judging, _losses(data), points(data.top_label()).weighed
-    ends = classwise(data, steps=plan.steps, alpha=plan.alpha, seed=context.seed).interval
-    changes: list[float] = []
-    for loss in losses - before:
-        mean, wide = q.mean(loss), normal_quantile(q.level(alpha)) * float(np.sqrt(q.variance(loss)))
-        changes += [mean, mean - wide, mean + wide]
-    return ClassRepair(name, ends.low, ends.high, *(q.mean(loss) for loss in losses), *changes)
-
-
-def _losses(data: MulticlassPredictions) -> Floats:
-    """Log loss and Brier score of each row, shape (2, n)."""
-    own = np.take_along_axis(data.p, data.y[:, None].astype(np.intp), axis=1)[:, 0]
-    return np.stack([-np.log(np.maximum(own, TINY)), (data.p**2).sum(axis=1) - 2.0 * own + 1.0])
-
-
-def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:
-    """Some rows, without their covariates."""
-    some = replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=picked(rows.weights, at))
-    return replace(some, cluster=picked(rows.cluster, at))
+    plan = context.judging
+    result = judged_classes(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
+    return CheckResult(status="measured", curves={"class_repairs": result.curve})
 
 
 DECLARED = (

@@ -1,0 +1,115 @@
+"""Repairs of all classes at once, judged on rows that none of them was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.certify.classwise import classwise
+from calibrant.data.columns import picked
+from calibrant.data.predictions import MulticlassPredictions
+from calibrant.errors import NotComputable
+from calibrant.kernels.draws import hash_split, mix
+from calibrant.repair.catalogue import recipes
+from calibrant.repair.fitted import Calibrator
+from calibrant.results import Curve
+from calibrant.stats.measures import normal_quantile
+from calibrant.views.points import points
+
+Floats = NDArray[np.float64]
+AS_AUDITED = "as audited"
+TRIED = (("Temperature", 10**6), ("VectorScaling", 30), ("Dirichlet", 12))  # with the classes up to which it is quick
+FEWEST, TINY = 100, 1e-12  # rows of half of the data; of a probability whose logarithm is taken
+FITTED = 5_000_000  # probabilities at most that a repair is fitted to
+METHOD = "audit.class_repairs"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRepair:
+    """One repair of all classes, as other rows judge it."""
+
+    repair: str
+    # `low` and `high`: certified range of the class-wise error.
+    low: float
+    high: float
+    log_loss: float
+    brier: float
+    # Change of either score against the probabilities as audited, paired, with the ordinary interval; 0 of these.
+    log_loss_change: float
+    log_loss_change_low: float
+    log_loss_change_high: float
+    brier_change: float
+    brier_change_low: float
+    brier_change_high: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What other rows say of repairs of all classes, and the repairs."""
+
+    curve: Curve
+    calibrators: dict[str, Calibrator]
+
+    @property
+    def recommended(self) -> str:
+        """The repair with the least log loss, if its change is shown to be below zero; else ``"as audited"``."""
+        return str(self.curve.settings["recommended"])
+
+
+def judged_classes(
+    rows: MulticlassPredictions, names: Sequence[str] = (), *, steps: int, alpha: float, seed: int
+) -> Judged:
+    """Fit repairs on half of the rows, or clusters, and judge them on the other half.
+
+    Intervals of changes hold for all repairs together; the certificates hold each by itself.
+    """
+    who = np.arange(rows.n) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    half = hash_split(mix(np.arange(int(who.max()) + 1, dtype=np.uint64) ^ np.uint64(seed)), 2)[who]
+    fit, judged = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
+    k = rows.p.shape[1]
+    if min(len(fit), len(judged)) < FEWEST:
+        raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
+    fitting, kept = _some(rows, fit[: max(FITTED // k, FEWEST)]), _some(rows, judged)
+    names = names or [name for name, most in TRIED if k <= most]
+    calibrators: dict[str, Calibrator] = {name: recipes()[name].make().fit(fitting) for name in names}
+    tried = {AS_AUDITED: kept} | {name: one(kept) for name, one in calibrators.items()}
+    before = _losses(kept)
+    made = [_judged(name, data, (before, alpha / len(names)), (steps, alpha, seed)) for name, data in tried.items()]
+    best = min(made[1:], key=lambda one: one.log_loss)
+    settings = {
+        "recommended": best.repair if best.log_loss_change_high < 0.0 else AS_AUDITED,
+        "rows_fitted": fitting.n,
+        "rows_judged": kept.n,
+        "alpha": alpha,
+    }
+    columns = {f.name: tuple(getattr(one, f.name) for one in made) for f in fields(ClassRepair)}
+    return Judged(Curve(method=METHOD, columns=columns, settings=settings), calibrators)
+
+
+def _judged(
+    name: str, data: MulticlassPredictions, against: tuple[Floats, float], how: tuple[int, float, int]
+) -> ClassRepair:
+    """Certify the class-wise error of probabilities, and compare their losses with those before, at a level."""
+    (before, level), (steps, alpha, seed) = against, how
+    losses, q = _losses(data), points(data.top_label()).weighed
+    ends = classwise(data, steps=steps, alpha=alpha, seed=seed).interval
+    changes: list[float] = []
+    for loss in losses - before:
+        mean, wide = q.mean(loss), normal_quantile(q.level(level)) * float(np.sqrt(q.variance(loss)))
+        changes += [mean, mean - wide, mean + wide]
+    return ClassRepair(name, ends.low, ends.high, *(q.mean(loss) for loss in losses), *changes)
+
+
+def _losses(data: MulticlassPredictions) -> Floats:
+    """Log loss and Brier score of each row, shape (2, n)."""
+    own = np.take_along_axis(data.p, data.y[:, None].astype(np.intp), axis=1)[:, 0]
+    return np.stack([-np.log(np.maximum(own, TINY)), (data.p**2).sum(axis=1) - 2.0 * own + 1.0])
+
+
+def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:
+    """Some rows, without their covariates."""
+    some = replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=picked(rows.weights, at))
+    return replace(some, cluster=picked(rows.cluster, at))

@@ -73,7 +73,7 @@ def test_classes_have_a_share_of_alpha_of_their_own(record):
 
 
 def test_the_matrix_says_which_class_comes_true_in_place_of_which(record):
-    lines = record.curve("class_matrix").to_frame().to_pylist()
+    lines = record.curve("class_matrix").to_arrow().to_pylist()
     worst = max((line for line in lines if line["predicted_class"] != line["true_class"]), key=lambda line: line["low"])
     assert (worst["predicted_class"], worst["true_class"]) == ("cat", "dog")
     assert worst["low"] > 0.1
@@ -113,3 +113,70 @@ def test_what_reads_two_classes_says_so(tmp_path):
     (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\n")
     with pytest.raises(cal.NotComputable, match="of several classes: this reads two"):
         cal.sketch(tmp_path / "log.csv", label="kind", score=["p_a", "p_b", "p_c"])
+
+
+FLAGS = "home,draw,away,p_home,p_draw,p_away\n1,0,0,.5,.3,.2\n0,1,0,.2,.4,.4\n0,0,1,.3333,.3333,.3333\n"
+
+
+def test_a_column_of_0_and_1_for_each_class_is_a_label(tmp_path):
+    (tmp_path / "log.csv").write_text(FLAGS)
+    options = {"score": "p_*", "quick": True}
+    made = cal.audit(tmp_path / "log.csv", label=["home", "draw", "away"], **options)
+    assert made.classes.names == ("class = home", "class = draw", "class = away")
+    assert [f.events for f in made.classes] == [1, 1, 1]
+    with pytest.raises(cal.BadInput, match="names 2 columns of 3 classes: name one of each"):
+        cal.audit(tmp_path / "log.csv", label=["home", "draw"], **options)
+    (tmp_path / "two.csv").write_text(FLAGS.replace("0,1,0,", "1,1,0,"))
+    with pytest.raises(cal.BadInput, match="row 1 has not one of them at 1"):
+        cal.audit(tmp_path / "two.csv", label=["home", "draw", "away"], **options)
+
+
+def test_rows_that_do_not_add_up_are_counted_and_refused(tmp_path):
+    (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\nb,.5,.3,.4\nc,.1,.1,.1\n")
+    with pytest.raises(cal.BadInput, match="2 rows are not probabilities that add up to one; first: row 1, sum 1.2"):
+        cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True)
+    made = cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True, renormalize=True)
+    assert made.everyone.expected == pytest.approx(0.5 + 0.5 / 1.2 + 1 / 3)
+
+
+def test_logits_and_log_probabilities_take_their_softmax(tmp_path):
+    data = rows(300)
+    logs = np.log(np.maximum(data.p, 1e-12)) + 3.0
+    table = pa.table({f"z_{k}": logs[:, k] for k in range(3)} | {"kind": data.y})
+    pyarrow.csv.write_csv(table, tmp_path / "log.csv")
+    made = cal.audit(tmp_path / "log.csv", label="kind", score="z_*", quick=True, logits=True, variables=None)
+    assert made.everyone.expected == pytest.approx(data.p.max(axis=1).sum())
+    with pytest.raises(cal.BadInput, match="logits=True is of several classes: name their columns in score="):
+        cal.audit(tmp_path / "log.csv", label="kind", score="z_0", quick=True, logits=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (FLAGS, "--label home,draw,away --score 'p_*'"),
+        (FLAGS.replace("home,draw,away,", "a,b,c,"), None),
+        (
+            "kind,p_x,p_y,p_z\nx,.5,.3,.2\ny,.2,.3,.5\nz,.4,.3,.3\nx,.1,.8,.1\ny,.25,.5,.25\n",
+            "--label kind --score 'p_*'",
+        ),
+        ("kind,p_x,p_y,p_z\nx,50,30,20\ny,20,30,50\nz,40,30,30\nx,10,80,10\ny,25,50,25\n", "--percent"),
+    ],
+)
+def test_a_look_proposes_the_audit_of_all_classes(tmp_path, text, options):
+    lines = text.splitlines(keepends=True)
+    (tmp_path / "log.csv").write_text("".join([lines[0], *lines[1:] * 10]))
+    seen = cal.look(str(tmp_path / "log.csv"))
+    if options is None:
+        assert seen.refusals
+    else:
+        assert options in seen.command
+        assert not seen.refusals
+
+
+def test_repairs_of_all_classes_are_judged_on_other_rows():
+    result = cal.audit(rows(1200, moved=0.6), limit=0.05, variables=None, mask=None)
+    curve = result.curve("class_repairs")
+    assert curve.columns["repair"] == ("as audited", "Temperature", "VectorScaling", "Dirichlet")
+    assert curve.settings["recommended"] in ("VectorScaling", "Dirichlet")
+    assert curve.settings["rows_fitted"] + curve.settings["rows_judged"] == 1200
+    assert curve.columns["log_loss_change_high"][-1] < 0

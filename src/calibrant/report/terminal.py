@@ -234,11 +234,11 @@ def class_repairs(curve: Curve) -> str:
     """Repairs of all classes at once, as rows that none was fitted on judge them."""
     s = curve.settings
     lines = wrap(f"Fitted on {num.count(s['rows_fitted'])} rows, judged on {num.count(s['rows_judged'])} others.")
-    rows = [("", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)")]
+    rows = [["", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)"]]
     for line in lines_of(curve):
         ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
         cells = [f"{float(line[m]):.4f} ({float(line[f'{m}_change']):+.4f})" for m in ("log_loss", "brier")]
-        rows.append((str(line["repair"]), ends, *cells))
+        rows.append([str(line["repair"]), ends, *cells])
     lines += aligned(rows)
     lines.append(f"Recommended: {s['recommended']}, by its log loss on the rows judged: an ordinary interval.")
     return "\n".join(lines)

@@ -214,8 +214,9 @@ class Judging:
             result.pop("threshold"), result["costs"], caller, MOST_THRESHOLDS
         )
         words = words_of(result.pop("about"), WORDS, {name: result.pop(name) for name in WORDS}, caller)
-        own = {name: words.pop(name, None) for name in ("outcome", "name", "date")}
-        return cls(**result, **own | {"date": own["date"] or _epoch_date()}, about=About(**words))
+        result |= {name: words.pop(name, None) for name in ("outcome", "name", "date")}
+        result["date"] = result["date"] or _epoch_date()
+        return cls(**result, about=About(**words))
 
     def settings(self) -> dict[str, object]:
         """What a record holds of it, by the names of the arguments."""

@@ -113,8 +113,8 @@ class Command(argparse.ArgumentParser):
             self.options = None
             options(self)
             if self.folded:
-                all_of = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS, "nargs": 0}
-                self.add_argument("--help-all", action=_HelpAll, help="show every option, and exit", **all_of)
+                none, line = argparse.SUPPRESS, "show every option, and exit"
+                self.add_argument("--help-all", action=_HelpAll, dest=none, default=none, nargs=0, help=line)
 
     def _widened(self) -> None:
         if (installed := self.installed) is not None:

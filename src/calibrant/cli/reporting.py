@@ -120,7 +120,8 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> list[
     checked_targets({t.typed: t.path for t in targets if t.path != STDOUT and t.kind != FOLDER}, read)
     for name, one in plugged.items():
         with OUTPUTS.calling(name):
-            for path in [t.path for t in targets if t.kind == name] or [None]:
+            named: list[str | None] = [t.path for t in targets if t.kind == name]
+            for path in named or [None]:
                 one.check(path, a)
     for t in targets:
         if t.kind == FOLDER:

@@ -388,8 +388,8 @@ def _say_the_use(record: AuditRecord) -> Decision:
         more = ['--intended-use "…"', '--set-by "…"'][: 1 if len(lines) == 1 else 2]
         return Decision(say(text), commands.audit_again(record, more))
     start = ("Say what it is for and who set the limit, in the file ", code(commands.ABOUT), ": ")
-    text = say(*start, *lines, "; then this page says whether to use it.")
-    return Decision(text, commands.audit_again(record, [f"--about {commands.ABOUT}"], without=["--about"]))
+    stated = say(*start, *lines, "; then this page says whether to use it.")
+    return Decision(stated, commands.audit_again(record, [f"--about {commands.ABOUT}"], without=["--about"]))
 
 
 def _keep(record: AuditRecord) -> Decision:

@@ -110,7 +110,9 @@ def _repair_classes(a: Namespace, options: Reading) -> int:
     result = judged_classes(rows, named, steps=a.steps, alpha=a.alpha, seed=options.seed)
     chosen = next(iter(result.calibrators)) if len(result.calibrators) == 1 else result.recommended
     one = result.calibrators.get(chosen)
-    for t in targets if one is not None else ():
+    for t in targets:
+        if one is None:
+            break
         table = a.table or (_table_of(t.kind, inputs_of(a)) if t.kind in DIALECTS else None)
         write(t.path, _content(one, t, Namespace(**vars(a) | {"scores": rows.columns}), table))
     if a.json:

@@ -8,6 +8,7 @@ import inspect
 import math
 import pkgutil
 import re
+import runpy
 import shlex
 import unicodedata
 from dataclasses import fields
@@ -21,19 +22,13 @@ import calibrant as cal
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Share
 from calibrant.cli import build_parser
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
-from pages import FENCE, HOWTOS, ROOT, blocks, commands
+from pages import FENCE, PAGES, ROOT, blocks, commands, name_of
 
-PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
 WITH = [ROOT / f"{name}.md" for name in ("AGENTS", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
 LINKED = [*PAGES, *(p for p in WITH if p.exists())]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 OTHERS = ("gallery/index", "notebooks/employment")  # pages of the site that are no Markdown
 OUTSIDE = ("http://", "https://", "mailto:")
-
-
-def name_of(page: Path) -> str:
-    """Return the page's path from the root of the repository."""
-    return page.relative_to(ROOT).as_posix()
 
 
 @cache
@@ -49,19 +44,9 @@ def anchors(page: Path) -> set[str]:
     return out
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if p not in HOWTOS], ids=name_of)  # test_howtos.py plays those
-def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    scope: dict[str, Any] = {"__name__": "__docs__"}
-    for info, body, line in blocks(page.read_text(encoding="utf-8")):
-        if info == "python":
-            exec(compile("\n" * line + body, str(page), "exec"), scope)  # noqa: S102
-
-
 def test_info_strings_are_known() -> None:
     known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", ""}
-    known |= {"{toctree}", "{eval-rst}", "r", "text formula"}
+    known |= {"{toctree}", "{eval-rst}", "r", "text formula", "text elsewhere"}
     for page in LINKED:
         for info, _, line in blocks(page.read_text(encoding="utf-8")):
             assert info in known, f"{name_of(page)}:{line}: {info!r} would not be run"
@@ -158,17 +143,26 @@ def test_api_page_is_complete_and_true() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "docs/start.md").exists(), reason="a source distribution without docs")
-def test_the_guide_tells_what_the_example_says(example: Any) -> None:
+def test_the_start_page_shows_the_headline_of_the_example(example: Any) -> None:
     printed = " ".join(example.printed.split())
     page = (ROOT / "docs/start.md").read_text(encoding="utf-8")
-    headline = next(body for info, body, _ in blocks(page) if info == "text").strip()
+    headline = next(body for info, body, _ in blocks(page) if info == "text elsewhere").strip()
     assert headline in printed
-    reported = re.search(r"\*\*Foreign born: (at least [\d.]+), over the limit\.\*\*", page)
-    assert reported is not None
-    assert re.search(rf"foreign born: [^;]*; {re.escape(reported[1])} guaranteed", printed)
-    limit = re.search(r"limit of ([\d.]+) points", page)
+    least = re.search(r"\*\*(at least [\d.]+) points\*\*", page)
+    assert least is not None
+    assert re.search(rf"foreign born: [^;]*; {re.escape(least[1])} guaranteed", printed)
+    limit = re.search(r"limit of the example is ([\d.]+) points", page)
     assert limit is not None
     assert f"limit {limit[1]} points" in printed
+
+
+@pytest.mark.slow
+def test_the_readme_states_the_error_probabilities_of_the_example(example: Any) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    stated = re.search(r"\"over\" wrongly in at most ([\d.]+)% of audits and \"within\" wrongly in at most ([\d.]+)%", page)
+    assert stated is not None
+    joint = example.record.joint_error
+    assert [float(v) / 100 for v in stated.groups()] == pytest.approx([joint["over"], joint["within"]])
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -191,13 +185,29 @@ def test_the_reference_has_a_page_of_every_public_name(face: str) -> None:
     assert re.findall(r"^   (\w+)$", page, re.M) == getattr(cal, face).__all__
 
 
-def test_pictures_are_small_and_are_all_drawn_by_the_script() -> None:
-    pictures = sorted((ROOT / "docs/img").glob("*.svg"))
+def test_pictures_are_small_drawn_by_the_script_and_shown() -> None:
     script = (ROOT / "docs/pictures.py").read_text(encoding="utf-8")
-    assert [p.stem for p in pictures] == sorted(p.stem for p in (ROOT / "docs/methods").glob("*.md"))
-    for picture in pictures:
+    shown = "".join(p.read_text(encoding="utf-8") for p in PAGES)
+    for picture in sorted((ROOT / "docs/img").glob("*.svg")):
         assert picture.stat().st_size < 50_000
         assert f"def {picture.stem}() -> Any:" in script
+        assert f"img/{picture.name})" in shown, f"no page shows {picture.name}"
+
+
+def test_prose_keeps_its_budget() -> None:
+    """Words of a page, of a paragraph and of a sentence: docs/words.py counts."""
+    script = runpy.run_path(str(ROOT / "docs/words.py"))
+    wrong = [fault for name, text in script["pages"]().items() for fault in script["faults"](name, text)]
+    assert not wrong, "\n".join(["", *wrong])
+
+
+def test_prose_is_counted_without_code_tables_and_links() -> None:
+    script = runpy.run_path(str(ROOT / "docs/words.py"))
+    text = "# One title\n\nTwo `code` [words](a.md) here.\n\n```bash\nnot this\n```\n\n| nor | this |\n|---|---|\n\n* an item\n"
+    assert script["paragraphs"](text) == ["One title", "Two code words here.", "an item"]
+    long = "word " * 36 + "end. " + "Short one."
+    assert len(script["faults"]("docs/index.md", long)) == 1
+    assert "docs/index.md: 301 words, budget 300" in script["faults"]("docs/index.md", "A b.\n\n" * 150 + "end")
 
 
 @pytest.mark.skipif(not (ROOT / "docs/certified-clusters.md").exists(), reason="a source distribution without docs")

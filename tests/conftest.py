@@ -196,5 +196,5 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     page = tmp_path_factory.mktemp("example") / "example.html"
     record, printed = page.with_suffix(".json"), io.StringIO()
     with contextlib.redirect_stdout(printed):
-        main(["example", "--report", str(page), "--json", str(record)])
+        main(["example", "-o", str(page), "-o", str(record)])
     return Example(printed.getvalue(), cal.AuditRecord.from_json(record.read_text(encoding="utf-8")), page)

@@ -22,7 +22,9 @@ import pyarrow.parquet as pq
 import calibrant as cal
 import engines
 import factories
+from calibrant.cli.options import outputs as named
 from calibrant.cli.parser import build_parser
+from calibrant.cli.reporting import ENDINGS
 from calibrant.cli.run import main
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.formulas.dialects import DIALECTS
@@ -89,7 +91,7 @@ NAMES: Mapping[str, str] = {
 }
 REFUSED = "half a character", "empty", "10,000 characters"  # as a level: no text, a missing value, too long
 RECORD = {  # of `report` and `audit`: outputs that may be printed, and an ending of a file for each
-    "report": "html",
+    "html": "html",
     "markdown": "md",
     "json": "json",
     "tripod": "md",
@@ -98,7 +100,6 @@ RECORD = {  # of `report` and `audit`: outputs that may be printed, and an endin
     "metrics": "json",
     "model-card": "md",
 }
-FILES_ONLY = {"pdf", "out"}  # which take no -
 BUNDLED = "example"  # an audit of data without such names, delivered as audits are
 
 
@@ -110,11 +111,13 @@ def outputs() -> set[tuple[str, str]]:
         p._filled()
         for face in [p, *list(_commands(p).values())[:1]]:
             face._filled()
-            for a in face._actions:
-                name = a.option_strings[-1].removeprefix("--") if a.option_strings else ""
-                written = str(a.metavar).startswith("OUT") and name not in FILES_ONLY
-                if name == "json" or name.startswith("print-") or written:
-                    out.add((command, name))
+            options = face._option_string_actions
+            if "--json" in options:
+                out.add((command, "json"))
+            if "--open" in options:  # it writes a record, of which all but a PDF may be printed
+                out |= {(command, name) for name in {*ENDINGS.values(), *named("record")} - {"pdf"}}
+            if "--keep" in options:
+                out |= {(command, name) for name in ("sql", *named("calibrator"))}
     return out
 
 
@@ -168,7 +171,7 @@ class Scenario:
         (self.folder / "calibrator.json").write_text(fit.to_json(), encoding="utf-8")
         if not audit:
             return
-        record = ("--json", str(self.folder / "record.json"), f"--name={self.event}", f"--outcome={self.event}")
+        record = ("-o", str(self.folder / "record.json"), f"--name={self.event}", f"--outcome={self.event}")
         self.run("audit", *self.rows, self.by, "--limit", "0.2", "--quick", *record)
 
     @property
@@ -205,15 +208,15 @@ def quoted(name: str) -> str:
 def of_record(name: str, s: Scenario) -> None:
     """What is printed of a record is its file, byte for byte."""
     target = s.folder / f"out.{RECORD[name]}"
-    s.run("report", str(s.folder / "record.json"), f"--{name}", str(target))
-    assert s.run("report", str(s.folder / "record.json"), f"--{name}", "-").encode() == target.read_bytes()
+    s.run("report", str(s.folder / "record.json"), "-o", f"{name}:{target}")
+    assert s.run("report", str(s.folder / "record.json"), "-o", f"{name}:-").encode() == target.read_bytes()
 
 
 def of_audit(name: str, s: Scenario) -> None:
     """What an audit prints is what it writes, byte for byte."""
     target, audit = s.folder / f"audit.{RECORD[name]}", ("audit", *s.rows, s.by, "--quick", f"--name={s.event}")
-    s.run(*audit, f"--{name}", str(target))
-    assert s.run(*audit, f"--{name}", "-").encode() == target.read_bytes()
+    s.run(*audit, "-o", f"{name}:{target}")
+    assert s.run(*audit, "-o", f"{name}:-").encode() == target.read_bytes()
 
 
 def as_json(s: Scenario, *command: str, names: Sequence[str] = (), file: bool = False) -> None:
@@ -294,7 +297,7 @@ def of_sql(s: Scenario) -> None:
 
 
 def sql(s: Scenario, dialect: str) -> str:
-    return s.run("apply", _kept(s), "--print-sql", dialect, "--score", "p", "--table", "scores", "--keep", "id")
+    return s.run("apply", _kept(s), "-o", f"{dialect}:-", "--score", "p", "--table", "scores", "--keep", "id")
 
 
 def of_javascript(s: Scenario) -> None:
@@ -302,7 +305,7 @@ def of_javascript(s: Scenario) -> None:
 
 
 def javascript(s: Scenario) -> str:
-    return s.run("apply", _kept(s), "--print-javascript")
+    return s.run("apply", _kept(s), "-o", "javascript:-")
 
 
 def _kept(s: Scenario) -> str:
@@ -335,7 +338,7 @@ def worst(s: Scenario, engine: str, postgres: Callable[[str], str] | None = None
 
 def cells_read_back(s: Scenario) -> None:
     """Every group is in the tables of a folder once, as it is called, and no cell is a formula."""
-    s.run("report", str(s.folder / "record.json"), "--out", str(s.folder / "all"))
+    s.run("report", str(s.folder / "record.json"), "-o", f"{s.folder / 'all'}/")
     for path in sorted((s.folder / "all" / "tables").glob("*.csv")):
         text = path.read_bytes().decode()
         rows = list(csv.reader(io.StringIO(text, newline="")))
@@ -387,7 +390,7 @@ def downloads_read_back(s: Scenario, files: Sequence[Path]) -> None:
 def pdf_read_back(s: Scenario) -> None:
     """The PDF is called as the page is, and nothing in it acts."""
     target = s.folder / "audit.pdf"
-    s.run("report", str(s.folder / "record.json"), "--pdf", str(target))
+    s.run("report", str(s.folder / "record.json"), "-o", str(target))
     content = target.read_bytes()
     assert content.startswith(b"%PDF")
     assert content.count(b"/Type /Page\n") >= 2
@@ -425,6 +428,6 @@ CHECKS: Mapping[tuple[str, str], Callable[[Scenario], None]] = {
     ("plan", "json"): of_plan,
     ("weights", "json"): of_weights,
     ("repair", "json"): of_repair,
-    ("apply", "print-sql"): of_sql,
-    ("apply", "print-javascript"): of_javascript,
+    ("apply", "sql"): of_sql,
+    ("apply", "javascript"): of_javascript,
 }

@@ -192,8 +192,8 @@ def made(name: str, place: str) -> list[str]:
 # ---- kills, and two writers ----
 
 WRITES = {  # what writes a file, and which
-    "audit": (["audit", "rows.csv", "--label", "y", "--score", "p", "--quick", "--report", "out.html"], "out.html"),
-    "json": (["audit", "rows.csv", "--label", "y", "--score", "p", "--quick", "--json", "out.json"], "out.json"),
+    "audit": (["audit", "rows.csv", "--label", "y", "--score", "p", "--quick", "-o", "out.html"], "out.html"),
+    "json": (["audit", "rows.csv", "--label", "y", "--score", "p", "--quick", "-o", "out.json"], "out.json"),
     "sketch": (["sketch", "rows.csv", "--label", "y", "--score", "p", "--out", "out.sketch"], "out.sketch"),
     "apply": (["apply", "calibrator.json", "rows.csv", "--score", "p", "--out", "out.csv"], "out.csv"),
 }

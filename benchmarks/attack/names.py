@@ -15,16 +15,16 @@ What `names.py` printed (64 names, 149 s of CPU time):
 | CSV that a page saves | 60 | 60 | 0 | 0 |
 | PDF | 60 | 60 | 0 | 0 |
 | accept --json | 64 | 60 | 4 | 0 |
-| apply --print-javascript | 64 | 62 | 2 | 0 |
-| apply --print-sql | 64 | 60 | 4 | 0 |
-| audit --json | 8 | 8 | 0 | 0 |
-| audit --junit | 8 | 7 | 1 | 0 |
-| audit --markdown | 8 | 8 | 0 | 0 |
-| audit --metrics | 8 | 7 | 1 | 0 |
-| audit --model-card | 8 | 8 | 0 | 0 |
-| audit --report | 8 | 7 | 1 | 0 |
-| audit --summary | 8 | 7 | 1 | 0 |
-| audit --tripod | 8 | 8 | 0 | 0 |
+| apply -o javascript: | 64 | 62 | 2 | 0 |
+| apply -o sql: | 64 | 60 | 4 | 0 |
+| audit -o json: | 8 | 8 | 0 | 0 |
+| audit -o junit: | 8 | 7 | 1 | 0 |
+| audit -o markdown: | 8 | 8 | 0 | 0 |
+| audit -o metrics: | 8 | 7 | 1 | 0 |
+| audit -o model-card: | 8 | 8 | 0 | 0 |
+| audit -o html: | 8 | 7 | 1 | 0 |
+| audit -o summary: | 8 | 7 | 1 | 0 |
+| audit -o tripod: | 8 | 8 | 0 | 0 |
 | certify --json | 64 | 60 | 4 | 0 |
 | compare --json | 64 | 60 | 4 | 0 |
 | detect --json | 64 | 62 | 2 | 0 |
@@ -35,19 +35,19 @@ What `names.py` printed (64 names, 149 s of CPU time):
 | papers --json | 64 | 62 | 2 | 0 |
 | plan --json | 64 | 62 | 2 | 0 |
 | repair --json | 64 | 60 | 4 | 0 |
-| report --json | 64 | 62 | 2 | 0 |
-| report --junit | 64 | 62 | 2 | 0 |
-| report --markdown | 64 | 62 | 2 | 0 |
-| report --metrics | 64 | 62 | 2 | 0 |
-| report --model-card | 64 | 62 | 2 | 0 |
-| report --report | 64 | 62 | 2 | 0 |
-| report --summary | 64 | 62 | 2 | 0 |
-| report --tripod | 64 | 62 | 2 | 0 |
+| report -o json: | 64 | 62 | 2 | 0 |
+| report -o junit: | 64 | 62 | 2 | 0 |
+| report -o markdown: | 64 | 62 | 2 | 0 |
+| report -o metrics: | 64 | 62 | 2 | 0 |
+| report -o model-card: | 64 | 62 | 2 | 0 |
+| report -o html: | 64 | 62 | 2 | 0 |
+| report -o summary: | 64 | 62 | 2 | 0 |
+| report -o tripod: | 64 | 62 | 2 | 0 |
 | run in duckdb | 64 | 60 | 4 | 0 |
 | run in node | 64 | 62 | 2 | 0 |
 | run in postgres | 64 | 60 | 4 | 0 |
 | run in sqlite | 64 | 60 | 4 | 0 |
-| tables of --out | 64 | 62 | 2 | 0 |
+| tables of a folder | 64 | 62 | 2 | 0 |
 | weights --json | 64 | 60 | 4 | 0 |
 | workbook of grades | 64 | 60 | 4 | 0 |
 | all | 1,976 | 1,881 | 95 | 0 |
@@ -101,10 +101,15 @@ def tries(number: int, postgres: Callable[[str], str] | None) -> Iterator[tuple[
     turn = list(RECORD)[number % len(RECORD)]
     for (command, name), check in CHECKS.items():
         if command != "audit" or name == turn:
-            yield f"{command} --{name}", check
+            yield (
+                f"{command} --json"
+                if name == "json" and command not in ("audit", "report")
+                else f"{command} -o {name}:",
+                check,
+            )
     for engine in ("duckdb", "sqlite", "node", *(["postgres"] if postgres else [])):
         yield f"run in {engine}", partial(repaired, engine=engine, postgres=postgres)
-    yield "tables of --out", hostile_names.cells_read_back
+    yield "tables of a folder", hostile_names.cells_read_back
     yield "workbook of grades", hostile_names.workbook_read_back
 
 

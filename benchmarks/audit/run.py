@@ -74,11 +74,11 @@ def words(name: str, folder: Path, quick: bool) -> list[str]:
     """Return the words of the command of a line."""
     more = ["--quick"] if quick else []
     if name == "example":
-        return ["example", *more, "--report", "page.html", "--json", "example.json"]
+        return ["example", *more, "-o", "page.html", "-o", "example.json"]
     by = ("c1", "c2") if name == "wide" else BY
     path = written(folder, "2000" if name == "cold" else name)
     columns = ["--label", "y", "--score", "p", "--by", ",".join(by)]
-    return ["audit", str(path), *columns, *more, "--report", "page.html"]
+    return ["audit", str(path), *columns, *more, "-o", "page.html"]
 
 
 def measured(line: Line, tree: Tree, folder: Path, quick: bool) -> Cost:
@@ -91,7 +91,7 @@ def measured(line: Line, tree: Tree, folder: Path, quick: bool) -> Cost:
         kept = place / "example.json"
         if not kept.exists():
             once(tree.command(words("example", folder, quick=True)), tree.environment(), place)
-        reported = ["report", str(kept), "--report", "again.html"]
+        reported = ["report", str(kept), "-o", "again.html"]
         cost = least(tree.command(reported), tree.environment(), place)
     elif line.name == "cold":
         cost = cold(tree, words("cold", folder, quick), place)

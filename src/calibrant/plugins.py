@@ -1,8 +1,9 @@
 """The table of plug-ins: formats that can be read, outputs that can be written, commands; ours, and those installed.
 
 An installed package adds to it by entry points in the groups ``calibrant.formats``, ``calibrant.outputs`` and
-``calibrant.commands``. The name of an entry point is what users write: the ending of files, the option, the command.
-Its object is one of the protocols below, or a class that makes one; who derives from the protocol inherits defaults.
+``calibrant.commands``. The name of an entry point is what users write: the ending of files, the word before the colon
+of ``-o``, the command. Its object is one of the protocols below, or a class that makes one; who derives from the
+protocol inherits defaults.
 Packages are looked through only when a name is asked for that is not ours, or when help lists what there is; of equal
 names ours is taken.
 """
@@ -53,14 +54,12 @@ class Format(Protocol):
 
 
 class Output(Protocol):
-    """What can be written of the record of an audit (``--NAME FILE``), or of a calibrator (``--print-NAME``)."""
+    """What can be written of the record of an audit, or of a calibrator: ``-o NAME:FILE``."""
 
     line: str  # of the help
     of: Literal["record", "calibrator"] = "record"
     metavar: str = "OUT"
-    after: str = ""  # the option after which the help lists it; last where there is none
-    says: str = ""  # what standard error calls a file that is written; nothing is said where it is empty
-    kept: tuple[str, ...] = ()  # files in the folder of --out that hold it too; of an installed one if it is asked for
+    kept: tuple[str, ...] = ()  # files in the folder of `-o DIR/` that hold it too; of an installed one if it is named
 
     def options(self, p: Parser) -> None:
         """Add further options; their values are in the `given` of the others."""

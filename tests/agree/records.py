@@ -174,7 +174,7 @@ def audited(seed: int, folder: Path) -> Audited:
         sketch = str(source.with_suffix(".sketch"))
         _runs(["sketch", str(source), *made.reading, "--by", "site", "--out", sketch])
         words = ["audit", sketch, *made.options]
-    _runs([*words, "--json", str(target)])
+    _runs([*words, "-o", str(target)])
     record = AuditRecord.from_dict(json.loads(target.read_text(encoding="utf-8")))
     return Audited(
         shlex.join(["calibrant", *words]),

@@ -593,7 +593,7 @@ def of_record(change: Callable[[dict[str, Any]], Any]) -> Bomb:
         path = folder / "r.json"
         changed = change(json.loads(records()[0][1]))
         path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
-        return ["report", str(path), "--report", str(folder / "out.html")]
+        return ["report", str(path), "-o", str(folder / "out.html")]
 
     return write
 
@@ -604,7 +604,7 @@ def page_of(content: bytes) -> bytes:
 
 
 def reported(path: Path) -> list[str]:
-    return ["report", str(path), "--report", str(path.with_name("out.html"))]
+    return ["report", str(path), "-o", str(path.with_name("out.html"))]
 
 
 BOMBS["record: many groups"] = of_record(lambda d: d | {"groups": d["groups"] * 1_200})

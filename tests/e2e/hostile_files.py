@@ -313,8 +313,8 @@ def packed_values(raw: bytes, seed: int) -> bytes:
 LOOK = ("look", "FILE", *LS)
 AUDIT = ("audit", "FILE", *LS, "--quick", "--limit", "0.1")
 LOG = ("look", "FILE"), ("audit", "FILE", "--quick", "--limit", "0.1")
-REPORT = ("report", "FILE", "--report", "OUT/page.html"), ("report", "FILE", "--summary", "-")
-PRINT = ("apply", "FILE", "--score", "p", "--print-sql", "duckdb")
+REPORT = ("report", "FILE", "-o", "OUT/page.html"), ("report", "FILE", "-o", "summary:-")
+PRINT = ("apply", "FILE", "--score", "p", "-o", "duckdb:-")
 APPLY = ("apply", "FILE", "OUT/../rows.csv", "--score", "p", "--out", "OUT/repaired.csv")
 
 

@@ -70,7 +70,7 @@ def test_a_broken_group_breaks_the_audit(log: Path) -> None:
         ["plan", "0"],
         ["merge", "missing.sketch", "--out", "x"],
         ["certify", "LOG", "--label", "y", "--score", "p", "--method", "magic"],
-        ["audit", "LOG", "--label", "y", "--score", "p", "--report", "/no/such/place.html"],
+        ["audit", "LOG", "--label", "y", "--score", "p", "-o", "/no/such/place.html"],
         ["audit", "LOG", "--label", "y", "--score", "p", "--costs", "-1,4"],
         ["audit", "LOG", "--label", "y", "--score", "p", "--costs", "a,b"],
         ["compare", "LOG", "--label", "y", "--score", "p,p2", "--measure", "worth"],
@@ -96,7 +96,7 @@ def test_unexpected_errors_are_status_70(
 
 @pytest.mark.slow
 def test_json_on_standard_output_is_the_record(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(log, "log.csv", "--by", "sex", "--limit", "0.2", "--json", "-")
+    run(log, "log.csv", "--by", "sex", "--limit", "0.2", "--json")
     text = capsys.readouterr().out
     record = AuditRecord.from_json(text)
     assert json.loads(text)["verdict"] == record.verdict
@@ -113,9 +113,9 @@ def test_same_input_same_bytes(log: Path) -> None:
             "sex",
             "--limit",
             "0.1",
-            "--report",
+            "-o",
             str(log / f"{i}.html"),
-            "--json",
+            "-o",
             str(log / f"{i}.json"),
         )
     assert (log / "1.html").read_bytes() == (log / "2.html").read_bytes()
@@ -132,13 +132,13 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
         == 0
     )
     capsys.readouterr()
-    main(["audit", str(log / "a.sketch"), "--quick", "--json", "-"])
+    main(["audit", str(log / "a.sketch"), "--quick", "--json"])
     from_sketch = json.loads(capsys.readouterr().out)
-    run(log, "log.csv", "--by", "sex", "--quick", "--json", "-")
+    run(log, "log.csv", "--by", "sex", "--quick", "--json")
     from_file = json.loads(capsys.readouterr().out)
     assert from_sketch["groups"] == from_file["groups"]
     assert from_sketch["data"]["fingerprint"] == from_file["data"]["fingerprint"]
-    main(["audit", str(log / "c.sketch"), "--quick", "--json", "-"])
+    main(["audit", str(log / "c.sketch"), "--quick", "--json"])
     assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
 
 

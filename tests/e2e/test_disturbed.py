@@ -25,12 +25,12 @@ OLD = b"what stood here before"
 LS = ("--label", "y", "--score", "p")
 LONG = pytest.mark.slow
 OUTPUTS = {  # command line, and what it writes
-    "audit": ("audit log.parquet LS --quick --report out.html", "out.html"),
-    "json": ("audit log.parquet LS --quick --json out.json", "out.json"),
+    "audit": ("audit log.parquet LS --quick -o out.html", "out.html"),
+    "json": ("audit log.parquet LS --quick -o out.json", "out.json"),
     "sketch": ("sketch log.parquet LS --out out.sketch", "out.sketch"),
     "merge": ("merge a.sketch b.sketch --out out.sketch", "out.sketch"),
     "apply": ("apply calibrator.json log.parquet --score p --out out.parquet", "out.parquet"),
-    "repair": ("repair log.parquet LS --quick --method platt --calibrator out.json --out out.parquet", "out.parquet"),
+    "repair": ("repair log.parquet LS --quick --method platt -o out.json --out out.parquet", "out.parquet"),
 }
 
 
@@ -120,7 +120,7 @@ def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
-    line = "audit log.parquet LS --quick --limit 0.01 --json -"
+    line = "audit log.parquet LS --quick --limit 0.01 --json"
     expected = main(arguments(line))
     assert expected == 1
     with command(arguments(line)) as run:
@@ -151,7 +151,7 @@ def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> 
         for number in closed:
             os.close(number)
 
-    words = arguments("audit log.parquet LS --quick --json out.json")
+    words = arguments("audit log.parquet LS --quick -o out.json")
     with command(words, preexec_fn=close) as run:
         out, stated = run.communicate()
     assert run.returncode == 0
@@ -172,7 +172,7 @@ def test_a_limit_of_address_space_is_kept_or_reported(folder: Path, megabytes: i
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
 
-    words = arguments("audit log.parquet LS --quick --json out.json")
+    words = arguments("audit log.parquet LS --quick -o out.json")
     with command(words, preexec_fn=little) as run:
         _, stated = run.communicate(timeout=120)
     assert run.returncode == status, stated
@@ -292,7 +292,7 @@ def test_a_folder_that_may_not_be_written_is_named_before_work(folder: Path, nam
 @pytest.mark.slow
 def test_docstrings_may_be_left_out(folder: Path) -> None:
     """`python -OO` strips docstrings and assertions: nothing rests on them."""
-    for words in (arguments("audit log.parquet LS --quick --report out.html"), ["audit", "--help"]):
+    for words in (arguments("audit log.parquet LS --quick -o out.html"), ["audit", "--help"]):
         with command(words, env={**os.environ, "PYTHONOPTIMIZE": "2"}) as run:
             out, stated = run.communicate()
         assert run.returncode == 0, stated

@@ -16,7 +16,7 @@ import calibrant as cal
 from calibrant.kernels import runtime
 
 pytestmark = pytest.mark.slow
-AUDIT = ("--label", "y", "--score", "p", "--by", "sex", "--limit", "0.03", "--json", "-")
+AUDIT = ("--label", "y", "--score", "p", "--by", "sex", "--limit", "0.03", "--json")
 
 
 def test_an_audit_without_a_compiler_is_the_same(tmp_path) -> None:

@@ -50,7 +50,7 @@ def beyond(found: set[str]) -> set[str]:
 def test_a_quick_audit_of_a_small_file_loads_what_it_needs(small: Path, tmp_path: Path) -> None:
     modules = loaded(
         *("audit", str(small), "--label", "y", "--score", "p", "--by", "site", "--quick"),
-        *("--report", str(tmp_path / "page.html")),
+        *("-o", str(tmp_path / "page.html")),
     )
     assert {"numpy", "pyarrow", "scipy.special"} <= modules
     spared = {"sklearn", "scipy.stats", "scipy.optimize", "scipy.linalg", "pandas", "numba", "matplotlib", "numpy.f2py"}

@@ -156,7 +156,7 @@ def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytes
     assert capsys.readouterr().out.startswith("papers.published_local_test: p = ")
     assert main(["papers", "calibration_function", "log.csv", *COLUMNS, "--no-perturb"]) == 0
     out = capsys.readouterr().out
-    assert "more: --out FILE.csv has all" in out
+    assert "more: -o FILE.csv has all" in out
     assert "perturb              False" in out
 
 

@@ -70,7 +70,7 @@ def test_who_is_missing_is_asked_by_the_command(log: None, capsys: pytest.Captur
 @pytest.mark.slow
 def test_an_audit_takes_the_odds_and_prints_the_command_again(log: None, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--by", "site", "--limit", "0.2", "--quick", "--missing-odds", "1.5"]
-    assert main(["audit", "log.parquet", *COLUMNS, *asked, "--json", "out.json"]) == 0
+    assert main(["audit", "log.parquet", *COLUMNS, *asked, "-o", "out.json"]) == 0
     record = cal.AuditRecord.load("out.json")
     assert {1.5, 1.0, None} == {*record.curve("missing_labels").columns["odds"]}
     text = " ".join(capsys.readouterr().out.split())

@@ -158,7 +158,7 @@ def test_a_map_remembers_per_cent(clusters: None) -> None:
     both = [("plain.parquet", []), ("percent.parquet", ["--percent"])]
     for i, (file, more) in enumerate(both):
         line = ["repair", file, *COLUMNS, *more, "--method", "platt", "--variables", "none", "--quick"]
-        assert main([*line, "--calibrator", f"{i}.json", "--out", f"{i}.parquet"]) in (0, 1, 3)
+        assert main([*line, "-o", f"{i}.json", "--out", f"{i}.parquet"]) in (0, 1, 3)
         assert main(["apply", f"{i}.json", file, "--score", "p", "--out", f"again{i}.parquet"]) == 0
     repaired = [pq.read_table(f"again{i}.parquet")["p_repaired"].to_numpy() for i in (0, 1)]
     assert np.allclose(100 * repaired[0], repaired[1], rtol=1e-12)

@@ -44,7 +44,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_command_writes_what_the_functions_return(kept: str, capsys: pytest.CaptureFixture[str]) -> None:
-    outs = ["--junit", "j.xml", "--summary", "s.md", "--metrics", "m.json", "--model-card", "c.md"]
+    outs = ["-o", "j.xml", "-o", "summary:s.md", "-o", "metrics:m.json", "-o", "model-card:c.md"]
     assert main(["report", kept, *outs, "--against", "base.html"]) == 0
     record, base = cal.AuditRecord.load(kept), cal.AuditRecord.load("base.html")
     reported = {name: Path(name).read_text(encoding="utf-8") for name in ("j.xml", "s.md", "m.json", "c.md")}
@@ -53,18 +53,18 @@ def test_the_command_writes_what_the_functions_return(kept: str, capsys: pytest.
     assert reported["c.md"] == cal.tracking.model_card(record)
     assert json.loads(reported["m.json"]) == cal.tracking.metrics(record)
     capsys.readouterr()
-    assert main(["report", kept, "--metrics", "-"]) == 0
+    assert main(["report", kept, "-o", "metrics:-"]) == 0
     assert capsys.readouterr().out == reported["m.json"]
 
 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (["--against", "base.html"], "--against goes with --summary"),
-        (["--summary", "s.md", "--against", "none.json"], "cannot read 'none.json'"),
-        (["--summary", "base.html", "--against", "base.html"], "among the files to read"),
-        (["--junit", "-", "--model-card", "-"], "--junit - and --model-card - both claim standard output"),
-        (["--junit", "x", "--metrics", "x"], "would write one file"),
+        (["--against", "base.html"], "--against goes with -o summary:FILE"),
+        (["-o", "summary:s.md", "--against", "none.json"], "cannot read 'none.json'"),
+        (["-o", "summary:base.html", "--against", "base.html"], "among the files to read"),
+        (["-o", "junit:-", "-o", "model-card:-"], "-o junit:- and -o model-card:- both claim standard output"),
+        (["-o", "junit:x", "-o", "metrics:x"], "would write one file"),
     ],
 )
 def test_what_cannot_be_is_refused_before_any_work(
@@ -80,7 +80,7 @@ def test_an_audit_writes_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     log(Path("log.csv"), power=3.0, rows=600)
     stated = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
-    assert main(["audit", "log.csv", *stated, "--junit", "j.xml", "--metrics", "m.json"]) == 1
+    assert main(["audit", "log.csv", *stated, "-o", "j.xml", "-o", "metrics:m.json"]) == 1
     assert Xml.parse("j.xml").getroot().find("testsuite/testcase/failure") is not None  # noqa: S314
     assert json.loads(Path("m.json").read_text(encoding="utf-8"))["exit_status"] == 1.0
 

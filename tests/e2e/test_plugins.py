@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,10 +44,10 @@ class Pairs(Format):
 
 
 class Slack(Output):
-    line, metavar, after, says = "write 100% of a message for a chat", "OUT.json", "json", "message"
+    line, metavar = "100% of a message for a chat", "OUT.json"
 
     def options(self, p):
-        p.add_argument("--channel", help="of --slack: where to")
+        p.add_argument("--channel", help="of -o slack: where to")
 
     def check(self, target, given):
         if target and not target.endswith((".json", "-")):
@@ -57,7 +58,7 @@ class Slack(Output):
 
 
 class R(Output):
-    line, of = "print the map as R instead", "calibrator"
+    line, of = "the calibrator as R", "calibrator"
 
     def content(self, thing, target, given):
         return f"{target} <- function(p) NULL # {thing.recipe}\\n"
@@ -116,7 +117,7 @@ WHOLE = """[calibrant.formats]
 pairs = toy_calibrant:Pairs
 [calibrant.outputs]
 slack = toy_calibrant:Slack
-r = toy_calibrant:R
+r-code = toy_calibrant:R
 [calibrant.commands]
 tally = toy_calibrant:Tally
 """
@@ -174,16 +175,16 @@ def test_an_output_is_written(installed: Installed, tmp_path: Path, capsys: pyte
     record = factories.whole()
     kept = str(record.save(tmp_path / "record.json"))
     out = tmp_path / "told.json"
-    status, _, err = stated(capsys, ["report", kept, "--slack", str(out), "--channel", "risk"])
-    assert (status, err) == (0, f"message: {out}\n")
+    status, _, err = stated(capsys, ["report", kept, "-o", f"slack:{out}", "--channel", "risk"])
+    assert (status, err) == (0, f"written: {out}\n")
     assert json.loads(out.read_text()) == {"channel": "risk", "text": record.verdict}
-    status, printed, _ = stated(capsys, ["report", kept, "--slack", "-"])
+    status, printed, _ = stated(capsys, ["report", kept, "-o", "slack:-"])
     assert json.loads(printed)["channel"] is None
-    status, _, err = stated(capsys, ["report", kept, "--slack", str(tmp_path / "told.txt")])
+    status, _, err = stated(capsys, ["report", kept, "-o", f"slack:{tmp_path / 'told.txt'}"])
     assert status == 2
     assert err.startswith("calibrant: cannot write ")
     assert err.count("\n") == 1
-    status, _, err = stated(capsys, ["report", kept, "--slack", kept])
+    status, _, err = stated(capsys, ["report", kept, "-o", f"slack:{kept}"])
     assert status == 2
     assert "among the files to read" in err
 
@@ -191,7 +192,7 @@ def test_an_output_is_written(installed: Installed, tmp_path: Path, capsys: pyte
 def test_a_calibrator_is_printed(installed: Installed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
     (tmp_path / "calibrator.json").write_text(cal.repair.Rounding(steps=2).fit().to_json())
-    status, out, _ = stated(capsys, ["apply", str(tmp_path / "calibrator.json"), "--print-r"])
+    status, out, _ = stated(capsys, ["apply", str(tmp_path / "calibrator.json"), "-o", "r-code:-"])
     assert (status, out) == (0, "repaired <- function(p) NULL # Rounding\n")
 
 
@@ -205,10 +206,9 @@ def test_help_lists_what_is_installed(installed: Installed, capsys: pytest.Captu
     installed(WHOLE)
     assert "  tally     count cases, 100% of them\n" in stated(capsys, ["--help"])[1]
     out = stated(capsys, ["audit", "--help"])[1]
-    assert "--slack OUT.json" in out
-    assert "write 100% of a message for a chat" in out
+    assert re.search(r"^  -o slack:OUT\.json +100% of a message for a chat$", out, re.MULTILINE)
     assert "--channel" in out
-    assert "--print-r" in stated(capsys, ["apply", "--help"])[1]
+    assert "-o r-code:OUT" in stated(capsys, ["apply", "--help"])[1]
     out = stated(capsys, ["tally", "--help"])[1]
     assert "As a test." in out
     assert "exit status:\n  5   always" in out
@@ -217,7 +217,7 @@ def test_help_lists_what_is_installed(installed: Installed, capsys: pytest.Captu
 def test_ours_need_no_look_at_packages(installed: Installed, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     csv = rows.with_suffix(".csv")
     csv.write_text("y,p\n" + rows.read_text().replace(" ", ","))
-    assert stated(capsys, ["audit", "log.csv", "--label", "y", "--score", "p", "--quick", "--tripod", "t.md"])[0] == 0
+    assert stated(capsys, ["audit", "log.csv", "--label", "y", "--score", "p", "--quick", "-o", "tripod:t.md"])[0] == 0
     assert stated(capsys, ["weights", "--cap", "x"])[0] == stated(capsys, ["grades", "log.csv"])[0] == 2
     assert [table.kind for table in TABLES if "installed" in table.__dict__] == []
     assert stated(capsys, ["tally"])[0] == 2
@@ -247,7 +247,7 @@ def test_what_cannot_be_used_is_one_line_that_names_the_package(
     record = str(factories.tiny().save("record.json"))
     for kind, argv in {
         "command": ["tally", "log.tally", "--times", "2"],
-        "output": ["report", record, "--tally", "x.json"],
+        "output": ["report", record, "-o", "tally:x.json"],
         "format": ["measure", "brier", "log.tally", "--label", "y", "--score", "p"],
     }.items():
         status, out, err = stated(capsys, argv)

@@ -55,7 +55,7 @@ def test_what_is_printed_is_what_the_file_holds(output: tuple[str, str], some: S
     CHECKS[output](some)
 
 
-@pytest.mark.parametrize("output", [("apply", "print-sql")])
+@pytest.mark.parametrize("output", [("apply", "sql")])
 def test_a_display_filter_is_noticed(output: tuple[str, str], some: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     """A saboteur: what programs read passes the filter of what a terminal shows."""
     monkeypatch.setattr(StandardOutput, "write_exact", StandardOutput.write)
@@ -98,7 +98,7 @@ def test_a_level_that_sql_has_no_text_for_is_refused(tmp_path: Path) -> None:
     one = Scenario(tmp_path, [NAMES["NUL"], "b"], "g", "yes")
     one.write(audit=False)
     with pytest.raises(hostile_names.Refused, match=r"'a\\x00b' holds a character that SQL has no text for"):
-        CHECKS["apply", "print-sql"](one)
+        CHECKS["apply", "sql"](one)
     assert hostile_names.worst(one, "node") <= 1e-12
 
 
@@ -121,8 +121,8 @@ def test_a_name_that_no_file_can_have_is_refused(name: str, some: Scenario) -> N
     record = str(some.folder / "record.json")
     for arguments in (
         ["report", name],
-        ["report", record, "--report", f"{name}.html"],
-        ["report", record, "--out", name],
+        ["report", record, "-o", f"{name}.html"],
+        ["report", record, "-o", f"{name}/"],
     ):
         with pytest.raises(hostile_names.Refused, match="is the name of no file"):
             some.run(*arguments)

@@ -69,7 +69,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "platt,beta",
                 "--out",
                 str(where / "out.parquet"),
-                "--calibrator",
+                "-o",
                 str(where / "calibrator.json"),
             ]
         )
@@ -135,7 +135,7 @@ def test_csv_by_key_with_covariates_and_json(tmp_path: Path, capsys: pytest.Capt
         "augmented-logistic",
         "--out",
         str(tmp_path / "out.tsv"),
-        "--calibrator",
+        "-o",
         str(tmp_path / "m.json"),
     ]
     assert main([*args, "--variables", "sex,age", *more]) == 0
@@ -205,13 +205,13 @@ def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
     pq.write_table(table(3000, bend=1.0), tmp_path / "log.parquet")
     out, where = tmp_path / "o.parquet", tmp_path / "m.json"
     args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--variables", "none"]
-    assert main([*args, "--out", str(out), "--calibrator", str(where)]) == 3
+    assert main([*args, "--out", str(out), "-o", str(where)]) == 3
     stated = capsys.readouterr().out
     assert "None is recommended" in stated
-    assert "calibrator: nothing written" in stated
+    assert f"{where}: nothing written" in stated
     assert not out.exists()
     assert not where.exists()
-    assert main([*args, "--out", str(out), "--calibrator", str(where), "--method", "platt"]) == 3
+    assert main([*args, "--out", str(out), "-o", str(where), "--method", "platt"]) == 3
     assert out.exists()
 
 
@@ -336,8 +336,7 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--label", "y", "--score", "p", "--by", "sexx"], "'sexx' is not in the data; did you mean 'sex'"),
         (["--label", "sex", "--score", "p"], "pass positive="),
         (["--label", "y", "--score", "p", "--key", "sex"], "--key sex: 98 of 100 rows repeat the key of another"),
-        (["--label", "y", "--score", "p", "--calibrator", good], "end its name in .json"),
-        (["--label", "y", "--score", "p", "--calibrator", str(tmp_path / "no" / "m.json")], "there is no directory"),
+        (["--label", "y", "--score", "p", "-o", str(tmp_path / "no" / "m.json")], "there is no directory"),
         (
             ["--label", "y", "--score", "p", "--by", "sex", "--bins", "age=40"],
             "bins for 'age', which is not a group column: name it in --by",
@@ -372,7 +371,7 @@ def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.
     import duckdb
 
     where, good = saved(tmp_path), broken(tmp_path)
-    assert main(["apply", where, "--score", "p", "--print-sql", "duckdb", "--table", good]) == 0
+    assert main(["apply", where, "--score", "p", "-o", "duckdb:-", "--table", good]) == 0
     named = capsys.readouterr().out
     folder = '"."'.join(good.split("."))
     query = named.replace(f'FROM "{folder}"', f"FROM '{good}'")  # a file stands in for the table
@@ -381,14 +380,14 @@ def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.
     found = duckdb.sql(query).to_arrow_table()["p_repaired"].to_numpy()
     np.testing.assert_allclose(found, applied, rtol=0, atol=1e-12)
     capsys.readouterr()
-    assert main(["apply", where, "--score", "p", "--print-javascript"]) == 0
+    assert main(["apply", where, "--score", "p", "-o", "javascript:-"]) == 0
     assert capsys.readouterr().out.startswith("function repaired(score")
     for args, says in (
-        ([good, "--print-sql", "duckdb"], "leave files and --out away"),
-        (["--print-sql", "oracle"], "choose one of duckdb"),
-        (["--print-javascript", "--table", "t"], "--table, --keep and --scores are of --print-sql"),
-        ([good, "--table", "t", "--out", "o.csv"], "--table and --keep are of --print-sql"),
-        ([good], "name the file to write with --out"),
+        ([good, "-o", "duckdb:-"], "reads no data: leave the files out"),
+        (["-o", "oracle:-"], "'oracle' names no output: choose from bigquery"),
+        (["-o", "javascript:-", "--table", "t"], "--table of SQL"),
+        ([good, "--table", "t", "--out", "o.csv"], "--table of SQL"),
+        ([good], "name the file to write with -o"),
     ):
         assert main(["apply", where, "--score", "p", *args]) == 2
         assert says in capsys.readouterr().err
@@ -429,14 +428,15 @@ def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.Ca
     one = cal.repair.Dirichlet(strength=0.1).fit(cal.multiclass_predictions(y, p))
     (tmp_path / "calibrator.json").write_text(one.to_json(), encoding="utf-8")
     where = str(tmp_path / "calibrator.json")
-    assert main(["apply", where, "--scores", "a,b,c", "--print-sql", "duckdb", "--table", "t"]) == 0
+    assert main(["apply", where, "--scores", "a,b,c", "-o", "duckdb:-", "--table", "t"]) == 0
     assert capsys.readouterr().out.strip() == one.to_sql("duckdb", score=["a", "b", "c"], table="t")
     for args, says in (
-        (["--score", "a", "--print-sql", "duckdb", "--table", "t"], "of 3 classes: name a column each (--scores)"),
-        (["--scores", "a,b", "--print-sql", "duckdb", "--table", "t"], "of 3 classes: name a column each (--scores)"),
-        (["--print-sql", "duckdb", "--table", "t"], "with --score, or those of several classes with --scores"),
-        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "call the calibrator in Python on multiclass_predictions"),
+        (["--score", "a", "-o", "duckdb:-", "--table", "t"], "of 3 classes: name a column each (--scores)"),
+        (["--scores", "a,b", "-o", "duckdb:-", "--table", "t"], "of 3 classes: name a column each (--scores)"),
+        (["-o", "duckdb:-", "--table", "t"], "with --score, or those of several classes with --scores"),
+        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "--scores of SQL: write nothing else"),
         (["log.csv", "--out", "o.csv"], "name the column to repair with --score"),
+        (["log.csv", "--score", "a", "-o", "o.json"], "apply writes rows or code"),
     ):
         assert main(["apply", where, *args]) == 2
         assert says in capsys.readouterr().err

@@ -32,7 +32,7 @@ def file(folder: Path, n: int, gap: float, covariates: int = 8) -> str:
 def audited(path: str, *options: str) -> tuple[int, dict[str, Any]]:
     """Return the exit status of an audit, and its record."""
     out = Path(path).with_suffix(".json")
-    status = main(["audit", path, *(() if path.endswith("sketch") else COLUMNS), *options, "--json", str(out)])
+    status = main(["audit", path, *(() if path.endswith("sketch") else COLUMNS), *options, "-o", str(out)])
     return status, json.loads(out.read_text(encoding="utf-8"))
 
 
@@ -42,7 +42,7 @@ def check(record: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    status, record = audited(file(tmp_path, 60_000, 0.07), "--limit", "0.02", "--report", str(page))
+    status, record = audited(file(tmp_path, 60_000, 0.07), "--limit", "0.02", "-o", str(page))
     stated = " ".join(capsys.readouterr().out.split())
     assert (status, record["verdict"], record["everyone"]["verdict"]) == (1, "over", "within")
     assert check(record)["status"] == "over"

@@ -45,21 +45,21 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "line",
     [
-        *(f"audit good.csv LS --{option} good.csv" for option in ("json", "report", "markdown")),
-        "audit good.csv LS --json ./in/../good.csv",
-        "audit good.csv LS --json link.csv",
-        "audit link.csv LS --json good.csv",
-        "audit *.csv LS --json good.csv",
-        "audit in LS --json in/more.csv",
-        "audit file://HERE/good.csv LS --json good.csv",
-        "audit a.sketch b.sketch --json b.sketch",
+        *(f"audit good.csv LS -o {kind}:good.csv" for kind in ("json", "html", "markdown")),
+        "audit good.csv LS -o json:./in/../good.csv",
+        "audit good.csv LS -o json:link.csv",
+        "audit link.csv LS -o json:good.csv",
+        "audit *.csv LS -o json:good.csv",
+        "audit in LS -o json:in/more.csv",
+        "audit file://HERE/good.csv LS -o json:good.csv",
+        "audit a.sketch b.sketch -o json:b.sketch",
         "sketch good.csv LS --out good.csv",
         "sketch good.csv --like a.sketch --out a.sketch",
         "merge a.sketch b.sketch --out a.sketch",
         "apply calibrator.json good.csv --score p --out good.csv",
         "repair good.csv LS --out good.csv",
         "repair good.csv LS --judge-on in/more.csv --out in/more.csv",
-        "example --quick --json EXAMPLE",
+        "example --quick -o json:EXAMPLE",
     ],
 )
 def test_an_input_is_never_written_over(log: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
@@ -80,20 +80,22 @@ def test_a_query_names_its_files_in_quotes(log: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "stated"),
     [
-        ("audit good.csv LS --report no/r.html", "cannot write 'no/r.html': there is no directory 'no'"),
-        ("audit good.csv LS --markdown in", "cannot write 'in': it is a directory"),
-        ("audit good.csv LS --json r.x --report in/../r.x", "--json and --report would write one file, 'in/../r.x'"),
-        ("audit good.csv LS --json - --markdown -", "both claim standard output"),
-        ("audit good.csv LS --report - --markdown -", "both claim standard output"),
-        ("example --json no/r.json", "there is no directory 'no'"),
+        ("audit good.csv LS -o no/r.html", "cannot write 'no/r.html': there is no directory 'no'"),
+        ("audit good.csv LS -o markdown:in", "cannot write 'in': it is a directory"),
+        (
+            "audit good.csv LS -o json:r.x -o html:in/../r.x",
+            "-o json:r.x and -o html:in/../r.x would write one file, 'in/../r.x'",
+        ),
+        ("audit good.csv LS --json -o markdown:-", "both claim standard output"),
+        ("audit good.csv LS -o html:- -o markdown:-", "both claim standard output"),
+        ("example -o no/r.json", "there is no directory 'no'"),
         ("sketch good.csv LS --out no/x", "there is no directory 'no'"),
         ("merge a.sketch --out no/x", "there is no directory 'no'"),
-        ("repair good.csv LS --calibrator no/m.json", "there is no directory 'no'"),
-        ("repair good.csv LS --calibrator m.csv", "end its name in .json"),
+        ("repair good.csv LS -o no/m.json", "there is no directory 'no'"),
         ("repair good.csv LS --out o.xlsx", "end its name in .parquet"),
-        ("audit good.csv LS --json EMPTY", "cannot write '': name a file"),
+        ("audit good.csv LS -o EMPTY", "cannot write '': name a file"),
         ("repair good.csv LS --out EMPTY", "cannot write '': name a file"),
-        ("repair good.csv LS --calibrator EMPTY", "cannot write the calibrator to ''"),
+        ("repair good.csv LS -o calibrator:EMPTY", "cannot write ''"),
     ],
 )
 def test_a_target_is_refused_before_any_work(
@@ -102,7 +104,7 @@ def test_a_target_is_refused_before_any_work(
     for work in ("commands.audited", "commands.summarised", "commands.merged", "repairing.compare"):
         monkeypatch.setattr(f"calibrant.cli.{work}", None)
     words = [word for w in line.split() for word in (COLUMNS if w == "LS" else [w])]
-    assert main(["" if w == "EMPTY" else w for w in words]) == 2  # as an unset variable of a shell leaves it
+    assert main([w.replace("EMPTY", "") for w in words]) == 2  # as an unset variable of a shell leaves it
     assert stated in capsys.readouterr().err
 
 

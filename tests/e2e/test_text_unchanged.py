@@ -67,7 +67,7 @@ def test_untouched_columns(
     data = str(tmp_path / name)
     assert (
         main(
-            ["repair", data, *columns, "--method", "platt", "--quick", "--out", str(target), "--calibrator", str(made)]
+            ["repair", data, *columns, "--method", "platt", "--quick", "--out", str(target), "-o", str(made)]
         )
         < 2
     )
@@ -109,7 +109,7 @@ def test_a_map_of_codes_reads_codes(tmp_path: Path) -> None:
         lines = [f"{int(a)},{b:.4f},{c}\n" for a, b, c in zip(y[some], p[some], zips[some], strict=True)]
         (tmp_path / name).write_text("y,p,zip\n" + "".join(lines))
     columns, made = ["--label", "y", "--score", "p"], str(tmp_path / "m.json")
-    more = ["--variables", "zip", "--method", "augmented-logistic", "--quick", "--calibrator", made]
+    more = ["--variables", "zip", "--method", "augmented-logistic", "--quick", "-o", made]
     assert main(["repair", str(tmp_path / "a.csv"), *columns, *more]) < 2
     assert main(["apply", made, str(tmp_path / "b.csv"), "--score", "p", "--out", str(tmp_path / "out.csv")]) == 0
     data = cal.read(str(tmp_path / "a.csv"), label="y", score="p", by="zip")

@@ -29,7 +29,7 @@ def audited(path: str, limit: str) -> tuple[int, dict[str, Any]]:
     """Return the exit status of an audit, and its record."""
     out = Path(path).with_suffix(".json")
     columns = ("--label", "y", "--score", "p", "--limit", limit, "--quick")
-    status = main(["audit", path, *columns, "--json", str(out)])
+    status = main(["audit", path, *columns, "-o", str(out)])
     return status, json.loads(out.read_text(encoding="utf-8"))
 
 

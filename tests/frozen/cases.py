@@ -38,7 +38,6 @@ from frozen.refused import REFUSED, refused_files
 
 NAMES: dict[str, str] = {
     "--levels": "--steps",
-    "--map": "--calibrator",
     "--distinct-units": "--distinct-clusters",
     "levels=": "steps",
     "along=": "by_variable",
@@ -108,11 +107,11 @@ COLUMNS = "--label y --score p"
 
 # ---- audits ----
 
-PIPELINES = "--junit a.xml --summary s.md --metrics m.json --model-card c.md --tripod t.md"
-EVERYTHING = f"--report a.html --json a.json --markdown a.md {PIPELINES}"
+PIPELINES = "-o a.xml -o summary:s.md -o metrics:m.json -o model-card:c.md -o tripod:t.md"
+EVERYTHING = f"-o a.html -o a.json -o a.md {PIPELINES}"
 
 
-def audit(make: Callable[[], Columns], options: str, outputs: str = "--json a.json") -> Case:
+def audit(make: Callable[[], Columns], options: str, outputs: str = "-o a.json") -> Case:
     """An audit of a CSV file."""
 
     def run(at: Bench) -> None:
@@ -123,7 +122,7 @@ def audit(make: Callable[[], Columns], options: str, outputs: str = "--json a.js
 
 cases(
     audit_independent=audit(lambda: people(1500, off=0.15), "--by sex,region --limit 0.03", EVERYTHING),
-    audit_within=audit(lambda: people(1500, 5), "--by sex --limit 0.15 --quick", "--report a.html --json a.json"),
+    audit_within=audit(lambda: people(1500, 5), "--by sex --limit 0.15 --quick", "-o a.html -o a.json"),
     audit_over=audit(
         lambda: people(1500, 6, bend=-0.6),
         "--by sex,region --limit 0.01 --quick --noun patients --outcome ill",
@@ -136,19 +135,19 @@ cases(
     audit_small_groups=audit(
         lambda: people(700, 7),
         "--by region,code --mask 30 --limit 0.05 --quick",
-        "--report a.html --markdown a.md --json a.json",
+        "-o a.html -o a.md -o a.json",
     ),
     audit_without_limit=audit(lambda: people(200, 8), "--variables none --levels 20 --alpha 0.1"),
     audit_units=audit(
         clustered,
         "--cluster patient --by sex --variables age,sex,region --limit 0.05",
-        "--report a.html --json a.json --markdown a.md",
+        "-o a.html -o a.json -o a.md",
     ),
     audit_weights=audit(clustered, "--weights w --by sex,region --variables age,sex --limit 0.05 --quick"),
     audit_units_and_weights=audit(
         clustered,
         "--cluster patient --weights w --by sex --variables age --limit 0.05 --quick",
-        "--report a.html --json a.json",
+        "-o a.html -o a.json",
     ),
     audit_nested_units=audit(
         lambda: (d := clustered()) | {"visit": [f"{u}-{i % 2}" for i, u in enumerate(d["patient"])]},
@@ -157,12 +156,12 @@ cases(
     audit_crossed=audit(
         clustered,
         "--cluster patient,ward --by sex --variables age,sex --limit 0.05",
-        "--report a.html --json a.json --markdown a.md",
+        "-o a.html -o a.json -o a.md",
     ),
     audit_unlabelled=audit(
         unlabelled,
         "--missing keep --by sex,region --variables age,sex --limit 0.05",
-        "--report a.html --json a.json --markdown a.md",
+        "-o a.html -o a.json -o a.md",
     ),
     audit_unlabelled_units=audit(
         lambda: unlabelled(1000) | {"u": np.arange(1000) // 5},
@@ -172,18 +171,16 @@ cases(
     audit_decisions=audit(
         lambda: people(1000, 9, off=0.1),
         "--by sex --threshold 0.2,0.5 --limit 0.05 --quick",
-        "--report a.html --json a.json --markdown a.md",
+        "-o a.html -o a.json -o a.md",
     ),
     audit_costs=audit(clustered, "--cluster patient --variables age --costs 1,4 --limit 0.05 --quick"),
     audit_gates=audit(
         lambda: people(800, 10, off=0.3),
         "--by sex --fail-on local-calibration,strong-calibration --tolerance 0.02 --seed 3",
-        "--junit a.xml --json a.json",
+        "-o a.xml -o a.json",
     ),
-    audit_ties=audit(tied, "--by sex --limit 0.05", "--report a.html --json a.json"),
-    audit_met=audit(
-        sharp, "--by sex --variables age,sex --limit 0.2", "--report a.html --json a.json --junit a.xml --summary s.md"
-    ),
+    audit_ties=audit(tied, "--by sex --limit 0.05", "-o a.html -o a.json"),
+    audit_met=audit(sharp, "--by sex --variables age,sex --limit 0.2", "-o a.html -o a.json -o a.xml -o summary:s.md"),
     audit_crossed_over=audit(
         crowded, "--cluster patient,ward --by sex --variables age,sex --limit 0.02 --quick", EVERYTHING
     ),
@@ -237,14 +234,14 @@ def audit_named(at: Bench) -> None:
             "log.csv",
             *how,
             *said,
-            "--report",
+            "-o",
             "a.html",
             "--json",
             "a.json",
-            "--markdown",
+            "-o",
             "a.md",
-            "--tripod",
-            "t.csv",
+            "-o",
+            "tripod:t.csv",
         ],
         "audit",
     )
@@ -254,7 +251,7 @@ def audit_named(at: Bench) -> None:
 def audit_folder(at: Bench) -> None:
     """Everything that is kept of an audit, in a directory."""
     at.run(
-        f"audit {write('log.csv', people(600, 17, off=0.1))} {COLUMNS} --by sex,region --limit 0.05 --quick --out kept",
+        f"audit {write('log.csv', people(600, 17, off=0.1))} {COLUMNS} --by sex,region --limit 0.05 --quick -o kept/",
         "audit",
     )
 
@@ -269,7 +266,7 @@ def audit_sketch(at: Bench) -> None:
     at.run("sketch b.csv --like a.sketch --out b.sketch", "second")
     at.run("merge a.sketch b.sketch --out c.sketch", "merged")
     at.run("look c.sketch", "look")
-    at.run("audit c.sketch --limit 0.05 --report a.html --json a.json", "audit")
+    at.run("audit c.sketch --limit 0.05 -o a.html -o a.json", "audit")
     at.run("certify c.sketch --method rounded,raw-lower,worst-group", "certify")
     at.run("measure brier c.sketch --by sex", "measure")
     at.run("merge a.sketch a.sketch --out d.sketch", "itself")
@@ -284,11 +281,11 @@ def audit_sketch_of_units(at: Bench) -> None:
     write("gone.csv", unlabelled(800))
     how = "--by sex --variables age,sex --intersections"
     at.run(f"sketch log.csv {COLUMNS} {how} --cluster patient --weights w --out units.sketch", "units")
-    at.run("audit units.sketch --limit 0.1 --report a.html --json a.json", "audit-units")
+    at.run("audit units.sketch --limit 0.1 -o a.html -o a.json", "audit-units")
     at.run(f"sketch log.csv {COLUMNS} {how} --weights w --out weights.sketch", "weights")
     at.run("certify weights.sketch", "certify-weights")
     at.run(f"sketch gone.csv {COLUMNS} {how} --missing keep --out gone.sketch", "gone")
-    at.run("audit gone.sketch --limit 0.1 --json a2.json", "audit-gone")
+    at.run("audit gone.sketch --limit 0.1 -o a2.json", "audit-gone")
     at.run("diagnose missing_labels gone.sketch", "diagnose-gone")
 
 
@@ -325,7 +322,7 @@ def _saved(record: cal.AuditRecord, target: str) -> bytes:
 @case
 def example(at: Bench) -> None:
     """The bundled data."""
-    at.run("example --report e.html --json e.json --markdown e.md", "example", joined=True)
+    at.run("example -o e.html -o e.json -o e.md", "example", joined=True)
 
 
 @case
@@ -333,9 +330,9 @@ def report_outputs(at: Bench) -> None:
     """Every output of a record that was kept, and of a page that holds one."""
     for name, seed, off in (("jan", 21, 0.0), ("feb", 22, 0.2)):
         write(f"{name}.csv", people(600, seed, off=off))
-        at.run(f"audit {name}.csv {COLUMNS} --by sex,region --limit 0.04 --quick --json {name}.json", name)
-    at.run(f"report feb.json --against jan.json {EVERYTHING.replace('--json a.json ', '')} --out kept", "report")
-    at.run("report kept/report.html --markdown -", "page")
+        at.run(f"audit {name}.csv {COLUMNS} --by sex,region --limit 0.04 --quick -o {name}.json", name)
+    at.run(f"report feb.json --against jan.json {EVERYTHING.replace('-o a.json ', '')} --out kept/", "report")
+    at.run("report kept/report.html -o markdown:-", "page")
     for output in ("report", "json", "tripod", "junit", "summary", "metrics", "model-card"):
         at.run(f"report jan.json --{output} -", f"stdout-{output}")
     Path("old.json").write_text(Path("jan.json").read_text().replace("calibrant/4", "calibrant/2"))
@@ -520,8 +517,8 @@ def several_classes(at: Bench) -> None:
     at.run(f"measure klce {several} --classes dead,ill,well", "order")
     at.run(f"measure brier {several}", "two-only")
     for dialect in DIALECTS:
-        at.run(f"apply map.json --scores ill,well,dead --print-sql {dialect} --table t --keep y,age", f"sql-{dialect}")
-    at.run("apply map.json --print-javascript", "javascript")
+        at.run(f"apply map.json --scores ill,well,dead -o {dialect}:- --table t --keep y,age", f"sql-{dialect}")
+    at.run("apply map.json -o javascript:-", "javascript")
 
 
 # ---- commands of one question ----
@@ -687,7 +684,7 @@ def repairs(kind: str) -> Case:
         write("log.csv", people(1000, 40, bend=-0.4, off=0.1))
         for method in METHODS[kind]:
             at.run(
-                f"repair log.csv {COLUMNS} --by sex --variables age,sex --quick --method {method} --map {method}.json",
+                f"repair log.csv {COLUMNS} --by sex --variables age,sex --quick --method {method} -o {method}.json",
                 method,
             )
             if not Path(f"{method}.json").exists():
@@ -697,8 +694,8 @@ def repairs(kind: str) -> Case:
                 DIALECTS if method in ("platt", "isotonic", "augmented-logistic", "variable-tree") else DIALECTS[:1]
             )
             for dialect in dialects:
-                at.run(f"apply {method}.json --score p --print-sql {dialect}{table}", f"{method}-{dialect}")
-            at.run(f"apply {method}.json --print-javascript", f"{method}-javascript")
+                at.run(f"apply {method}.json --score p -o {dialect}:-{table}", f"{method}-{dialect}")
+            at.run(f"apply {method}.json -o javascript:-", f"{method}-javascript")
 
     return run
 
@@ -713,12 +710,12 @@ def repair_auto(at: Bench) -> None:
     write("tomorrow.csv", people(200, 42, bend=-0.8))
     at.run(
         f"repair log.csv {COLUMNS} --by sex --variables age,sex --limit 0.05 --threshold 0.3 --quick "
-        "--out r.csv --map m.json",
+        "--out r.csv -o m.json",
         "repair",
     )
     at.run("apply m.json tomorrow.csv --score p --out t.csv", "apply")
     at.run("apply m.json tomorrow.csv --score p --out t.parquet", "parquet")
-    at.run("apply m.json --score p --print-sql postgres --table people --keep y,age", "table")
+    at.run("apply m.json --score p -o postgres:- --table people --keep y,age", "table")
     write("units.csv", clustered(1000))
     at.run(
         f"repair units.csv {COLUMNS} --cluster patient --by sex --variables age --method platt --quick --json", "units"
@@ -728,7 +725,7 @@ def repair_auto(at: Bench) -> None:
         "weights",
     )
     write("other.csv", people(500, 43, bend=-0.5))
-    at.run(f"repair log.csv {COLUMNS} --method platt --judge-on other.csv --quick --map other.json", "judge-on")
+    at.run(f"repair log.csv {COLUMNS} --method platt --judge-on other.csv --quick -o other.json", "judge-on")
 
 
 @case
@@ -877,14 +874,14 @@ def file_evaluation_log(at: Bench) -> None:
     inspect_log("run.json")
     at.run("look run.json", "look")
     how = "run.json --label correct --score confidence_stated --cluster question"
-    at.run(f"audit {how} --by topic --noun answers --limit 0.1 --quick --json a.json", "audit")
+    at.run(f"audit {how} --by topic --noun answers --limit 0.1 --quick -o a.json", "audit")
     at.run("compare run.json --label correct --score confidence_stated,confidence_judge --cluster question", "compare")
 
 
 @case
 def file_standard_input(at: Bench) -> None:
     d = people(300, 61)
-    at.piped(f"audit - {COLUMNS} --by sex --quick --json -", "csv", lines(d).encode())
+    at.piped(f"audit - {COLUMNS} --by sex --quick --json", "csv", lines(d).encode())
     json_lines("log.jsonl", d)
     at.piped(f"measure brier - {COLUMNS}", "json-lines", Path("log.jsonl").read_bytes())
     at.piped(f"audit - {COLUMNS}", "empty", b"")

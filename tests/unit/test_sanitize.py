@@ -54,10 +54,10 @@ def test_a_refusal_is_one_line_that_steers_nothing(kind: type[Exception]) -> Non
         ["audit", "d.csv", "--label", "y", "--score", "p", f"--{EVIL}"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--limit", EVIL],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--name", EVIL, "--by", "who"],
-        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--report", f"{EVIL}.html"],
-        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--markdown", "-"],
-        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--report", "-"],
-        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--json", "-"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "-o", f"{EVIL}.html"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "-o", "markdown:-"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "-o", "html:-"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--json"],
         ["apply", "calibrator.json", "d.csv", "--score", "p", "--out", "out.csv"],
         ["apply", f"{EVIL}.json", "d.csv", "--score", "p", "--out", "out.csv"],
         ["merge", EVIL, "--out", "x.sketch"],
@@ -90,7 +90,7 @@ def test_what_programs_read_is_the_same_on_standard_output_as_in_its_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
-    n, kinds = 120 * len(HELD), {"json": "json", "report": "html", "markdown": "md", "junit": "xml"}
+    n, kinds = 120 * len(HELD), {"json": "json", "html": "html", "markdown": "md", "junit": "xml"}
     who, p = [HELD[k] for k in rng.integers(0, len(HELD), n)], rng.random(n)
     data = cal.predictions(rng.random(n) < p, p, pa.table({EVIL: who}), name=EVIL)
     record = cal.audit(
@@ -99,9 +99,9 @@ def test_what_programs_read_is_the_same_on_standard_output_as_in_its_file(
     record.save("record.json")
     kinds |= {"summary": "md", "metrics": "json", "model-card": "md", "tripod": "md"}
     for name, ending in kinds.items():
-        assert main(["report", "record.json", f"--{name}", f"out.{ending}"]) == 0
+        assert main(["report", "record.json", "-o", f"{name}:out.{ending}"]) == 0
         capsys.readouterr()
-        assert main(["report", "record.json", f"--{name}", "-"]) == 0
+        assert main(["report", "record.json", "-o", f"{name}:-"]) == 0
         printed = capsys.readouterr().out
         assert printed.encode() == Path(f"out.{ending}").read_bytes(), name
         assert name == "json" or not unseen(printed), name
@@ -149,7 +149,7 @@ ECHOED = (
     "audit d.csv --label y --score p --limit {}",
     "audit d.csv --label y --score p --fail-on {}",
     "audit d.csv --label y --score p --{}",
-    "audit d.csv --label y --score p --report {}",
+    "audit d.csv --label y --score p -o html:{}",
     "audit d.csv --label y --score p --decimal {}",
     "audit d.csv --label y --score p --delimiter {}",
     "audit d.csv --label y --score p --encoding {}",
@@ -162,7 +162,7 @@ ECHOED = (
     "report {}",
     "report record.json",
     "apply calibrator.json d.csv --score p --out out.csv",
-    "apply calibrator.json --print-sql {} --score p",
+    "apply calibrator.json -o {}:- --score p",
     "merge {} --out x.sketch",
     "compare {} {}",
     "measure {} d.csv",

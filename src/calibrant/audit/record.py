@@ -284,7 +284,7 @@ class AuditRecord(Plain):
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild from plain data, which hold what `calibrant.audit.schema` says and nothing else."""
         if "schema" not in d:
-            raise BadInput("not an audit record: pass what `calibrant audit --json` or to_json wrote")
+            raise BadInput("not an audit record: pass what `calibrant audit -o audit.json` or to_json wrote")
         if d["schema"] != SCHEMA:
             raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; run the audit again")
         import_module(READ_BY).refuse_others(d)
@@ -339,7 +339,7 @@ class AuditRecord(Plain):
         Curve
             Columns ``item``, ``section``, ``applies`` (to development, evaluation or both), ``topic``, ``state``
             (``"answered"``, ``"in part"``, ``"not given"``, ``"for the authors"``), ``answer`` and ``authors``: what is
-            left for them. `calibrant report RECORD --tripod OUT.md` writes it.
+            left for them. `calibrant report RECORD -o tripod:OUT.md` writes it.
         """
         made: Curve = OUTPUTS.own("tripod").table(self)  # type: ignore[attr-defined]  # which this output alone has
         return made

@@ -15,7 +15,7 @@ from calibrant.audit.judging import Judging, JudgingOptions
 from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
-from calibrant.cli.reporting import check_outputs, deliver, targets_of
+from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import MulticlassPredictions, Predictions
@@ -34,6 +34,7 @@ from calibrant.sanitize import as_message, sanitize
 from calibrant.views.selected import selected
 
 EVERY = ("*",)
+EXAMPLE = "calibrant-example.html"
 
 # ---- from options to what is read and what is judged ----
 
@@ -132,14 +133,14 @@ def guide(_: Namespace) -> int:
 def audit(a: Namespace) -> int:
     """Audit files or sketches; or write the rows of one group or subgroup, and audit nothing."""
     data = inputs_of(a)
-    if a.rows_of is not None or a.rows_out is not None:
+    if a.rows_of is not None:
         return _rows_of(a, data)
-    check_outputs(a, data)
+    targets = check_outputs(a, data)
     options, plan, whole = reading(a), judging(a), source(data, a.allow_same)
     opened = reported_first(whole, options)
     with Progress() as progress:
         record = audited(opened, options, plan, progress)
-    deliver(record, a)
+    deliver(record, targets, a)
     return record.exit_status
 
 
@@ -148,11 +149,12 @@ AS_WRITTEN = "a report may say a few more or fewer, where it rounds"
 
 def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     """Write the rows of a group or subgroup, with all their columns, to look at."""
-    if a.rows_of is None or a.rows_out is None:
-        raise BadInput("--rows-of GROUP and -o FILE go together: whose rows, and where to write them")
-    if written_too := [f"--{name}" for name, out in {**targets_of(a), "out": a.out}.items() if out]:
-        raise BadInput(f"--rows-of writes rows and audits nothing: leave {written_too[0]} out")
-    path = checked_targets({"-o": a.rows_out}, data)["-o"]
+    out = only_target(a.out)
+    if out is None:
+        raise BadInput("--rows-of GROUP: say where to write the rows with -o, such as -o rows.csv")
+    if stated := [name for name in ("json", "open") if getattr(a, name)]:
+        raise BadInput(f"--rows-of writes rows and audits nothing: leave {COMMAND.says(*stated)} out")
+    path = checked_targets({"-o": out}, data)["-o"]
     options, whole = reading(a, tests=True), source(data, a.allow_same)
     if isinstance(whole, Sketch):
         raise BadInput("a sketch holds no rows to write: name the files that it was made of")
@@ -165,7 +167,7 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
     if chosen.has_thresholds:
         print(f"thresholds are taken as written in --rows-of, which gives {count}: {AS_WRITTEN}", file=sys.stderr)
-    print(as_message(f"{a.rows_out}: {count} of {a.rows_of}"))
+    print(as_message(f"{out}: {count} of {a.rows_of}"))
     return 0
 
 
@@ -174,11 +176,12 @@ def example(a: Namespace) -> int:
     from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
     a.files = [str(employment_path())]
-    check_outputs(a, a.files)
+    a.out = a.out or [EXAMPLE]
+    targets = check_outputs(a, a.files)
     options, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:
         record = audited(employment_path(), options, plan, progress)
-    deliver(record, a)
+    deliver(record, targets, a)
     return 0
 
 
@@ -259,17 +262,18 @@ def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str]
 
 def sketch(a: Namespace) -> int:
     """Write the sketch of files."""
-    data = inputs_of(a)
-    checked_targets({"--out": a.out}, (*data, *([a.like] if a.like else ())))
+    data, out = inputs_of(a), str(only_target(a.out))
+    checked_targets({"-o": out}, (*data, *([a.like] if a.like else ())))
     with Progress() as progress:
         full_sketch = summarised(source(data, a.allow_same), reading(a), progress)
-    return _save(full_sketch, a.out)
+    return _save(full_sketch, out)
 
 
 def merge(a: Namespace) -> int:
     """Write the sum of sketches."""
-    checked_targets({"--out": a.out}, a.sketches)
-    return _save(merged(a.sketches, a.allow_same), a.out)
+    out = str(only_target(a.out))
+    checked_targets({"-o": out}, a.sketches)
+    return _save(merged(a.sketches, a.allow_same), out)
 
 
 def _save(full_sketch: Sketch, out: str) -> int:

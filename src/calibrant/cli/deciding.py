@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, of_declared
@@ -12,6 +13,7 @@ from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
+from calibrant.cli.reporting import checked_outs
 from calibrant.cli.standard_output import print_result
 from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions
@@ -21,7 +23,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
-from calibrant.data.targets import checked_targets, written
+from calibrant.data.targets import written
 from calibrant.decisions.accept import AcceptOptions, accepted
 from calibrant.decisions.acceptance_curve import acceptance_at
 from calibrant.decisions.comparison import ModelComparison
@@ -43,24 +45,24 @@ def accept(a: Namespace) -> int:
     if stated := [name for name in ("share", "power") if getattr(a, name) is not None]:
         raise BadInput(f"{COMMAND.says(*stated)} plans: name the errors to expect with --error, and no data")
     files = inputs_of(a)
-    if a.out is not None:
-        checked_targets({"--out": results.checked(a.out, True)}, files)
+    checked_outs(a.out, files, partial(results.checked, curve=True))
     data = _read(a)
     report_left_out(data)
     _report_shared(a, data)
     how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
     result = accepted(data, by, how)
-    if a.out is not None:
-        form = results.CsvForm(a.csv_decimal, a.csv_digits)
-        written(a.out, results.content(acceptance_at(data, by, how), a.out, form))
+    if a.out:
+        curve, form = acceptance_at(data, by, how), results.CsvForm(a.csv_decimal, a.csv_digits)
+        for out in a.out:
+            written(out, results.content(curve, out, form))
     print_result(a.json, result.to_dict, lambda: decisions.accepted(result))
     return WITHIN if result.low > 0.0 else NONE
 
 
 def _planned(a: Namespace) -> int:
     if a.files or a.sql or a.out:
-        raise BadInput("--error plans rows, and reads none: leave the data and --out out")
+        raise BadInput("--error plans rows, and reads none: leave the data and -o out")
     wish = {name: v for name in PLAN if (v := getattr(a, name)) is not None}
     result = rows_to_accept(risk=a.risk, alpha=a.alpha, **wish)
     print_result(a.json, result.to_dict, lambda: decisions.planned(result))
@@ -106,11 +108,10 @@ OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
 def compare(a: Namespace) -> int:
     """Print how models, or audits, compare."""
     files = inputs_of(a)
-    if a.out is not None:
-        checked_targets({"--out": results.checked(a.out, True)}, files)
+    checked_outs(a.out, files, partial(results.checked, curve=True))
     result = _audits(a) if _are_audits(a) else _models(a)
-    if a.out is not None:
-        written(a.out, decisions.content(result, a.out, results.CsvForm(a.csv_decimal, a.csv_digits)))
+    for out in a.out:
+        written(out, decisions.content(result, out, results.CsvForm(a.csv_decimal, a.csv_digits)))
     print_result(a.json, result.to_dict, lambda: decisions.compared(result))
     return result.exit_status
 
@@ -135,7 +136,7 @@ def _audits(a: Namespace) -> ModelComparison:
 
 def _models(a: Namespace) -> ModelComparison:
     if any(f.endswith(".json") for f in a.files) and a.label is None and not a.score:
-        raise BadInput("audits are compared with audits, kept by --json; rows need --label and --score")
+        raise BadInput("audits are compared with audits, kept by -o audit.json; rows need --label and --score")
     models = names("--score", a.score, distinct=True)
     if len(models) < 2:
         raise BadInput("name two models or more, the reference first: --score old,new")

@@ -21,6 +21,7 @@ from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
 from calibrant.cli.commands import inputs_of, report_left_out, source
 from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
+from calibrant.cli.reporting import checked_outs
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
@@ -29,7 +30,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.specs.attributes import THE_SCORE
 from calibrant.data.survey import EVERY
-from calibrant.data.targets import checked_targets, written
+from calibrant.data.targets import written
 from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
 from calibrant.repair.judge.compare import audited_variables
@@ -192,7 +193,7 @@ def _add_method(m: Method, p: Command) -> None:
             _own(p, own)
     take.as_json(p, "print JSON, which holds all of it, instead of text")
     kinds = ".json, .csv or, of a curve, .html"
-    p.add_argument("--out", metavar="FILE", help=f"also write it: {kinds}")
+    take.out(p, f"also write it, once or more: {kinds}", "FILE")
     take.csv_form(p)
 
 
@@ -243,8 +244,7 @@ def run_method(a: Namespace) -> int:
     m = methods(a.command)[a.method]
     own = {s.name: v for s in m.settings if (v := _passed(a, s)) is not None}
     files = inputs_of(a)
-    if a.out is not None:
-        checked_targets({"--out": results.checked(a.out, m.returns is Curve)}, files)
+    checked_outs(a.out, files, partial(results.checked, curve=m.returns is Curve))
     data, covariates = _data(a, m, own, files)
     if covariates is not None:
         own[COVARIATES] = covariates
@@ -256,9 +256,9 @@ def run_method(a: Namespace) -> int:
             result = m.function(data, **own)
     for warning in reported:
         _say(str(warning.message))
-    if a.out is not None:
-        written(a.out, results.content(result, a.out, results.CsvForm(a.csv_decimal, a.csv_digits)))
-        _say(f"written to {a.out}")
+    for out in a.out:
+        written(out, results.content(result, out, results.CsvForm(a.csv_decimal, a.csv_digits)))
+        _say(f"written: {out}")
     print_result(a.json, lambda: results.as_json(result), lambda: results.lines(result))
     return 0
 

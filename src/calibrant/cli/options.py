@@ -6,8 +6,9 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from os import PathLike
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -22,6 +23,7 @@ from calibrant.sanitize import as_message
 
 Options = Callable[["Command"], None]
 UNUSABLE = "the data or a setting cannot be used; one line says why"
+PREFIX = re.compile(r"([A-Za-z][\w-]+):(.*)", re.DOTALL)  # before what -o names; one letter is a drive of Windows
 OWN = "own "  # before the names of a function's settings among all that a command line gives, which may be called alike
 
 
@@ -44,6 +46,11 @@ class Command(argparse.ArgumentParser):
     installed: Options | None = None  # adds what installed packages bring, when it is asked for
     spelt: Mapping[str, str] = MappingProxyType({})  # other ways to write the first word
 
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        # Options of before, and other names people know: from the option and the word behind it to what to write.
+        self.old: dict[str, Callable[[str, str], str]] = {}
+
     def _filled(self) -> None:
         if (options := self.options) is not None:
             self.options = None
@@ -64,11 +71,29 @@ class Command(argparse.ArgumentParser):
             option = word.partition("=")[0]
             if option.startswith("--") and not any(o.startswith(option) for o in self._option_string_actions):
                 return True
+            if (prefix := PREFIX.match(word.removeprefix("--out=").removeprefix("-o"))) and prefix[
+                1
+            ] not in OUTPUTS.table:  # it may be an output of others
+                return True
         return False
+
+    def _refuse_old(self, args: Sequence[str]) -> None:
+        """Refuse options of before, with what to write in their place."""
+        for word, after in zip_longest(args, args[1:], fillvalue=""):
+            if word == "--":
+                return
+            option, joined, value = word.partition("=")
+            if option not in self.old:
+                continue
+            value = value if joined else "" if after.startswith("-") and after != "-" else after
+            if option not in self._option_string_actions or joined or value == "-" or value.endswith(".json"):
+                self.error(f"{option}{f' {value}' if value else ''}: {self.old[option](option, value)}")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse with every option."""
         self._filled()
+        if self.old:
+            self._refuse_old(sys.argv[1:] if args is None else args)
         if self.installed is not None and self._beyond(sys.argv[1:] if args is None else args):
             self._widened()
         args = [self.spelt.get(args[0], args[0]), *args[1:]] if self.spelt and args else args
@@ -271,13 +296,17 @@ def as_json(p: Command, line: str = "print JSON instead of a table") -> None:
     p.add_argument("--json", action="store_true", help=line)
 
 
-# ---- outputs of plug-ins; those of installed packages when they are asked for ----
+# ---- what is written ----
 
 Of = Literal["record", "calibrator"]
-INSTALLED = "installed"  # in what a command line gives: the outputs of installed packages that it may name
 
 
-def arranged(names: Iterable[str], added: Mapping[str, Output] | Mapping[str, CommandPlugin]) -> list[str]:
+def out(p: argparse._ActionsContainer, line: str, metavar: str = "OUT", **how: Any) -> None:
+    """Add where to write, given once or more."""
+    p.add_argument("-o", "--out", action="append", default=[], metavar=metavar, help=line, **how)
+
+
+def arranged(names: Iterable[str], added: Mapping[str, CommandPlugin]) -> list[str]:
     """Return names in the order of the help, each plug-in behind the name that it gives; those that give none last."""
     order = list(names)
     for name, one in added.items():
@@ -290,63 +319,29 @@ def outputs(of: Of) -> dict[str, Output]:
     return {name: one for name, one in OUTPUTS.ours().items() if one.of == of}
 
 
-def requested(a: argparse.Namespace, of: Of) -> dict[str, Output]:
-    """The outputs that a command line can name: ours, and those installed if they were looked for."""
-    return outputs(of) | {name: OUTPUTS.loaded(name) for name in _named(a, of)}
+def plugged_outputs(p: Command, of: Of) -> None:
+    """Add the further options of our outputs; those of installed packages where help is wanted, or one is named."""
+    for one in outputs(of).values():
+        one.options(p)
+    p.installed = lambda p: _with_installed(p, of)
 
 
-def _named(a: argparse.Namespace, of: Of) -> Iterator[str]:
-    """Yield the installed outputs that were asked for."""
-    names: Sequence[str] = getattr(a, INSTALLED, ())
-    yield from (name for name in names if getattr(a, dest(name, of), None))
-
-
-def target(a: argparse.Namespace, name: str) -> str | None:
-    """The file that was named for an output of a record."""
-    result: str | None = getattr(a, dest(name, "record"))
-    return result
-
-
-def printed(a: argparse.Namespace) -> str:
-    """Return in which language of a plug-in a calibrator is to be printed; nothing where in none."""
-    return next((name for name in requested(a, "calibrator") if getattr(a, dest(name, "calibrator"))), "")
-
-
-def dest(name: str, of: Of) -> str:
-    """Return how an output is called among all that a command line gives."""
-    return f"{'print_' if of == 'calibrator' else ''}{name.replace('-', '_')}"
-
-
-def add_output(p: Command, group: argparse._ActionsContainer, name: str, one: Output, of: Of) -> None:
-    """Add an output of ours as an option."""
-    _option(group, name, of, one.line, one.metavar)
-    one.options(p)
-
-
-def with_installed_outputs(p: Command, group: argparse._ActionsContainer, of: Of) -> None:
-    """Add the outputs of installed packages, and of those that cannot be used, why."""
-    names = []
+def _with_installed(p: Command, of: Of) -> None:
+    lines = []
     for name in OUTPUTS.installed:
         try:
             one = OUTPUTS.loaded(name)
             if one.of != of:
                 continue
-            line, metavar = one.line, one.metavar
-        except BadInput as e:
-            one, line, metavar = None, str(e), "OUT"
-        if f"--{dest(name, of).replace('_', '-')}" in p._option_string_actions:
-            continue  # of two options that are called alike ours is taken
-        names.append(name)
-        _option(group, name, of, line, metavar)
-        if one is not None:
+            lines.append(output_line(name, one))
             with OUTPUTS.calling(name):
                 one.options(p)
-    p.set_defaults(**{INSTALLED: tuple(names)})
+        except BadInput as e:  # the help says why; who names it gets the same
+            lines.append(f"  -o {name}:OUT  {e}")
+    if lines:
+        p.epilog = "\n".join(("outputs of installed packages:", *lines, "", p.epilog or ""))
 
 
-def _option(p: argparse._ActionsContainer, name: str, of: Of, line: str, metavar: str) -> None:
-    option, line = f"--{dest(name, of).replace('_', '-')}", line.replace("%", "%%")
-    if of == "calibrator":
-        p.add_argument(option, action="store_true", help=line)
-    else:
-        p.add_argument(option, metavar=metavar, help=line)
+def output_line(name: str, one: Output) -> str:
+    """An output as the help lists it."""
+    return f"  -o {f'{name}:{one.metavar}':<24} {one.line}"

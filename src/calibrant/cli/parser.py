@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant import __version__
@@ -13,11 +14,11 @@ from calibrant.cli.options import (
     CHECK_STATUS,
     Command,
     Options,
-    add_output,
     arranged,
+    output_line,
     outputs,
+    plugged_outputs,
     statuses,
-    with_installed_outputs,
 )
 from calibrant.errors import BadInput
 from calibrant.plugins import COMMANDS as PLUGGED
@@ -74,8 +75,8 @@ ABOUT = """Audit the predicted probabilities of any classifier: how far they are
 start here:
   calibrant example                          the audit of bundled real data, with a report
   calibrant look log.parquet                 what it holds, what is in the way, and the command to run
-  calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
-  calibrant repair log.parquet --label y --score p --out repaired.parquet --calibrator calibrator.json
+  calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 -o audit.html
+  calibrant repair log.parquet --label y --score p -o calibrator.json -o repaired.parquet
   calibrant plan 0.02                        how many rows a certificate takes
   calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
   calibrant compare log.parquet --label y --score old,new --by sex              is the new one no worse?
@@ -110,7 +111,7 @@ thresholds at once, so that a threshold may be chosen after looking. Labels say 
 
 examples:
   calibrant accept answers.csv --label right --score confidence --risk 0.02
-  calibrant accept answers.csv --label right --score confidence --by topic --cluster question --out curve.html
+  calibrant accept answers.csv --label right --score confidence --by topic --cluster question -o curve.html
   calibrant accept patients.csv --label readmitted --score risk --end low --risk 0.005
   calibrant accept --risk 0.01 --error 0.005 --share 0.6
 """
@@ -136,8 +137,8 @@ One pass over the file (two with --by), whatever its size; then certified bounds
 
 examples:
   calibrant audit scores.csv --label readmitted --score risk
-  calibrant audit 'log/*.parquet' --label y --score p --by sex,age,site --limit 0.02 --report audit.html
-  calibrant audit scores.csv --label outcome --positive yes --score p --json - | jq .verdict
+  calibrant audit 'log/*.parquet' --label y --score p --by sex,age,site --limit 0.02 -o audit.html -o audit.json
+  calibrant audit scores.csv --label outcome --positive yes --score p --json | jq .verdict
   calibrant audit month/*.sketch --limit 0.02
 """
 EXAMPLE = """277,677 Massachusetts residents, 2015 to 2018: a classifier's probability that a person is employed.
@@ -147,9 +148,9 @@ REPORT = """\
 Writes from the record alone, which holds no rows: the same bytes as the audit wrote.
 
 examples:
-  calibrant audit log.parquet --label y --score p --limit 0.02 --json record.json
-  calibrant report record.json --report audit.html --open
-  calibrant report record.json --pdf audit.pdf --markdown audit.md
+  calibrant audit log.parquet --label y --score p --limit 0.02 -o record.json
+  calibrant report record.json -o audit.html --open
+  calibrant report record.json -o audit.pdf -o tripod:items.md
 """
 REPORT_STATUS = statuses(
     "it is written, whatever its verdict", two="there is no such record, or it cannot be written; one line says why"
@@ -169,13 +170,13 @@ examples:
 """
 MEASURE = """\
   calibrant measure klce log.parquet --label y --score p --variables age,sex
-  calibrant measure ece log.parquet --label y --score p --by site --out ece.csv"""
+  calibrant measure ece log.parquet --label y --score p --by site -o ece.csv"""
 DETECT = """\
   calibrant detect local_calibration_test log.parquet --label y --score p --features exact --family laplace
-  calibrant detect kernel_tuning log.parquet --label y --score p --by-variable age --gap 0.05 --out tuning.csv"""
+  calibrant detect kernel_tuning log.parquet --label y --score p --by-variable age --gap 0.05 -o tuning.csv"""
 DIAGNOSE = """\
   calibrant diagnose rank_variables log.parquet --label y --score p
-  calibrant diagnose reliability_curve log.parquet --label y --score p --out curve.html"""
+  calibrant diagnose reliability_curve log.parquet --label y --score p -o curve.html"""
 MERGE = "Sketches merge if they were made from one spec: see sketch --like."
 PLAN = """An average case for planning, not a certificate. Uniform scores unless --data or --beta gives others.
 
@@ -194,9 +195,9 @@ A sketch holds counts of people by score, label and group. Where a group is smal
 guard a sketch like the data. Audits of it give the same numbers as audits of the file.
 
 example:
-  calibrant sketch january.parquet --label y --score p --by sex,age --out january.sketch
-  calibrant sketch february.parquet --like january.sketch --out february.sketch
-  calibrant merge january.sketch february.sketch --out winter.sketch
+  calibrant sketch january.parquet --label y --score p --by sex,age -o january.sketch
+  calibrant sketch february.parquet --like january.sketch -o february.sketch
+  calibrant merge january.sketch february.sketch -o winter.sketch
 """
 REPAIR_STATUS = statuses(
     "a repair is shown, or estimated, to be better; its calibrator is written",
@@ -211,28 +212,49 @@ REPAIR = """\
 Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
 one recommended. The calibrator that is written is the one that was judged, as JSON without code.
 
-OUT holds every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the calibrator was fitted on, on which it
-must never be judged.
+The rows written hold every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the calibrator was fitted on,
+on which it must never be judged.
 
 examples:
   calibrant repair log.parquet --label y --score p
-  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --calibrator calibrator.json
+  calibrant repair log.parquet --label y --score p --by sex,age -o calibrator.json -o repaired.parquet
   calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
   calibrant repair log.parquet --label y --score p --by sex,age --threshold 0.2
-  calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --calibrator
-  calibrator.json
+  calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic -o calibrator.json
 """
 APPLY = """\
-Streams files of any size; covariates that the calibrator reads must be there. OUT holds every column and
-SCORE_repaired. Or prints the calibrator as SQL or JavaScript, which repairs scores where they are, without Python.
+Streams files of any size; covariates that the calibrator reads must be there. The rows written hold every column and
+SCORE_repaired. Or writes the calibrator as SQL or JavaScript, which repair scores where they are, without Python.
 
 examples:
-  calibrant apply calibrator.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
-  calibrant apply calibrator.json --score p --print-sql duckdb --table scores
+  calibrant apply calibrator.json tomorrow.parquet --score p -o tomorrow-repaired.parquet
+  calibrant apply calibrator.json --score p -o postgres:- --table scores
 """
 
 
 # ---- the options of each command ----
+
+WRITTEN = """what -o writes:
+  -o audit.html             the report; for a file without the ending html:FILE
+  -o audit.json             the record, which `calibrant report` and `compare` read (json:FILE)
+  -o audit.md               the report as Markdown (markdown:FILE; markdown:- prints it)
+  -o audit.pdf              the report, printed by a Chromium, Chrome or Edge found here (pdf:FILE)
+  -o junit.xml              everyone, groups and tests as test results for a CI service (junit:FILE)
+  -o DIR/                   report, record, Markdown, checklist and every table, in a directory"""
+OLD_OUTPUTS = {  # options of before, and what names the same
+    "--report": ("html", "audit.html"),
+    "--markdown": ("markdown", "audit.md"),
+    "--pdf": ("pdf", "audit.pdf"),
+    "--junit": ("junit", "junit.xml"),
+    **{f"--{name}": (name, "FILE") for name in ("tripod", "summary", "metrics", "model-card")},
+}
+
+
+def _of_output(option: str, value: str) -> str:
+    kind, usual = OLD_OUTPUTS[option]
+    target = value or usual
+    fits = Path(target).suffix == Path(usual).suffix and usual != "FILE"
+    return f"write -o {target if fits else f'{kind}:{target}'}"
 
 
 def _data(p: Command) -> None:
@@ -251,15 +273,15 @@ def _audit(p: Command) -> None:
     p.add_argument(
         "--rows-of",
         metavar="GROUP",
-        help="write the rows of a group or subgroup, named as the report names it ('site = Valley'), and audit nothing",
+        help="audit nothing, and write to -o rows.csv the rows of a group or subgroup, named as the report names it "
+        "('site = Valley')",
     )
-    p.add_argument("-o", dest="rows_out", metavar="ROWS", help="of --rows-of: .csv, .tsv, .parquet, .arrow or .feather")
 
 
 def _example(p: Command) -> None:
     _judging(p)
     take.seed(p)
-    p.set_defaults(limit=0.014, outcome="employed", report="calibrant-example.html")
+    p.set_defaults(limit=0.014, outcome="employed")
 
 
 def _judging(p: Command) -> None:
@@ -274,28 +296,24 @@ def _judging(p: Command) -> None:
 
 
 def _written(p: Command) -> None:
-    own = {
-        "report": ("OUT.html", "write the HTML report"),
-        "markdown": ("OUT.md", "write the report as Markdown (- for standard output)"),
-        "json": ("OUT.json", "write the record as JSON (- for standard output)"),
-        "pdf": ("OUT.pdf", "print the report with a Chromium, Chrome or Edge found here"),
-        "junit": ("OUT.xml", "write everyone, groups and tests as test results for a CI service"),
-    }
-    plugged = outputs("record")
-    for name in arranged(own, plugged):
-        if name in plugged:
-            add_output(p, p, name, plugged[name], "record")
-        else:
-            metavar, line = own[name]
-            p.add_argument(f"--{name}", metavar=metavar, help=line)
-    p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
+    kinds = (
+        "by its ending .html, .json, .md, .pdf, .xml (JUnit); DIR/ for all; or by a word before a colon (tripod:FILE)"
+    )
+    take.out(p, f"write the report or record, once or more: {kinds}")
+    take.as_json(p, "print the record as JSON instead of the summary")
     take.csv_form(p)
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
-    p.installed = lambda p: with_installed_outputs(p, p, "record")
+    plugged_outputs(p, "record")
+    p.old |= dict.fromkeys(OLD_OUTPUTS, _of_output)
+    p.old["--json"] = lambda _, value: (
+        f"--json prints the record: {'leave - out' if value == '-' else f'write -o {value}'}"
+    )
+    lines = (output_line(name, one) for name, one in outputs("record").items())
+    p.epilog = "\n".join((WRITTEN, *lines, "", p.epilog or ""))
 
 
 def _report(p: Command) -> None:
-    p.add_argument("record", metavar="RECORD.json", help="that an audit wrote with --json or --out, or its HTML report")
+    p.add_argument("record", metavar="RECORD.json", help="that an audit wrote, or its HTML report")
     _written(p)
 
 
@@ -361,7 +379,7 @@ def _accept(p: Command) -> None:
     take.of_options(p, TermOptions, "target", "alpha", alpha="error probability (default 0.05)")
     take.seed(p)
     take.as_json(p)
-    p.add_argument("--out", metavar="FILE", help="also write certified risk against share accepted: .json, .csv, .html")
+    take.out(p, "also write certified risk against share accepted: .json, .csv, .html", "FILE")
     take.csv_form(p)
     p.add_argument("--error", type=float, metavar="E", help="plan, without data: the share of errors to expect")
     p.add_argument("--share", type=float, metavar="S", help="of a plan: the share of rows to accept (default 1)")
@@ -380,7 +398,7 @@ def _compare(p: Command) -> None:
     take.reading(p, *take.ROW_OPTIONS, "by", "allow", by=by)
     take.of_options(p, TermOptions)
     take.as_json(p)
-    p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
+    take.out(p, "also write the table: .json, .csv, .html", "FILE")
     take.csv_form(p)
 
 
@@ -434,13 +452,13 @@ def _sketch(p: Command) -> None:
     p.add_argument(
         "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
     )
-    p.add_argument("--out", required=True, metavar="FILE", help="where to write the sketch")
+    take.out(p, "where to write the sketch", "FILE", required=True)
 
 
 def _merge(p: Command) -> None:
     p.add_argument("sketches", nargs="+", metavar="SKETCH")
     take.reading(p, "allow_same")
-    p.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
+    take.out(p, "where to write the sum", "FILE", required=True)
 
 
 def _repair(p: Command) -> None:
@@ -474,34 +492,40 @@ def _repair(p: Command) -> None:
         alpha="error probability of the verdicts (default 0.05)",
         quick="leave out the tests, and the slower repairs from auto",
     )
-    p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
-    p.add_argument("--calibrator", metavar="CALIBRATOR.json", help="write the calibrator")
+    take.out(
+        p,
+        "write the calibrator (.json; as SQL .sql or DIALECT:FILE; .js) or every row repaired (.parquet, .csv, .tsv, "
+        ".arrow, .feather), once or more",
+    )
+    _of_sql(p, "a file of that name, which DuckDB reads, or a table called as it")
     take.as_json(p, "print the comparison as JSON instead of a table")
+    p.old["--calibrator"] = lambda _, value: f"write -o {value or 'calibrator.json'}"
 
 
 def _apply(p: Command) -> None:
-    from calibrant.repair.formulas.dialects import DIALECTS
-
     p.add_argument(
-        "calibrator",
-        metavar="CALIBRATOR.json",
-        help="a calibrator that `calibrant repair --calibrator` or `to_json` wrote",
+        "calibrator", metavar="CALIBRATOR.json", help="a calibrator that `calibrant repair` or `to_json` wrote"
     )
     take.files(p)
     take.reading(p, *take.SCORE)
-    take.listed(p, "--scores", "of --print-sql and a calibrator of several classes: a column each, in place of --score")
-    p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
-    shown = p.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--print-sql", metavar="DIALECT", help=f"print the calibrator as SQL instead: {', '.join(DIALECTS)}"
+    take.listed(p, "--scores", "of SQL, and a calibrator of several classes: a column each, in place of --score")
+    take.out(
+        p,
+        "write every row repaired (.parquet, .csv, .tsv, .arrow, .feather), or the calibrator as code, for which no "
+        "data are read (.sql, .js, DIALECT:FILE; FILE may be -), once or more",
     )
-    for name, one in outputs("calibrator").items():
-        add_output(p, shown, name, one, "calibrator")
-    p.installed = lambda p: with_installed_outputs(p, shown, "calibrator")
-    p.add_argument(
-        "--table", metavar="NAME", help="of --print-sql: a query of this table, not an expression of columns"
-    )
+    _of_sql(p, "none: an expression of columns")
     take.listed(p, "--keep", "of --table: the columns to return with the repaired scores (default: all)")
+    p.old["--print-sql"] = lambda _, value: f"write -o {value or 'duckdb'}:-"
+    p.old["--print-javascript"] = lambda *_: "write -o javascript:-"
+
+
+def _of_sql(p: Command, default: str) -> None:
+    from calibrant.repair.formulas.dialects import DIALECTS
+
+    line = f"of SQL ({', '.join(DIALECTS)}; .sql is DuckDB's): the table that the query reads (default: {default})"
+    p.add_argument("--table", metavar="NAME", help=line)
+    plugged_outputs(p, "calibrator")
 
 
 def _face(face: str, line: str, examples: str) -> tuple[str, str, Options, str]:

@@ -9,16 +9,15 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking
 from calibrant.cli.commands import inputs_of, reading, report_rows
-from calibrant.cli.options import outputs, printed
-from calibrant.cli.options import requested as requested_of
 from calibrant.cli.progress import Progress
-from calibrant.cli.reporting import write
+from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.progress import ProgressEvent, counted
@@ -36,24 +35,43 @@ from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import Calibrator, calibrator_text
+from calibrant.repair.formulas.dialects import DIALECTS
 from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
 from calibrant.repair.streamed import Output, apply_calibrator, checked_calibrator, fitted_name, repaired_name
 from calibrant.sanitize import as_message, sanitize
 
+ROWS, CALIBRATOR = "rows", "calibrator"
+ENDINGS = {".json": CALIBRATOR, ".sql": "duckdb", ".js": "javascript"}  # other files are of rows
+
+
+def _targets(a: Namespace) -> list[Target]:
+    """Return what is to be written: rows, the calibrator, or the calibrator as code."""
+    made = ((text, target_of(text, "calibrator", ENDINGS, DIALECTS)) for text in a.out)
+    return [Target(f"-o {text}", ROWS, text) if one is None else one for text, one in made]
+
+
+def _checked(targets: Sequence[Target], files: Sequence[str | Query]) -> Path | None:
+    """Refuse what cannot be written; return where rows go, nothing if nowhere."""
+    rows = only_target([t.path for t in targets if t.kind == ROWS])
+    checked_targets({t.typed: t.path for t in targets if t.path != STDOUT or t.kind == ROWS}, files)
+    return None if rows is None else Path(rows)
+
 
 def repair(a: Namespace) -> int:
     """Compare, print, and write what was asked for."""
     options = reading(a).named()
-    if a.calibrator is not None and not a.calibrator.lower().endswith(".json"):
-        raise BadInput(f"cannot write the calibrator to {a.calibrator!r}: end its name in .json")
     if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
         raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
-    data = inputs_of(a)
-    read = (*data, *([a.judge_on] if a.judge_on else ()))
-    path = checked_targets({"--out": a.out, "--calibrator": a.calibrator}, read).get("--out")
+    data, targets = inputs_of(a), _targets(a)
+    if printed := [t.typed for t in targets if t.path == STDOUT]:
+        raise BadInput(f"{printed[0]}: standard output has the comparison, write it to a file")
+    tables = {t.kind: a.table or _table_of(t.kind, data) for t in targets if t.kind in DIALECTS}
+    if a.table and not tables:
+        raise BadInput("--table is of SQL: name a file for it, such as -o repair.sql")
+    path = _checked(targets, (*data, *([a.judge_on] if a.judge_on else ())))
     source, joint = _opened(data, options.form), options.clusters
     judged_on = cluster_batches(with_joint(_opened([a.judge_on], options.form), joint), options) if a.judge_on else ()
     options, _ = on_levels(options, itertools.chain(cluster_batches(with_joint(source, joint), options), judged_on))
@@ -61,36 +79,59 @@ def repair(a: Namespace) -> int:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
         result, fitted = _judged(a, options, with_joint(source, joint), progress)
-        chosen = _chosen(result)
-        if chosen and a.calibrator:
-            write(a.calibrator, replace(result.calibrators[chosen], percent=options.percent).to_json() + "\n")
-        if chosen and path:
-            checked_calibrator(result.calibrators[chosen], source, a.score)
-            rows_done = counted(progress, "writing", source.rows)
-            apply_calibrator(result.calibrators[chosen], source, options.rows_spec(), Output(path, fitted), rows_done)
-    _say(result, chosen, a)
+        if chosen := _chosen(result):
+            one = result.calibrators[chosen]
+            for t in targets:
+                if t.kind != ROWS:
+                    write(t.path, _content(replace(one, percent=options.percent), t, a, tables.get(t.kind)))
+            if path:
+                checked_calibrator(one, source, a.score)
+                rows_done = counted(progress, "writing", source.rows)
+                apply_calibrator(one, source, options.rows_spec(), Output(path, fitted), rows_done)
+    _say(result, chosen, targets, a)
     return _status(result, chosen)
 
 
+def _table_of(dialect: str, data: Sequence[str] | Sequence[Query]) -> tuple[str, ...]:
+    """The table that a query reads where none is named: the file, as DuckDB reads it, or a table called as the file."""
+    if not isinstance(data[0], str):
+        raise BadInput("-o of SQL reads a table: name it with --table")
+    return (data[0] if dialect == "duckdb" else Path(data[0]).stem,)
+
+
 def apply(a: Namespace) -> int:
-    """Stream files through a map, or print it in another language."""
-    chosen = printed(a)
-    if a.print_sql or chosen:
-        return _print_calibrator(a, chosen)
-    if a.table or a.keep:
-        raise BadInput("--table and --keep are of --print-sql: name a dialect, such as --print-sql duckdb")
-    if a.scores:
+    """Stream files through a calibrator, or write it as code."""
+    targets = _targets(a)
+    code = [t for t in targets if t.kind not in (ROWS, CALIBRATOR)]
+    if wrong := [t.typed for t in targets if t.kind == CALIBRATOR]:
+        raise BadInput(f"{wrong[0]}: apply writes rows or code; {a.calibrator} holds the calibrator")
+    if not targets:
         raise BadInput(
-            "--scores is of --print-sql: of several classes call the calibrator in Python on multiclass_predictions"
+            "name the file to write with -o: rows such as repaired.parquet, or code such as repair.sql, postgres:- or "
+            "javascript:-"
         )
+    stated = [name for name in ("table", "keep", "scores") if getattr(a, name)]
+    if stated and not all(t.kind in DIALECTS for t in targets):
+        raise BadInput(f"{COMMAND.says(*stated)} of SQL: write nothing else, such as -o duckdb:-")
+    if len([t for t in code if t.path == STDOUT]) > 1:
+        raise BadInput("only one output can go to standard output: write the others to files")
+    if len(code) == len(targets) and (a.files or a.sql):
+        raise BadInput(f"{code[0].typed} writes the calibrator and reads no data: leave the files out")
+    read = inputs_of(a) if len(code) < len(targets) else []
+    path = _checked(targets, (*read, a.calibrator))
+    one = Calibrator.from_json(calibrator_text(a.calibrator))
+    for t in code:
+        if t.kind in DIALECTS and bool(a.scores) == bool(a.score):
+            raise BadInput("name the column of the score with --score, or those of several classes with --scores")
+        write(t.path, _content(replace(one, percent=a.percent or one.percent), t, a, a.table))
+    return 0 if path is None else _apply_rows(a, one, path)
+
+
+def _apply_rows(a: Namespace, one: Calibrator, path: Path) -> int:
+    """Write every row with its repaired score."""
     if a.score is None:
         raise BadInput("name the column to repair with --score")
-    if a.out is None:
-        raise BadInput(f"name the file to write with --out, or print the calibrator with {_ways(' or ')}")
-    data = inputs_of(a)
-    path = checked_targets({"--out": a.out}, (*data, a.calibrator))["--out"]
-    one, options = Calibrator.from_json(calibrator_text(a.calibrator)), reading(a)
-    source = _opened(data, options.form)
+    options, source = reading(a), _opened(inputs_of(a), reading(a).form)
     checked_calibrator(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))
     reported = list[str]()
@@ -101,31 +142,20 @@ def apply(a: Namespace) -> int:
         )
     for line in reported:
         print(as_message(f"calibrant: {line}"), file=sys.stderr)
-    print(as_message(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
+    print(as_message(f"{path}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 
 
-def _ways(word: str) -> str:
-    """The options that print a calibrator, ours alone."""
-    return word.join(("--print-sql", *(f"--print-{name}" for name in outputs("calibrator"))))
-
-
-def _print_calibrator(a: Namespace, chosen: str) -> int:
-    """Print a calibrator as SQL, or in the language of a plug-in, for which no data are read."""
-    if a.files or a.sql or a.out:
-        raise BadInput(f"{_ways(' and ')} print the calibrator and read no data: leave files and --out away")
-    one = Calibrator.from_json(calibrator_text(a.calibrator))
-    one = replace(one, percent=a.percent or one.percent)
-    if chosen:
-        if a.table or a.keep or a.scores:
-            raise BadInput("--table, --keep and --scores are of --print-sql")
-        with OUTPUTS.calling(chosen):
-            write_exact(requested_of(a, "calibrator")[chosen].content(one, "repaired", a))
-        return 0
-    if bool(a.scores) == bool(a.score):
-        raise BadInput("name the column of the score with --score, or those of several classes with --scores")
-    write_exact(one.to_sql(a.print_sql, score=a.scores or a.score, table=a.table, keep=a.keep or None) + "\n")
-    return 0
+def _content(one: Calibrator, t: Target, a: Namespace, table: str | Sequence[str] | None) -> bytes:
+    """A calibrator as JSON, as SQL, or in the language of a plug-in."""
+    if t.kind == CALIBRATOR:
+        return f"{one.to_json()}\n".encode()
+    if t.kind in DIALECTS:
+        several, keep = getattr(a, "scores", None), getattr(a, "keep", None)
+        return f"{one.to_sql(t.kind, score=several or a.score, table=table, keep=keep or None)}\n".encode()
+    plugged = OUTPUTS.own(t.kind) if t.kind in OUTPUTS.table else OUTPUTS.loaded(t.kind)
+    with OUTPUTS.calling(t.kind):
+        return plugged.content(one, "repaired", a).encode()
 
 
 def _opened(data: Sequence[str] | Sequence[Query], form: Form) -> Source:
@@ -231,7 +261,7 @@ def _chosen(result: Comparison) -> str | None:
     return next(iter(result.calibrators)) if len(result.calibrators) == 1 else None
 
 
-def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
+def _say(result: Comparison, chosen: str | None, targets: Sequence[Target], a: Namespace) -> None:
     from calibrant.report.terminal import changed, comparison
 
     if a.json:
@@ -240,9 +270,8 @@ def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
     print(comparison(result))
     if result.decisions.columns:
         print("\n".join(("", *changed(result))))
-    for what, target in (("calibrator", a.calibrator), ("rows", a.out)):
-        if target:
-            print(as_message(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
+    for t in targets:
+        print(as_message(f"{t.path}: {chosen}" if chosen else f"{t.path}: nothing written"))
 
 
 def _status(result: Comparison, chosen: str | None) -> int:

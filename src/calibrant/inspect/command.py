@@ -55,7 +55,7 @@ def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "")
         return f"calibrant.audit({reported})"
     words = [f"./{f}" if f.startswith("-") and f != STDIN else f for f in files]
     return " ".join(["calibrant audit", *map(shlex.quote, words), *map(typed_option, options, options.values())]) + (
-        f" --report {REPORT}"
+        f" -o {REPORT}"
     )
 
 

@@ -51,7 +51,7 @@ BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no othe
 def command(record: AuditRecord) -> str:
     """The command that writes this report again, with every setting; empty where no command can."""
     words = _audit_words(record, _flags(record))
-    return " \\\n  ".join([*words, "--report audit.html"]) if words else ""
+    return " \\\n  ".join([*words, "-o audit.html"]) if words else ""
 
 
 def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Sequence[str] = ()) -> str:
@@ -63,7 +63,7 @@ def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Seque
     words = _audit_words(record, kept)
     if not words:
         return ""
-    return _wrapped([w for w in words if w not in without] + [*more, "--report audit.html"])
+    return _wrapped([w for w in words if w not in without] + [*more, "-o audit.html"])
 
 
 def repair(record: AuditRecord, method: str = "") -> str:
@@ -74,7 +74,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
-    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"])
+    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
 
 
 def look(record: AuditRecord) -> str:

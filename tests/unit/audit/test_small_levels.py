@@ -104,7 +104,7 @@ def test_a_mask_that_protects_nobody_is_refused(tmp_path: Path, capsys: pytest.C
             cal.audit(data, mask=wrong)
     file = tmp_path / "d.csv"
     file.write_text("y,p,g\n" + "".join(f"{i % 2},0.5,{'a' if i % 10 else 'b'}\n" for i in range(100)))
-    asked = ["audit", str(file), "--label", "y", "--score", "p", "--by", "g", "--quick", "--json", "-"]
+    asked = ["audit", str(file), "--label", "y", "--score", "p", "--by", "g", "--quick", "--json"]
     assert main([*asked, "--mask", "4"]) == 2
     assert "--mask" in capsys.readouterr().err
     assert main([*asked, "--mask", "8"]) == 0

@@ -117,7 +117,7 @@ def test_the_command_audits_both(tmp_path, capsys) -> None:
     path = tmp_path / "exam.parquet"
     pq.write_table(pa.table(exam(off=0.25)), path)
     asked = ["audit", str(path), "--label", "y", "--score", "p", "--cluster", "person,question", "--by", "sex"]
-    assert main([*asked, "--limit", "0.1", "--json", "-"]) == 3
+    assert main([*asked, "--limit", "0.1", "--json"]) == 3
     stated = json.loads(capsys.readouterr().out)
     assert stated["data"]["two_way"] == {"person": PERSONS, "question": QUESTIONS}
     assert main([*asked, "--limit", "0.1"]) == 3

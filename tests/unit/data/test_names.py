@@ -143,18 +143,18 @@ def test_an_audit_and_what_it_writes(turn: int, tmp_path: Path, capsys: Any) -> 
     pq.write_table(pa.table({names[role]: values for role, values in held.items()}), path)
     listed = {role: '"' + names[role].replace('"', '""') + '"' for role in ("by", "variables", "cluster")}
     typed = [f"--{role}={name}" for role, name in (names | listed).items()]
-    more = [f"--{form}={tmp_path / form}" for form in ("junit", "metrics", "model-card", "summary")]
-    assert main(["audit", str(path), *typed, "--quick", f"--out={out}", *more]) == 0
+    more = [f"--out={form}:{tmp_path / form}" for form in ("junit", "metrics", "model-card", "summary")]
+    assert main(["audit", str(path), *typed, "--quick", f"--out={out}/", *more]) == 0
     capsys.readouterr()
     (record,) = out.glob("*.json")
     assert names["by"] in json.loads(record.read_text(encoding="utf-8"))["data"]["variables"]
-    assert main(["report", str(record), f"--report={tmp_path / 'again.html'}"]) == 0
+    assert main(["report", str(record), f"--out={tmp_path / 'again.html'}"]) == 0
 
 
 def test_names_that_a_list_or_a_setting_would_cut(tmp_path: Path, capsys: Any) -> None:
     path = str(tmp_path / "log.csv")
     as_csv(path)
-    both = ["--label=y", "--score=p", "--variables=none", "--json=-", "--quick"]
+    both = ["--label=y", "--score=p", "--variables=none", "--json", "--quick"]
     assert main(["audit", path, *both, '--by="a,b",a+b', "--bins", "a,b=26010", "--bins", "a+b=27010"]) == 0
     assert {"a,b", "a+b"} <= {*json.loads(capsys.readouterr().out)["data"]["variables"]}
     assert main(["audit", path, *both, "--by=a=b", "--bins", "a=b=28010"]) == 0

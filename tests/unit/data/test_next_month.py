@@ -72,9 +72,9 @@ def test_new_values_missing_ones_and_outliers_have_a_place(january: Path, capsys
     both = [str(folder / f"{name}.sketch") for name in ("january", "february")]
     assert main(["merge", *both, "--out", str(folder / "winter.sketch")]) == 0
     capsys.readouterr()
-    assert main(["audit", *both, "--quick", "--json", "-"]) == 0
+    assert main(["audit", *both, "--quick", "--json"]) == 0
     apart = capsys.readouterr().out
-    assert main(["audit", str(folder / "winter.sketch"), "--quick", "--json", "-"]) == 0
+    assert main(["audit", str(folder / "winter.sketch"), "--quick", "--json"]) == 0
     assert capsys.readouterr().out == apart
     winter = Sketch.from_bytes(stored_sketch(folder / "winter.sketch"))
     assert winter.n == 2 * N

@@ -110,7 +110,7 @@ def test_the_command_takes_a_query_in_place_of_files(log: Path, capsys: pytest.C
     assert main(["audit", *columns, "--quick"]) == 2
     assert "name the data" in capsys.readouterr().err
     assert main(["audit", "--sql", "copy (select 1) to 'out.csv'", *columns]) == 2
-    assert main(["audit", *one, "--quick", "--json", "x.parquet"]) == 2
+    assert main(["audit", *one, "--quick", "-o", "json:x.parquet"]) == 2
     assert "among the files to read" in capsys.readouterr().err
     with pytest.raises(cal.BadInput, match="among the files to read"):
         checked_targets({"--json": "x.parquet"}, [cal.sql("select * from '*.parquet'")])

@@ -195,7 +195,7 @@ def test_results_equal_what_they_round_trip_to() -> None:
     "arguments",
     [
         ["audit", "a.sketch", "b.csv"],
-        ["audit", "FILE", "--label", "y", "--score", "p", "--json", "-", "--markdown", "-"],
+        ["audit", "FILE", "--label", "y", "--score", "p", "--json", "-o", "markdown:-"],
         ["audit", "FILE", "--label", "y", "--score", "p", "--seed", "-1"],
         ["certify", "FILE", "--label", "y", "--score", "p", "--method", "raw_lower", "--side", "upper"],
         ["plan", "0.02", "--label", "y"],

@@ -268,7 +268,7 @@ def test_a_repair_reads_no_rows_twice_and_is_not_judged_on_its_own(
         "none",
         "--method",
         "platt",
-        "--calibrator",
+        "-o",
         str(folder / "m.json"),
     ]
     for files, message in (

@@ -120,9 +120,10 @@ def test_rows_are_written_on_request_only(log: Path, tmp_path: Path, capsys: pyt
     start = ["audit", str(log), "--label", "y", "--score", "p"]
     out = tmp_path / "rows.csv"
     for more, why in {
-        ("--rows-of", "site = North"): "go together",
-        ("-o", str(out)): "go together",
-        ("--rows-of", "site = North", "-o", str(out), "--report", "x.html"): "leave --report out",
+        ("--rows-of", "site = North"): "say where to write the rows with -o",
+        ("-o", str(out)): "end the name of a file in .html",
+        ("--rows-of", "site = North", "-o", str(out), "-o", "x.html"): "this command writes one file",
+        ("--rows-of", "site = North", "-o", str(out), "--open"): "leave --open out",
         ("--rows-of", '"age over all" over 200', "-o", str(out)): "no row of the data is of it",
         ("--rows-of", "site = North", "-o", "rows.txt"): "end its name in",
     }.items():

@@ -564,7 +564,7 @@ def test_the_command_prints_what_python_returns(
 def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kept = [str(tmp_path / f"{m}.json") for m in ("old", "new")]
     for out, score in zip(kept, ("old", "new"), strict=True):
-        main(["audit", log, "--label", "y", "--score", score, "--by", "sex", "--quick", "--json", out])
+        main(["audit", log, "--label", "y", "--score", score, "--by", "sex", "--quick", "-o", out])
     capsys.readouterr()
     assert main(["compare", *kept]) == 0
     assert "new is better than old" in capsys.readouterr().out

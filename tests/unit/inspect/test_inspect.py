@@ -103,7 +103,7 @@ def test_the_command_is_ready_to_paste(messy: str) -> None:
 def test_the_command_runs(messy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     command = cal.look(messy).command
-    assert main([*shlex.split(command)[1:], "--quick", "--json", "-"]) in (0, 3)
+    assert main([*shlex.split(command)[1:], "--quick", "--json"]) in (0, 3)
     record = json.loads(capsys.readouterr().out)
     assert record["data"]["columns"]["zip"]["kind"] == "category"
     assert record["data"]["dropped"] == sum(cal.look(messy).dropped.values())
@@ -390,9 +390,9 @@ def test_command_line_looks_at_sketches(tmp_path: Path, capsys: Any) -> None:
     assert "a sketch of" in out
     command = cal.look(whole).command
     assert command == "calibrant.audit(data)", "it brings its columns: naming them is refused"
-    assert f"calibrant audit {tmp_path / 'a.sketch'} --report" in out.replace(" \\\n    ", " ")
+    assert f"calibrant audit {tmp_path / 'a.sketch'} -o" in out.replace(" \\\n    ", " ")
     assert "OUTCOME" not in out
-    assert main(["audit", str(tmp_path / "a.sketch"), "--quick", "--json", "-"]) == 0
+    assert main(["audit", str(tmp_path / "a.sketch"), "--quick", "--json"]) == 0
 
 
 def test_columns_of_the_same_name_and_strange_types() -> None:
@@ -626,7 +626,7 @@ def test_a_tab_is_typed_in_any_shell(given: str, tmp_path: Path, capsys: pytest.
     assert r" --delimiter '\t' " in seen.command
     assert build_parser().parse_args(shlex.split(seen.command)[1:]).delimiter == r"\t"
     words = ["audit", str(path), "--label", "y", "--score", "p", "--quick", "--delimiter", given]
-    main([*words, "--json", str(tmp_path / "a.json")])
+    main([*words, "-o", str(tmp_path / "a.json")])
     assert r"--delimiter '\t'" in capsys.readouterr().out
     assert json.loads((tmp_path / "a.json").read_text())["settings"]["form"] == {"delimiter": "\t"}
     assert cal.read(path, label="y", score="p", delimiter=given).n == 90

@@ -96,7 +96,7 @@ def test_a_file_in_the_folder_is_a_recalibrator_everywhere(
         "--method",
         "halving",
         "--quick",
-        "--calibrator",
+        "-o",
         str(out),
     ]
     assert main(reported) == 0

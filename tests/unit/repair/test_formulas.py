@@ -444,27 +444,25 @@ def test_sql_that_the_command_prints_repairs_hidden_characters_as_python_does(
     duckdb, (one, table, _) = pytest.importorskip("duckdb"), of_hidden_levels()
     for dialect in DIALECTS:
         written = one.to_sql(dialect, score="p", table="scores", keep=["id"])
-        assert command_prints("--print-sql", dialect, *OF_SCORES) == written + "\n"
+        assert command_prints("-o", f"{dialect}:-", *OF_SCORES) == written + "\n"
     con = duckdb.connect()
     con.register("scores", table)
-    as_found(con.execute(command_prints("--print-sql", "duckdb", *OF_SCORES)).fetchall())
-    as_found(in_sqlite(table, command_prints("--print-sql", "sqlite", *OF_SCORES)))
+    as_found(con.execute(command_prints("-o", "duckdb:-", *OF_SCORES)).fetchall())
+    as_found(in_sqlite(table, command_prints("-o", "sqlite:-", *OF_SCORES)))
 
 
 def test_javascript_that_the_command_prints_repairs_hidden_characters_as_python_does(
     command_prints: Callable[..., str],
 ) -> None:
     rows = json.dumps(of_hidden_levels()[1].to_pylist())
-    as_found(in_node(command_prints("--print-javascript"), f"{rows}.map(r => [r.id, repaired(r.p, r)])"))  # type: ignore[arg-type]
+    as_found(in_node(command_prints("-o", "javascript:-"), f"{rows}.map(r => [r.id, repaired(r.p, r)])"))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
 def test_postgres_repairs_hidden_characters_as_python_does(
     postgres: Callable[[str], str], command_prints: Callable[..., str]
 ) -> None:
-    as_found(
-        in_postgres(postgres, of_hidden_levels()[1], command_prints("--print-sql", "postgres", *OF_SCORES).rstrip("\n"))
-    )
+    as_found(in_postgres(postgres, of_hidden_levels()[1], command_prints("-o", "postgres:-", *OF_SCORES).rstrip("\n")))
 
 
 def test_a_terminal_is_sent_no_sql_that_would_steer_it(
@@ -474,7 +472,7 @@ def test_a_terminal_is_sent_no_sql_that_would_steer_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert main(["apply", str(tmp_path / "calibrator.json"), "--print-sql", "duckdb", *OF_SCORES]) == 2
+    assert main(["apply", str(tmp_path / "calibrator.json"), "-o", "duckdb:-", *OF_SCORES]) == 2
     printed = capsys.readouterr()
     assert not printed.out
     assert re.fullmatch(

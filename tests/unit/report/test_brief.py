@@ -197,7 +197,7 @@ def test_a_repair_that_helps_is_the_action_with_its_whole_command():
     )
     words = shlex.split(made.command.replace("\\\n", " "))
     assert words[:3] == ["calibrant", "repair", "employment_ma.parquet"]
-    assert words[-4:] == ["--method", "augmented-logistic", "--calibrator", "calibrator.json"]
+    assert words[-4:] == ["--method", "augmented-logistic", "-o", "calibrator.json"]
     build_parser().parse_args(words[1:])
 
 

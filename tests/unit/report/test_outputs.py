@@ -346,7 +346,7 @@ def test_a_record_is_told_without_a_numerical_library(name: str, tmp_path: Path)
     kept.write_text(RECORDS[name].to_json(), encoding="utf-8")
     code = (
         "import sys\nfrom calibrant.cli import main\n"
-        f"assert main(['report', {str(kept)!r}, '--report', {str(out)!r}, '--out', {str(tmp_path / 'all')!r}]) == 0\n"
+        f"assert main(['report', {str(kept)!r}, '-o', {str(out)!r}, '-o', {str(tmp_path / 'all') + '/'!r}]) == 0\n"
         "heavy = {'numpy', 'scipy', 'pyarrow', 'numba', 'sklearn', 'narwhals'} & {*sys.modules}\n"
         "assert not heavy, heavy"
     )

@@ -10,8 +10,8 @@ from calibrant.apps.grades import workbook
 from calibrant.apps.grades.validation import grades as validation
 from calibrant.arguments import Caller
 from calibrant.errors import BadInput
-from calibrant.toolkit.command import inputs_of, print_result, source
-from calibrant.toolkit.data import FORM, OF_ROWS, Reading, checked_targets, in_memory, written
+from calibrant.toolkit.command import checked_outs, inputs_of, print_result, source
+from calibrant.toolkit.data import FORM, OF_ROWS, Reading, in_memory, written
 from calibrant.toolkit.report import results
 
 OF_ALL_ROWS = Caller(command=True, lacks=("missing",))
@@ -34,17 +34,15 @@ def grades(a: Namespace) -> int:
     if "grade" not in columns:
         raise BadInput("name the column of the grade at the beginning of the period: --grade COLUMN")
     files, more = inputs_of(a), [a.initial] if a.initial else []
-    if a.out is not None:
-        checked_targets({"--out": formats.checked(a.out)}, [*files, *more])
+    checked_outs(a.out, [*files, *more], formats.checked)
     by = a.by or ()
     data = _rows(source(files, a.allow_same), a, (*columns.values(), *by))
     first = tuple(v for k, v in columns.items() if k != "end_grade")
     initial = _initial(a, first) if a.initial else None
     how = {k: v for k in OF_GRADES if (v := getattr(a, k)) is not None}
     result = validation(data, **columns, initial=initial, lights=a.lights, by=by, **how)
-    if a.out is not None:
-        form = results.CsvForm(a.csv_decimal, a.csv_digits)
-        written(a.out, formats.content(result, a.out, form))
+    for out in a.out:
+        written(out, formats.content(result, out, results.CsvForm(a.csv_decimal, a.csv_digits)))
     print_result(a.json, result.to_json, lambda: workbook.lines(result))
     return 0
 

@@ -16,8 +16,8 @@ against its initial value, migrations between grades, and concentration; as a pa
 one customer (--cluster) count once.
 
 examples:
-  calibrant grades book.csv --label default --score pd --grade grade --rho 0.12 --out sheet.xlsx
-  calibrant grades book.csv --label default --score pd --grade grade --by region --limit-relative 0.2 --out page.html
+  calibrant grades book.csv --label default --score pd --grade grade --rho 0.12 -o sheet.xlsx
+  calibrant grades book.csv --label default --score pd --grade grade --by region --limit-relative 0.2 -o page.html
   calibrant grades book.csv --label default --score pd --grade grade --end-grade next --exposure ead --initial first.csv
   calibrant grades book.csv --label default --score pd --grade grade --order A,B,C --initial-auc 0.81 --json
 """
@@ -56,10 +56,8 @@ class Grades(Command):
         )
         p.add_argument("--draws", type=int, default=999, metavar="N", help="simulated data sets (default 999)")
         take.seed(p)
-        p.add_argument("--json", action="store_true", help="print JSON instead of a table")
-        p.add_argument(
-            "--out", metavar="FILE", help="also write it: .html to sign, .xlsx, .json, or .csv of back-testing"
-        )
+        take.as_json(p)
+        take.out(p, "also write it, once or more: .html to sign, .xlsx, .json, or .csv of back-testing", "FILE")
         take.csv_form(p)
 
     def run(self, inputs: Namespace) -> int:

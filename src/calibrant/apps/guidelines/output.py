@@ -1,4 +1,4 @@
-"""The checklist as an output of a record: ``--tripod``, and two files of the folder of ``--out``."""
+"""The checklist as an output of a record: ``-o tripod:FILE``, and two files of the folder of ``-o DIR/``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Tripod(Output):
     """The items of TRIPOD+AI with what a record answers of each."""
 
-    line = "write the TRIPOD+AI items that an audit answers (- for Markdown here)"
-    metavar, after, says = "OUT.md|.csv", "pdf", "checklist"
+    line = "the TRIPOD+AI items that an audit answers"
+    metavar = "OUT.md|.csv"
     kept = "tripod.md", "tables/tripod.csv"
 
     def check(self, target: str | None, inputs: Namespace) -> None:

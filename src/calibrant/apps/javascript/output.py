@@ -1,4 +1,4 @@
-"""JavaScript as an output of a calibrator: ``--print-javascript``, and `to_javascript` of a map."""
+"""JavaScript as an output of a calibrator: ``-o javascript:FILE``, and `to_javascript` of a map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class JavaScript(Output):
     """A calibrator as a JavaScript function."""
 
-    line = "print the calibrator as a JavaScript function instead"
+    line, metavar = "the calibrator as a JavaScript function", "OUT.js"
     of: Literal["record", "calibrator"] = "calibrator"
 
     def content(self, thing: Calibrator, target: str, inputs: Namespace) -> str:

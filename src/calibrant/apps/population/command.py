@@ -14,8 +14,8 @@ Makes the rows look like a named population, without reading a label, and prints
 and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --drop-missing then.
 
 examples:
-  calibrant weights log.parquet --margins census.toml --out weighted.parquet
-  calibrant weights 2015.parquet --to 2018.parquet --by sex,age --method rake --out weighted.parquet
+  calibrant weights log.parquet --margins census.toml -o weighted.parquet
+  calibrant weights 2015.parquet --to 2018.parquet --by sex,age --method rake -o weighted.parquet
   calibrant audit weighted.parquet --label y --score p --weights weight
 """
 
@@ -45,8 +45,8 @@ class Weights(Command):
         p.add_argument("--pilot", type=float, default=0.0, metavar="S", help="share of rows to learn from, which leave")
         p.add_argument("--learner", choices=("logistic", "trees"), default="logistic", help="of --method classifier")
         p.add_argument("--column", default="weight", metavar="NAME", help="of the weights in OUT (default weight)")
-        p.add_argument("--out", metavar="OUT", help="write the rows with their weights: .parquet, .csv, .tsv, .arrow")
-        p.add_argument("--json", action="store_true", help="print JSON, which holds every weight, instead of text")
+        take.out(p, "write the rows with their weights: .parquet, .csv, .tsv, .arrow")
+        take.as_json(p, "print JSON, which holds every weight, instead of text")
         take.seed(p)
 
     def run(self, inputs: Namespace) -> int:

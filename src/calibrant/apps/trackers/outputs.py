@@ -1,4 +1,4 @@
-"""What pipelines read of a record, as outputs: ``--summary``, ``--metrics`` and ``--model-card``."""
+"""What pipelines read of a record, as outputs: ``-o summary:FILE``, ``-o metrics:FILE`` and ``-o model-card:FILE``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class Summary(Output):
     """A short Markdown summary, against an earlier record if there is one."""
 
-    line, metavar, after = "write a short Markdown summary, for a pull request", "OUT.md", "junit"
+    line, metavar = "a short Markdown summary, for a pull request", "OUT.md"
 
     def options(self, p: Command) -> None:
         """Add the earlier record."""
-        p.add_argument("--against", metavar="RECORD.json", help="of --summary: an earlier record; says what changed")
+        p.add_argument("--against", metavar="RECORD.json", help="of -o summary: an earlier record; says what changed")
 
     def reads(self, inputs: Namespace) -> Sequence[str]:
         """The earlier record."""
@@ -34,7 +34,7 @@ class Summary(Output):
         if inputs.against is None:
             return
         if not target:
-            raise BadInput("--against goes with --summary: the summary says what changed")
+            raise BadInput("--against goes with -o summary:FILE: the summary says what changed")
         AuditRecord.load(inputs.against)
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
@@ -48,7 +48,7 @@ class Summary(Output):
 class Metrics(Output):
     """Flat numbers, as JSON."""
 
-    line, metavar, after = "write flat numbers, for DVC and other trackers", "OUT.json", "summary"
+    line, metavar = "flat numbers, for DVC and other trackers", "OUT.json"
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """The numbers."""
@@ -60,7 +60,7 @@ class Metrics(Output):
 class ModelCard(Output):
     """The section of a model card."""
 
-    line, metavar, after = "write the section of a Hugging Face model card", "OUT.md", "metrics"
+    line, metavar = "the section of a Hugging Face model card", "OUT.md"
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """The section."""

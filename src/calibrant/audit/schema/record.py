@@ -459,7 +459,7 @@ RECORD = part(
         "settings": SETTINGS,
         "versions": Annotated[dict[str, str], Meta(extra_json_schema={"required": ["calibrant", "python"]})],
     },
-    "What AuditRecord.to_dict and `calibrant audit --json` write. Probabilities are in [0, 1]; 0.01 is one point.",
+    "What AuditRecord.to_dict and `calibrant audit -o x.json` write. Probabilities are in [0, 1]; 0.01 is one point.",
     rules={
         "if": {"properties": {"settings": {"properties": {"limit": NULL}}}},
         "then": of_verdict({"const": "not_checked"}),

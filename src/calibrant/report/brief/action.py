@@ -80,7 +80,7 @@ def left(record: AuditRecord) -> str:
 MONTHS = 24  # from here on a time is reported in years
 LONGEST = 50  # years: a longer time is reported as over them
 PLACEHOLDER = '--intended-use "…"'
-KEPT = "--json audit.json"
+KEPT = "-o audit.json"
 RELATIVE = "--limit-relative 0.2"  # of rare events: the observed are from .8 to 1.2 times the expected
 Need = tuple[int, bool]  # rows that would decide, and whether at least
 

@@ -160,11 +160,18 @@ def _pdf(record: AuditRecord, of: Document) -> bytes:
     return printed(_html(record, of))
 
 
+def _junit(record: AuditRecord, _: Document) -> bytes:
+    from calibrant.report.pipelines import junit
+
+    return junit(record).encode()
+
+
 FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
     ".html": _html,
     ".json": _json,
     ".md": _markdown,
     ".pdf": _pdf,
+    ".xml": _junit,
 }
 
 

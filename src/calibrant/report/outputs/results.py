@@ -233,7 +233,7 @@ def _table(columns: Mapping[str, tuple[object, ...]], heads: tuple[str, ...]) ->
     yield from (f"  {line}" for line in aligned([heads, *zip(*of.values(), strict=True)], texts))
     more = max(map(len, columns.values()), default=0) - ROWS
     if more > 0:
-        yield f"  {num.count(more)} more: --out FILE.csv has all"
+        yield f"  {num.count(more)} more: -o FILE.csv has all"
 
 
 def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:

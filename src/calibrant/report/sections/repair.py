@@ -163,7 +163,7 @@ def how(record: AuditRecord) -> Text:
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
         f"shown to be worse than the best of them: {sanitize(_verdict(record, chosen))}. This fits it, judges it again "
-        "and writes its calibrator; with --out repaired.parquet it writes every row repaired:"
+        "and writes its calibrator; with -o repaired.parquet it writes every row repaired:"
     )
 
 

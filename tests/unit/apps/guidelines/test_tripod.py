@@ -181,12 +181,12 @@ def test_files_of_both_kinds_are_written_and_others_refused(tmp_path: Path) -> N
 def test_the_command_writes_it_from_a_record_that_was_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = factories.whole().save(tmp_path / "record.json")
     out = tmp_path / "items.csv"
-    assert main(["report", str(kept), "--tripod", str(out)]) == 0
+    assert main(["report", str(kept), "-o", f"tripod:{out}"]) == 0
     assert out.read_text(encoding="utf-8") == tripod.as_csv(AuditRecord.load(kept))
     capsys.readouterr()
-    assert main(["report", str(kept), "--tripod", "-"]) == 0
+    assert main(["report", str(kept), "-o", "tripod:-"]) == 0
     assert capsys.readouterr().out == tripod.markdown(AuditRecord.load(kept))
-    assert main(["report", str(kept), "--tripod", str(tmp_path / "x.docx")]) == 2
-    assert main(["report", str(kept), "--out", str(tmp_path / "all")]) == 0
+    assert main(["report", str(kept), "-o", f"tripod:{tmp_path / 'x.docx'}"]) == 2
+    assert main(["report", str(kept), "-o", f"{tmp_path / 'all'}/"]) == 0
     assert (tmp_path / "all" / "tripod.md").read_text(encoding="utf-8") == tripod.markdown(AuditRecord.load(kept))
     assert (tmp_path / "all" / files.TABLES / "tripod.csv").exists()

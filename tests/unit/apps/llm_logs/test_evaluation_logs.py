@@ -233,7 +233,7 @@ def test_the_command_of_a_look_runs(tmp_path: Path, capsys: pytest.CaptureFixtur
     requested = build_parser().parse_args(words[1:])
     assert (requested.cluster, requested.noun, requested.by) == (("question",), "answers", ("topic",))
     assert "compares them" not in str(seen)
-    assert main([*words[1 : words.index("--report")], "--quick", "--json", str(tmp_path / "a.json")]) in (0, 3)
+    assert main([*words[1 : words.index("-o")], "--quick", "-o", str(tmp_path / "a.json")]) in (0, 3)
     assert "answers" in capsys.readouterr().out
     assert json.loads((tmp_path / "a.json").read_text())["data"]["cluster"] == "question"
 

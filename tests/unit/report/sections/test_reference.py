@@ -99,10 +99,10 @@ GIVEN = "audit 'my data.csv' --label y --positive yes --score=-p --key id"
     ],
 )
 def test_the_command_gives_the_same_record(table, more):
-    assert main([*shlex.split(f"{GIVEN} {more} --tolerance 0.03 --quick"), "--json", "a.json"]) in (0, 1, 3)
+    assert main([*shlex.split(f"{GIVEN} {more} --tolerance 0.03 --quick"), "-o", "a.json"]) in (0, 1, 3)
     record = factories.AuditRecord.from_json((table / "a.json").read_text(encoding="utf-8"))
     stated = words(record)[1:]
-    assert main([*stated, "--json", "b.json"]) in (0, 1, 3)
+    assert main([*stated, "-o", "b.json"]) in (0, 1, 3)
     assert (table / "b.json").read_bytes() == (table / "a.json").read_bytes()
     typed = build_parser().parse_args(stated)
     asked = tuple(record.settings["variables"]) or ("none",)

@@ -882,7 +882,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "by_variable": "age",
         "verdicts": verdicts,
     }
-    return Curve(method="repair.compare", columns=made, settings=settings)
+    return Curve(method="repair.evaluate", columns=made, settings=settings)
 
 
 def repaired(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
@@ -939,7 +939,7 @@ def fixed(
         ),
         "tests": tests or {"local": {"now": 0.001, "after": 0.34}},
     }
-    return Curve(method="repair.compare.fixed", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
+    return Curve(method="repair.evaluate.fixed", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
 
 
 def whole(limit: float | None = 0.015, use: str | None = None, **settings: Any) -> AuditRecord:

@@ -15,7 +15,7 @@ data = cal.read(
     by=["sex", "race", "nativity", "age"],
 )
 found = cal.diagnose.subgroups(data, limit=0.014)
-for subgroup in found.to_frame().to_pylist()[:3]:
+for subgroup in found.to_arrow().to_pylist()[:3]:
     low, high = 100 * subgroup["low"], 100 * subgroup["high"]
     print(f"{subgroup['rule']}: off by {low:+.1f} to {high:+.1f} points")
 

@@ -17,12 +17,12 @@ old = np.clip(truth + rng.normal(0.0, 0.12, 12_000), 0.01, 0.99)
 new = np.clip(truth + np.where(region == "west", 0.12, 0.03), 0.01, 0.99)
 y = rng.uniform(size=12_000) < truth
 found = cal.compare({"old": old, "new": new}, y, {"region": region}, by="region", margin=0.01)
-for line in found.to_frame().to_pylist():
+for line in found.to_arrow().to_pylist():
     print(line["population"], round(line["difference"], 4), line["verdict"])
 
 # %%
 # The table of the result draws with any library; here with Altair.
-base = alt.Chart(alt.Data(values=found.to_frame().to_pylist())).encode(
+base = alt.Chart(alt.Data(values=found.to_arrow().to_pylist())).encode(
     y=alt.Y("population:N", title=None, sort=None),
     color=alt.Color("verdict:N", title="Verdict", scale=alt.Scale(range=["#0b6a88", "#6b5f57"])),
 )

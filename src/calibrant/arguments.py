@@ -10,10 +10,9 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, partial, wraps
-from itertools import islice
 from numbers import Integral, Real
-from os import PathLike
 from reprlib import Repr
 from typing import (
     Annotated,
@@ -252,28 +251,107 @@ def _listed(value: object) -> tuple[str, ...] | None:
     return result if result is not None and all(isinstance(v, str) for v in result) else None
 
 
-def one_source(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a public function, or a method, that takes the data as one value say so where it is given arrays."""
+# ---- names that others use for the same arguments ----
+
+SYNONYMS = {  # of scikit-learn, and what they are called here
+    "n_bins": "bins",
+    "pos_label": "positive",
+    "random_state": "seed",
+    "sample_weight": "weights",
+    "y_prob": "score",  # these two as names of columns
+    "y_true": "label",
+}
+INSTEAD = {  # names that have no meaning here, and what to write
+    "groups": "write by= for people to compare, cluster= for rows that belong together",
+    "n_bins": "leave it out, there are no bins",
+    "random_state": "leave it out, nothing is drawn at random",
+    **dict.fromkeys(("prob", "proba", "probability", "y_pred", "y_score", "scores"), "write score="),
+    **dict.fromkeys(("labels", "y", "outcome_column"), "write label="),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a public function may be called."""
+
+    name: str
+    places: tuple[str, ...]  # arguments that may be passed by position
+    keywords: tuple[str, ...]  # and by name alone
+    of_rows: tuple[str, ...]  # and by name where labels and probabilities stand in place of the data
+    open: bool  # it takes any other name, too
+
+    @classmethod
+    def of(cls, function: Callable[..., object], of_rows: tuple[str, ...] = ()) -> Call:
+        """What the signature of a function says."""
+        parameters = inspect.signature(function).parameters.values()
+        return cls(
+            name=function.__name__,
+            places=tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)),
+            keywords=tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
+            of_rows=of_rows,
+            open=any(p.kind is p.VAR_KEYWORD for p in parameters),
+        )
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The arguments by name."""
+        return (*self.places, *self.keywords)
+
+    def renamed(self, kwargs: Mapping[str, object]) -> dict[str, object]:
+        """The arguments of a call under the names that they have here; ``None`` of scikit-learn is the default."""
+        result = dict(kwargs)
+        for name in [n for n in kwargs if n in SYNONYMS and n not in self.own]:
+            ours, value = SYNONYMS[name], kwargs[name]
+            column = ours not in ("label", "score") or isinstance(value, str)
+            if not column or ours not in (*self.own, *self.of_rows):
+                continue
+            if ours in kwargs:
+                raise BadInput(f"{name}= and {ours}= are one argument: pass {ours}= alone")
+            del result[name]
+            if value is not None:
+                result[ours] = value
+        if "alpha" in self.own and "alpha" not in kwargs and "confidence" in result:
+            level = number("confidence", result.pop("confidence"), least=0.5, below=1, hint="such as 0.95")
+            result["alpha"] = round(1.0 - level, 12)
+        return result
+
+    def check(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+        """Refuse a name that is not declared, and a value that needs a name, with what to write."""
+        unknown = next((n for n in kwargs if n not in self.own and not self.open), None)
+        if unknown is not None:
+            said = f"{self.name}() got an unexpected keyword argument {unknown!r}"
+            raise TypeError(f"{said}: {self._instead(unknown)}")
+        if len(args) > len(self.places) and self.keywords:
+            first = next((n for n in self.keywords if n not in kwargs), self.keywords[0])
+            count = f"{len(self.places)} positional argument{'' if len(self.places) == 1 else 's'}"
+            raise TypeError(
+                f"{self.name}() takes {count} but {len(args)} were given: name the others, such as "
+                f"{first}={shown(args[len(self.places)])}"
+            )
+
+    def _instead(self, name: str) -> str:
+        """What to write in place of an argument that is not declared."""
+        ours = SYNONYMS.get(name, name)
+        if ours in self.of_rows:
+            return f"it belongs to the rows, so write calibrant.predictions(y_true, y_prob, {ours}=...)"
+        instead = INSTEAD.get(name, "")
+        if instead and ("=" not in instead or instead[len("write ") : instead.index("=")] in self.own):
+            return instead
+        near = get_close_matches(name, self.own, 1)
+        return f"did you mean {near[0]}=?" if near else f"write one of {', '.join(f'{n}=' for n in self.own)}"
+
+
+def takes_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a public function take the names of scikit-learn, and say what to write for names that it lacks."""
+    call = Call.of(function)
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if len(args) > 1 and not isinstance(args[1], str) and any(map(_holds_rows, args)):
-            raise BadInput(
-                f"{function.__qualname__} takes labels and probabilities as one value: "
-                "pass calibrant.predictions(y_true, y_prob)"
-            )
-        return function(*args, **kwargs)
+        named = call.renamed(kwargs)
+        call.check(args, named)
+        return function(*args, **named)  # type: ignore[arg-type]
 
     return called
-
-
-def _holds_rows(value: object) -> bool:
-    """Tell an array, or a list of numbers, from data, names, paths and tables."""
-    if isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns") or getattr(value, "shape", None) == ():
-        return False
-    if not (isinstance(value, Iterable) and hasattr(value, "__len__")):
-        return False
-    return not any(isinstance(first, (str, PathLike)) for first in islice(value, 1))
 
 
 # ---- arguments declared once ----

@@ -40,7 +40,7 @@ def calibrant_audit(request: pytest.FixtureRequest) -> Audited:
         __tracebackhide__ = True
         import calibrant  # here, so that suites that never ask pay nothing
 
-        record = calibrant.audit(source, **settings)  # type: ignore[arg-type]
+        record: AuditRecord = calibrant.audit(source, **settings)  # type: ignore[call-overload]
         request.node.user_properties.append((f"calibrant {record.name}", record.verdict))
         if folder := request.config.getoption("--calibrant-pages"):
             _keep(record, Path(folder), request.node.name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeAlias, TypeVar
 
 from calibrant.errors import BadInput
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 T = TypeVar("T")
+Frame: TypeAlias = Any  # of pandas or Polars, which may be missing
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
 DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
@@ -26,6 +27,11 @@ PLOTTED_BY = "calibrant.report.outputs.plots"  # and this when it is drawn on ax
 SHOWN_BY = "calibrant.report.outputs.notebook"  # and this when a notebook shows a result
 INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 ESCAPE = "\\"
+SURE: dict[Guarantee, str] = {  # what a range rests on, in a word
+    "finite-sample": "guaranteed",
+    "asymptotic": "approximate",
+    "as published": "as published",
+}
 
 
 def escaped(text: str) -> str:
@@ -170,6 +176,49 @@ class Plain:
         return type(self).from_dict, (self.to_dict(),)
 
 
+class Framed:
+    """What can be read as a table, in the library of the frame that its data came in."""
+
+    __slots__ = ("_library",)
+
+    def to_arrow(self) -> pa.Table:
+        """The table as a `pyarrow.Table`."""
+        raise NotImplementedError
+
+    @property
+    def library(self) -> str:
+        """The library of the frame that the data came in: ``"pandas"``, ``"polars"``, or nothing."""
+        return str(getattr(self, "_library", ""))
+
+    def remember(self, library: str) -> None:
+        """Note the library of the frame that the data came in."""
+        object.__setattr__(self, "_library", library)
+
+    def to_frame(self) -> Frame:
+        """The table as a frame: of Polars where the data came in one, else of pandas.
+
+        Raises
+        ------
+        ImportError
+            That library is missing; `to_arrow` needs none.
+        """
+        return _framed(self.to_arrow(), self.library)
+
+    def to_pandas(self) -> Frame:
+        """The table as a `pandas.DataFrame`."""
+        return _framed(self.to_arrow(), "pandas")
+
+
+def _framed(table: pa.Table, library: str) -> Frame:
+    """An Arrow table as a frame of Polars, or else of pandas."""
+    name = library or "pandas"
+    try:
+        module = import_module(name)
+    except ImportError:
+        raise ImportError(f"a frame needs {name}: pip install {name}, or take to_arrow()") from None
+    return module.from_arrow(table) if name == "polars" else table.to_pandas()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interval(Plain):
     """A range that holds the target with probability at least `level`.
@@ -195,9 +244,22 @@ class Interval(Plain):
     def __contains__(self, number: float) -> bool:
         return self.low <= number <= self.high
 
+    def __iter__(self) -> Iterator[float]:
+        """Both ends, for ``low, high = estimate.interval``."""
+        return iter((self.low, self.high))
+
+    def __str__(self) -> str:
+        return format(self, ".3f")
+
     def __format__(self, spec: str) -> str:
         """Return both ends as this writes numbers, each rounded outward: ``0.009 to 0.014``."""
         return f"{_rounded(self.low, spec, ROUND_FLOOR)} to {_rounded(self.high, spec, ROUND_CEILING)}"
+
+
+def _one_row(values: Mapping[str, object]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table({name: [value] for name, value in values.items()})
 
 
 def _rounded(number: float, spec: str, direction: str) -> str:
@@ -210,13 +272,14 @@ def _rounded(number: float, spec: str, direction: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate(Plain):
+class Estimate(Framed, Plain):
     """A number with its interval and everything needed to judge it.
 
-    It reads as a number with its range: ``f"{e:.3f}"`` is ``0.012 (0.009 to 0.015)``, ends rounded outward;
-    ``float(e)`` is the value. Compare an end: ``e.high < 0.02``. With a finite-sample guarantee ``<``, ``<=``, ``>``
-    and ``>=`` raise `TypeError`, for the value guarantees nothing; of other estimates they compare values. ``==`` is
-    agreement in everything, never with a number.
+    It prints as a number with its range, ``0.012 (0.009 to 0.015), guaranteed``, ends rounded outward; ``f"{e:.4f}"``
+    has other digits. ``float(e)`` and ``round(e, 3)`` are the value, ``low, high = e.interval`` the ends. Compare an
+    end: ``e.high < 0.02``. With a finite-sample guarantee ``<``, ``<=``, ``>`` and ``>=`` raise `TypeError`, for the
+    value guarantees nothing; of other estimates they compare values. ``==`` is agreement in everything, never with a
+    number.
 
     Parameters
     ----------
@@ -256,9 +319,21 @@ class Estimate(Plain):
     def __float__(self) -> float:
         return float(self.value)
 
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self.value), digits)
+
     def __format__(self, spec: str) -> str:
         """Return value and interval as this writes numbers: ``0.012 (0.009 to 0.014)``."""
         return f"{format(self.value, spec)} ({format(self.interval, spec)})"
+
+    def __str__(self) -> str:
+        return f"{self:{',.0f' if self.unit == 'rows' else '.3f'}}, {SURE[self.interval.guarantee]}"
+
+    def to_arrow(self) -> pa.Table:
+        """The value, its interval and what that rests on, as a `pyarrow.Table` of one row."""
+        inputs = {"method": self.method, "value": float(self.value), "low": self.low, "high": self.high}
+        level = {"level": self.interval.level, "guarantee": self.interval.guarantee}
+        return _one_row(inputs | level | {"unit": self.unit, "n": self.n})
 
     def _compared(self, other: float | Estimate) -> float:
         """The value, if no guarantee would be passed over."""
@@ -323,7 +398,7 @@ class Layered(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcome(Plain):
+class Outcome(Framed, Plain):
     """What a test found. A small p-value is a finding; a large one is not proof of none.
 
     Parameters
@@ -346,13 +421,23 @@ class Outcome(Plain):
     settings: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def pvalue(self) -> float:
+        """`p_value`, as SciPy calls it."""
+        return self.p_value
+
+    def to_arrow(self) -> pa.Table:
+        """The statistic and its p-value, as a `pyarrow.Table` of one row."""
+        names = ("method", "statistic", "p_value", "alternative", "null", "law")
+        return _one_row({name: getattr(self, name) for name in names})
+
     def __format__(self, spec: str) -> str:
         """The p-value as this writes numbers, never rounded down: ``p = 0.013``."""
         return f"p = {_rounded(self.p_value, spec, ROUND_CEILING)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Curve(Plain):
+class Curve(Framed, Plain):
     """A small table to draw: named columns of equal length.
 
     Parameters
@@ -366,8 +451,8 @@ class Curve(Plain):
     columns: Mapping[str, tuple[Any, ...]]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_frame(self) -> pa.Table:
-        """The columns as a `pyarrow.Table` (``.to_pandas()``, ``polars.from_arrow``)."""
+    def to_arrow(self) -> pa.Table:
+        """The columns as a `pyarrow.Table`."""
         import pyarrow as pa
 
         return pa.table({k: list(v) for k, v in self.columns.items()})

@@ -80,17 +80,19 @@ def test_names_are_those_of_every_other_function() -> None:
                 assert given in allowed, f"{name}({argument}={given})"
 
 
-def test_two_arrays_are_told_where_they_belong() -> None:
-    """Whoever takes the data says so: `one_source` stands on every function, and in every fit."""
-    y, p = np.arange(100) % 2, np.linspace(0, 1, 100)
+def test_whoever_takes_data_takes_labels_and_probabilities() -> None:
+    """`takes_arrays` stands on every function that takes data, and on every fit, where scores come first."""
+    y, p = np.zeros(4), np.full(4, 2.0)  # no probabilities: whoever reads the arrays says so
     calls = {n: FUNCTIONS[n] for n in TAKES_DATA}
-    calls |= {n: recipe.make(["age"]).fit for n, recipe in cal.repair.recipes().items()}
-    assert len(calls) > 80
-    for name, call in calls.items():
-        before = (cal.measure.ece,) if name == "measure.by_group" else ()
-        with pytest.raises(BadInput) as reported:
-            call(*before, y, p)
-        assert re.fullmatch(r"\S+ takes .*pass calibrant\.predictions\(y_true, y_prob\)", str(reported.value)), name
+    fits = {n: recipe.make(["age"]).fit for n, recipe in cal.repair.recipes().items()}
+    assert len(calls) + len(fits) > 80
+    for name, call in (calls | fits).items():
+        places = list(inspect.signature(call).parameters)
+        before = places[: next(places.index(n) for n in ("data", "source", "pilot") if n in places)]
+        pair = (p, y) if name in fits else (y, p)
+        with pytest.raises(BadInput, match="y_prob") as reported:
+            call(*(0.1 for _ in before), *pair)
+        assert "outside 0 to 1" in str(reported.value), name
 
 
 def test_one_array_is_not_taken_for_data() -> None:

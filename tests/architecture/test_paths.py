@@ -103,4 +103,4 @@ def test_what_is_gone_is_seen() -> None:
     assert not exists(group.replace("views", "certify"))
     assert not exists(f"{group}s")
     assert A_FILE.findall("see `stats/betting.py`, and repair/x/y.py") == ["stats/betting.py", "repair/x/y.py"]
-    assert A_NAME.findall("`calibrant.repair.compare(data)`") == ["calibrant.repair.compare"]
+    assert A_NAME.findall("`calibrant.repair.evaluate(data)`") == ["calibrant.repair.evaluate"]

@@ -61,7 +61,7 @@ first: str = cal.diagnose.rank_variables(data, draws=99).columns["variable"][0]
 
 fitted = cal.repair.Platt().fit(data)
 repaired: cal.Predictions = fitted(data)
-found = cal.repair.compare(data, repairs=[cal.repair.Platt(), cal.repair.Isotonic()], tests=())
+found = cal.repair.evaluate(data, repairs=[cal.repair.Platt(), cal.repair.Isotonic()], tests=())
 recommended: str = found.recommended
 
 # ---- several classes ----

@@ -94,10 +94,10 @@ def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
     data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy())
     assert fitted_on(data) == fitted.fitted_on
     with pytest.raises(cal.BadInput, match="very rows it was fitted on"):
-        cal.repair.compare(data, repairs=fitted, tests=())
+        cal.repair.evaluate(data, repairs=fitted, tests=())
     others = out.filter(pc.invert(out["p_fitted_on"])).slice(0, 20_000)
     judged = cal.predictions(others["y"].to_numpy(), others["p"].to_numpy())
-    assert cal.repair.compare(judged, repairs=fitted, tests=()).recommended == fitted.recipe
+    assert cal.repair.evaluate(judged, repairs=fitted, tests=()).recommended == fitted.recipe
 
 
 @pytest.mark.slow

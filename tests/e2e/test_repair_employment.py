@@ -20,7 +20,7 @@ def found() -> Comparison:
     year = data.covariates.column("year").to_numpy()
     earlier, later = (taken(data, np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
     repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=ATTRIBUTES)]
-    return cal.repair.compare(
+    return cal.repair.evaluate(
         later,
         repairs=repairs,
         fit_on=earlier,

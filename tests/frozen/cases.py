@@ -752,7 +752,7 @@ def repair_python(at: Bench) -> None:
         at.keep(f"{name}.txt", json.dumps(fitted(made).p[:30].tolist()))
     recipes = {name: at.function(f"repair.{name}")() for name in ("Platt", "Isotonic")}
     at.call(
-        "repair.compare",
+        "repair.evaluate",
         "compare.json",
         made,
         repairs=recipes,

@@ -109,7 +109,7 @@ def test_a_comparison_is_what_its_dictionary_says(seed: int, n: int, grouped: bo
     data = cal.predictions(y, p, {"g": rng.integers(0, 3, len(y))})
     one = Logistic(recipe="Platt", slope=float(rng.normal()), intercept=0.1)
     repairs = {"given": one} if not folds else {"Platt": cal.repair.Platt()}
-    found = cal.repair.compare(data, repairs=repairs, by="g" if grouped else None, folds=folds, tests=())
+    found = cal.repair.evaluate(data, repairs=repairs, by="g" if grouped else None, folds=folds, tests=())
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
     for v in found.verdicts.values():
         shown = [*v["better"], *v["worse"], *v["undecided"]]

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import calibrant as cal
 from calibrant import arguments
 from calibrant.arguments import COMMAND, Option, checked, optional, share, takes
 from calibrant.errors import BadInput
@@ -75,34 +74,6 @@ def test_an_argument_is_called_as_it_was_given():
     assert arguments.COMMAND.says("drop_missing") == "--drop-missing"
     with pytest.raises(BadInput, match=r"^--limit=2: pass a number between 0 and 1$"):
         arguments.share(arguments.COMMAND.name("limit"), 2)
-
-
-@arguments.one_source
-def metric(data: object, variable: object = None, *, alpha: float = 0.05) -> object:
-    return data, variable, alpha
-
-
-@pytest.mark.parametrize("p", [[0.2, 0.7], np.array([[0.2, 0.8], [0.7, 0.3]]), pd.Series([0.2, 0.7])])
-@pytest.mark.parametrize("y", [[0, 1], ["no", "yes"], pd.Series([0, 1])])
-def test_two_arrays_are_told_where_they_belong(y, p):
-    for given in ((y, p), (p, y), (1, p)):
-        with pytest.raises(BadInput, match=r"^metric takes .* pass calibrant.predictions\(y_true, y_prob\)$"):
-            metric(*given)
-
-
-def test_data_and_names_pass():
-    data = cal.predictions([0, 1], [0.2, 0.7])
-    for given in (
-        (data, "age"),
-        ([0.2], "age"),
-        (data, ("age", "sex")),
-        (data, np.array(["age", "sex"])),
-        ({"a": [1]}, 0.1),
-        (1, None),
-    ):
-        assert metric(*given, alpha=0.1) == (*given, 0.1)
-    with pytest.raises(TypeError, match="positional"):
-        metric(1, "age", 0.1)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 import calibrant as cal
 from calibrant.repair.fitted import fitted_on, overlap
-from calibrant.repair.judge.compare import SHARES
+from calibrant.repair.judge.evaluate import SHARES
 from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of, score_changes, variable_changes
 from calibrant.repair.judge.rows import LOSSES, Judged, Judging, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
@@ -112,7 +112,7 @@ def test_all_paired_statements_hold_together_in_depth(rate: Any, folds: int, n: 
 
 def called_better(seed: int, n: int) -> bool:
     data, _ = drawn(50_000 + seed, n)
-    found = cal.repair.compare(data, repairs=REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
+    found = cal.repair.evaluate(data, repairs=REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
     return any(v["better"] for v in found.verdicts.values())
 
 
@@ -178,7 +178,7 @@ def test_an_ordinary_interval_is_that_of_cluster_totals() -> None:
 
 def recommended_wrongly(seed: int, n: int) -> bool:
     data, _ = drawn(70_000 + seed, n)
-    found = cal.repair.compare(data, repairs=REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
+    found = cal.repair.evaluate(data, repairs=REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
     return found.recommended != AS_AUDITED
 
 
@@ -198,7 +198,7 @@ def recommended_among_groups_of_few_events(seed: int, groups: int = 30, rows: in
     p = 0.02 * np.exp(rng.normal(-0.005, 0.1, groups * rows))
     site = np.repeat([f"site {i}" for i in range(groups)], rows)
     data = cal.predictions(rng.uniform(size=len(p)) < p, p, {"site": site})
-    found = cal.repair.compare(data, repairs=REPAIRS, by="site", variables=(), tests=(), certify_groups=False)
+    found = cal.repair.evaluate(data, repairs=REPAIRS, by="site", variables=(), tests=(), certify_groups=False)
     return found.settings["basis"] == "estimated"
 
 

@@ -122,7 +122,7 @@ def wrong_after_choice(seed: int) -> bool:
     gap = np.array([0.12, 0.1, 0.0, -0.1])
     data = cal.predictions(rng.uniform(size=n) < p + gap[site], p, {"site": site.astype(str)})
     repairs = [cal.repair.Platt(), cal.repair.Isotonic(), cal.repair.AugmentedLogistic(variables=["site"])]
-    found = cal.repair.compare(
+    found = cal.repair.evaluate(
         data, repairs=repairs, by="site", limit=0.1, judge="gap", alpha=ALPHA, tests=(), certify_groups=False
     )
     from calibrant.repair.judge.rows import hash_split

@@ -20,7 +20,7 @@ from calibrant.audit.subgroups import few, parts_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.attributes import cells_of
 from calibrant.data.specs.coding import encode
-from calibrant.repair.judge.compare import EVERYONE, everyone_of
+from calibrant.repair.judge.evaluate import EVERYONE, everyone_of
 from calibrant.repair.judge.rows import Ends, Fits, People
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family

@@ -12,16 +12,21 @@ from difflib import get_close_matches
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
 from calibrant.arguments import PYTHON, By, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.results import Curve, Estimate, Interval, Layered, Outcome, Plain, converted, decoded, plain_json
+from calibrant.results import Curve, Estimate, Framed, Interval, Layered, Outcome, Plain, converted, decoded, plain_json
 from calibrant.sanitize import has_half_characters, keyed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
 
 SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
+PAGE_BY = "calibrant.report.html"
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
 READ_BY = "calibrant.audit.schema.record"  # and this when it is read: it knows all that a record may hold
 HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a character in JSON
@@ -213,7 +218,7 @@ class CheckRecord(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AuditRecord(Plain):
+class AuditRecord(Framed, Plain):
     """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/4`.
 
     Parameters
@@ -365,34 +370,41 @@ class AuditRecord(Plain):
         settings = {"alpha": float(self.settings["alpha"]), "limit": self.everyone.limit}
         return Curve(method="audit", columns={k: tuple(row[k] for row in rows) for k in rows[0]}, settings=settings)
 
-    def to_frame(self) -> Any:
-        """The columns of `table` as a frame, a row for everyone and each group.
-
-        Returns
-        -------
-        pandas.DataFrame, polars.DataFrame or pyarrow.Table
-            What came in: pandas or Polars where the audit read such a frame, else Arrow, as every `Curve` has it.
-
-        Raises
-        ------
-        ImportError
-            The record was made of a frame of a library that is not installed here: take ``table.to_frame()``.
-        """
+    def to_arrow(self) -> pa.Table:
+        """The columns of `table` as a `pyarrow.Table`, a row for everyone and each group."""
         import pyarrow as pa
 
-        made, kind = self.table.to_frame(), self.data.get("frame")
+        made = self.table.to_arrow()
         empty = [(i, f.name) for i, f in enumerate(made.schema) if pa.types.is_null(f.type)]
         for i, name in empty:
             made = made.set_column(i, name, made[name].cast(pa.string() if name == "withheld" else pa.float64()))
-        if kind is None:
-            return made
-        try:
-            library = import_module(kind)
-        except ImportError:
-            raise ImportError(
-                f"the audit read a frame of {kind}, which is not installed: use table.to_frame()"
-            ) from None
-        return made.to_pandas() if kind == "pandas" else library.from_arrow(made)
+        return made
+
+    @property
+    def library(self) -> str:
+        """The library of the frame that the audit read: ``"pandas"``, ``"polars"``, or nothing."""
+        return str(self.data.get("frame", ""))
+
+    def to_html(self) -> str:
+        """The report as one HTML page, which `save` writes to a file."""
+        html: str = import_module(PAGE_BY).render(self)
+        return html
+
+    def summary(self) -> str:
+        """The verdict, everyone and the groups, in a few lines of text: what a prompt shows."""
+        return repr(self)
+
+    def plot(self, name: str = "reliability", ax: Axes | None = None) -> Axes:
+        """One of `curves` on axes of Matplotlib, the reliability curve by default.
+
+        Raises
+        ------
+        BadInput
+            The audit made no such curve.
+        """
+        if name not in self.curves:
+            raise BadInput(f"name={shown(name)}: pass one of {', '.join(map(repr, self.curves)) or 'none'}")
+        return self.curves[name].plot(ax)
 
     @property
     def certified(self) -> dict[str, Estimate]:

@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrant.arguments import of_declared, one_source, takes
+from calibrant.arguments import of_declared, takes
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
@@ -27,6 +27,7 @@ from calibrant.audit.judging import (
 )
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Groups, Share, joint_error
 from calibrant.certify.groups import checked_target
+from calibrant.data.calls import takes_arrays
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions, frame_of
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
@@ -69,7 +70,7 @@ class AuditOptions(ColumnOptions, JudgingOptions, total=False):
     """Every setting of an audit."""
 
 
-@one_source
+@takes_arrays
 @takes(AuditOptions, (*FIRST, "limit", "judge"))
 def audit(
     source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[AuditOptions]

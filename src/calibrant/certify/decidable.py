@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, checked_steps, names, one_source, share
+from calibrant.arguments import check_int, checked_alpha, checked_seed, checked_steps, names, share
 from calibrant.certify.closed import OVER_BY_GAP, SignedEvidence, bet_sizes_for
 from calibrant.certify.groups import checked_limit
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
@@ -26,7 +27,7 @@ LIMITS = 80  # at which groups are judged together
 STEPS_UP = 3  # in which the smallest gap that shows is approached
 
 
-@one_source
+@takes_arrays
 def decidable(
     data: Predictions | Sketch,
     *,

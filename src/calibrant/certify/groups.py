@@ -8,10 +8,11 @@ from typing import get_args
 
 import numpy as np
 
-from calibrant.arguments import checked_steps, choice, names, number, one_source, share
+from calibrant.arguments import checked_steps, choice, names, number, share
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.whole import raw_certificate, shown_certificate
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -24,7 +25,7 @@ OF_TARGET = {"rows": "the rows in the data", "population": "all rows like these"
 CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is reported by itself, as of subgroups
 
 
-@one_source
+@takes_arrays
 def groups(
     data: Predictions | Sketch,
     *,
@@ -142,7 +143,7 @@ def groups(
         Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups distinguished"),
     ),
 )
-@one_source
+@takes_arrays
 def worst_group(
     data: Predictions | Sketch,
     *,

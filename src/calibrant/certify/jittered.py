@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.arguments import checked_steps, one_source, positive
+from calibrant.arguments import checked_steps, positive
 from calibrant.certify.certificate import Certificate, Setting, certificate
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -18,7 +19,7 @@ from calibrant.views.sample import everyone
 
 
 @certificate(order=40, settings=(Setting("bandwidth", 2**-6, "H", "how far the score is moved"),))
-@one_source
+@takes_arrays
 def jittered(
     data: Predictions | Sketch,
     *,
@@ -94,7 +95,7 @@ def jittered(
 # ---- What a rounded or jittered classifier loses, exactly ----
 
 
-@one_source
+@takes_arrays
 def jitter_cost(
     data: Predictions | Sketch,
     *,
@@ -160,7 +161,7 @@ def jitter_cost(
     return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})
 
 
-@one_source
+@takes_arrays
 def jitter_bandwidth(pilot: Predictions | Sketch, *, tolerance: float = 0.001, seed: int = 0) -> float:
     r"""Choose the largest dyadic bandwidth that costs at most `tolerance` of AUROC, on pilot rows.
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
-from calibrant.arguments import checked_alpha, checked_steps, names, number, one_source
+from calibrant.arguments import checked_alpha, checked_steps, names, number
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Judge, Verdict
 from calibrant.certify.groups import checked_judge, checked_limit
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
@@ -64,7 +65,7 @@ OWN = (
 
 
 @certificate(order=120, settings=OWN, grouped=True)
-@one_source
+@takes_arrays
 def missing_labels(
     data: Predictions | Sketch,
     *,

@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, checked_steps, choice, one_source, share
+from calibrant.arguments import checked_seed, checked_steps, choice, share
 from calibrant.certify.closed import Judge
+from calibrant.data.calls import takes_arrays
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -126,7 +127,7 @@ CLUSTERS_PASSED = "clusters as given: of their sizes, with rows as much correlat
 WEIGHTED = "scores and weights distributed as given"
 
 
-@one_source
+@takes_arrays
 def rows_needed(
     gap: float,
     data: Predictions | Sketch | None = None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from calibrant.arguments import one_source, share
+from calibrant.arguments import share
 from calibrant.certify.certificate import Setting, certificate
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE
@@ -42,7 +43,7 @@ PEOPLE = "the subgroups are of the people in the data"
         Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the people of the subgroups under the high end"),
     ),
 )
-@one_source
+@takes_arrays
 def subgroups(
     data: Predictions | Sketch,
     *,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from calibrant.arguments import one_source
 from calibrant.certify.certificate import certificate
 from calibrant.certify.whole import shown_certificate
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Side
@@ -13,7 +13,7 @@ from calibrant.views.sample import everyone
 
 
 @certificate(order=15, usual=True)
-@one_source
+@takes_arrays
 def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
     r"""Certify the average calibration error of a score that takes few values, as it is.
 

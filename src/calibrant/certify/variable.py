@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_seed, number, one_source, shown
+from calibrant.arguments import check_int, checked_seed, number, shown
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import is_number
 from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions
@@ -346,7 +347,7 @@ GRID = 256  # cells of a jittered variable's ranks
 FOR_GAP = 0.1  # share of each end's error probability that pays for the unknown overall shift
 
 
-@one_source
+@takes_arrays
 def variable(
     data: Predictions | Sketch,
     variable: str | Sequence[str],

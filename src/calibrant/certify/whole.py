@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from calibrant.arguments import checked_steps, one_source, positive
+from calibrant.arguments import checked_steps, positive
 from calibrant.certify.certificate import Certificate, Setting, certificate
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
@@ -14,7 +15,7 @@ from calibrant.views.sample import everyone
 
 
 @certificate(order=10, usual=True, side="lower")
-@one_source
+@takes_arrays
 def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "lower", seed: int = 0) -> Estimate:
     r"""Certify from below the average calibration error of the raw score.
 
@@ -112,7 +113,7 @@ def shown_certificate(q: Population, shown: Shown) -> Certificate:
 
 
 @certificate(order=20, usual=True, settings=(Setting("steps", 100, "K", "rounding steps of the score"),))
-@one_source
+@takes_arrays
 def rounded(
     data: Predictions | Sketch, *, steps: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:
@@ -171,7 +172,7 @@ def rounded(
 
 
 @certificate(order=30, usual=True)
-@one_source
+@takes_arrays
 def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
     r"""Certify the distance from calibration of the raw score.
 
@@ -234,7 +235,7 @@ def distance_certificate(q: Population) -> Certificate:
 
 
 @certificate(order=50, settings=(Setting("variation", 1.0, "V", "1 is a monotone event rate"),))
-@one_source
+@takes_arrays
 def bounded_variation(
     data: Predictions | Sketch, *, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:

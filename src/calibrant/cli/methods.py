@@ -33,7 +33,7 @@ from calibrant.data.survey import EVERY
 from calibrant.data.targets import written
 from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
-from calibrant.repair.judge.compare import audited_variables
+from calibrant.repair.judge.evaluate import audited_variables
 from calibrant.report.outputs import results
 from calibrant.results import Curve, Estimate
 from calibrant.sanitize import as_message

@@ -36,7 +36,7 @@ from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import Calibrator, calibrator_text
 from calibrant.repair.formulas.dialects import DIALECTS
-from calibrant.repair.judge.compare import audited_variables, compare
+from calibrant.repair.judge.evaluate import audited_variables, evaluate
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
 from calibrant.repair.streamed import Output, apply_calibrator, checked_calibrator, fitted_name, repaired_name
@@ -192,7 +192,7 @@ def _judged(
     for name, why in left_out:
         print(as_message(f"calibrant: left out {name}: {why}"), file=sys.stderr)
     progress(ProgressEvent(step="comparing repairs"))
-    result = compare(
+    result = evaluate(
         mine.data if other is None else other.data,
         repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),
         fit_on=None if other is None else mine.data,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, text
+from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, takes_names, text
 from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats, picked
 from calibrant.data.inputs import (
@@ -33,6 +33,7 @@ from calibrant.data.layouts import decoded
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Frame, Framed
 from calibrant.sanitize import sanitize
 
 Kind = TypeVar("Kind")
@@ -63,7 +64,7 @@ class Unlabelled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Predictions:
+class Predictions(Framed):
     """Rows of a binary classifier: make them with `calibrant.predictions` or `calibrant.read`.
 
     Parameters
@@ -124,6 +125,27 @@ class Predictions:
     def __len__(self) -> int:
         return self.n
 
+    @property
+    def library(self) -> str:
+        """The library of the frame that the rows came in: ``"pandas"``, ``"polars"``, or nothing."""
+        return str(self.cache.get(FRAME, ""))
+
+    def remember(self, library: str) -> None:
+        """Note the library of the frame that the rows came in."""
+        self.cache[FRAME] = library
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a `pyarrow.Table`: ``y_true``, ``y_prob``, the covariates, weights and clusters."""
+        columns = {"y_true": pa.array(self.y), "y_prob": pa.array(self.p)}
+        if self.covariates is not None:
+            columns |= {name: self.covariates.column(name) for name in self.covariates.column_names}
+        more = {"weights": self.weights, "cluster": self.cluster}
+        return pa.table(columns | {name: pa.array(v) for name, v in more.items() if v is not None})
+
+    def head(self, rows: int = 5) -> Frame:
+        """The first rows as a frame."""
+        return self.to_frame().head(rows)
+
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
@@ -145,7 +167,7 @@ FRAME = "frame"  # in the cache of rows: the library of the frame that they came
 def frame_of(source: object) -> str:
     """The library of a frame, or of that which rows were made of: pandas or Polars; empty for all else."""
     if isinstance(source, Predictions):
-        return str(source.cache.get(FRAME, ""))
+        return source.library
     library = type(source).__module__.partition(".")[0]
     return library if library in ("pandas", "polars") else ""
 
@@ -210,6 +232,7 @@ class MulticlassPredictions:
         return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates, weights=self.weights)
 
 
+@takes_names
 def predictions(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -270,7 +293,7 @@ def predictions(
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
     result = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
-    result.cache[FRAME] = next(filter(None, map(frame_of, (covariates, y_prob, y_true))), "")
+    result.remember(next(filter(None, map(frame_of, (covariates, y_prob, y_true))), ""))
     return replace(result, name=name)
 
 
@@ -369,6 +392,7 @@ def missing_way(drop_missing: bool, missing: str, caller: Caller = PYTHON) -> Mi
     return "drop"
 
 
+@takes_names
 def multiclass_predictions(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -494,6 +518,9 @@ def _without_gaps(table: pa.Table | None, way: Missing) -> None:
 
 def _validated(y: Floats, p: Floats, missing: Missing, caller: Caller) -> NDArray[np.bool_]:
     """Check every value; return the rows to keep."""
+    labels, between = (0.0, 1.0), (y > 0.0) & (y < 1.0)
+    if between.any() and np.isin(p, labels).all():
+        raise BadInput("y_true holds probabilities, and y_prob labels: swap the two")
     faults = Faults(arrays=True, caller=caller)
     faults.see(p, percent=False)
     faults.note(p, y, digits=6)

@@ -10,12 +10,12 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
-from calibrant.arguments import checked_seed, one_source, shown, takes
+from calibrant.arguments import checked_seed, shown, takes
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.predictions import (
-    FRAME,
     SEVERAL,
     MulticlassPredictions,
     Predictions,
@@ -56,7 +56,7 @@ MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB o
 STEP = 1 << 20  # rows counted at once, so that what is made beside them stays small
 
 
-@one_source
+@takes_arrays
 @takes(RowOptions, FIRST)
 def read(source: object, *, label: str, score: str, **settings: Unpack[RowOptions]) -> Predictions:
     """Read rows into memory.
@@ -162,7 +162,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
-    result.cache[FRAME] = frame_of(source)
+    result.remember(frame_of(source))
     return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
 
 
@@ -205,7 +205,7 @@ def _loaded(
         raise BadInput(f"the files store a column in different types ({first_line(e)}): store it one way") from None
 
 
-@one_source
+@takes_arrays
 @takes(SketchOptions, FIRST, variables=None)
 def sketch(
     source: object, *, progress: Progress | None = None, engine: object = None, **settings: Unpack[SketchOptions]

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, names, number, one_source
+from calibrant.arguments import checked_alpha, checked_seed, choice, names, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.pooled import Threshold, above_risk, not_looked_at
@@ -37,7 +38,7 @@ POWER = 0.8
 EVERYONE = "everyone"
 
 
-@one_source
+@takes_arrays
 def accept(
     data: Predictions | Sketch,
     *,

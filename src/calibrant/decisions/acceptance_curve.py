@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from calibrant.arguments import check_int, names, one_source
+from calibrant.arguments import check_int, names
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.accept import Accepted, AcceptOptions, End, Part, Target, parts_of, pooled
@@ -18,7 +19,7 @@ COLUMNS = ("group", "share", "threshold", "rows", "wrong", "rate", "high", "high
 Row = tuple[str | float | int, ...]
 
 
-@one_source
+@takes_arrays
 def acceptance_curve(
     data: Predictions | Sketch,
     *,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from calibrant.results import Curve, Interval, Plain
+from calibrant.results import Curve, Framed, Interval, Plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Difference(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ModelComparison(Plain):
+class ModelComparison(Framed, Plain):
     """What `calibrant.compare` found.
 
     Parameters
@@ -118,9 +118,9 @@ class ModelComparison(Plain):
         reported = {"reference": self.reference, "measure": self.measure, "margin": self.margin}
         return Curve(method="compare", columns=columns, settings=reported)
 
-    def to_frame(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """The differences as a `pyarrow.Table`."""
-        return self.table.to_frame()
+        return self.table.to_arrow()
 
 
 def decided(low: float, high: float, margin: float) -> Decision:

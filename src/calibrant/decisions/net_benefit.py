@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant import arguments
-from calibrant.arguments import checked_alpha, checked_seed, names, one_source, share
+from calibrant.arguments import checked_alpha, checked_seed, names, share
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.ladder import Ladder, ladder
@@ -45,7 +46,7 @@ COLUMNS = (
 Band = tuple[Floats, Floats, Floats]
 
 
-@one_source
+@takes_arrays
 def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 0.05, seed: int = 0) -> Estimate:
     r"""Net benefit of acting where the score is at least a threshold, certified.
 
@@ -151,7 +152,7 @@ class Seen:
         return cls((true - false * odds) / total, every, rows, n)
 
 
-@one_source
+@takes_arrays
 def decision_curve(
     data: Predictions | Sketch,
     *,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from calibrant.arguments import checked_alpha, checked_seed, one_source, share
+from calibrant.arguments import checked_alpha, checked_seed, share
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.ladder import Ladder, ladder
@@ -13,7 +14,7 @@ from calibrant.views.points import Points
 MISCALIBRATION = "net benefit lost against the best decisions by {}"
 
 
-@one_source
+@takes_arrays
 def regret(data: Predictions | Sketch, *, threshold: float, alpha: float = 0.05, seed: int = 0) -> Estimate:
     r"""Regret of acting at a threshold: the net benefit that miscalibration costs there.
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.arguments import check_int, choice, flag, one_source
+from calibrant.arguments import check_int, choice, flag
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, chi_square, tested
@@ -27,7 +28,7 @@ from calibrant.stats.nulls import p_value
 # ---- Hosmer and Lemeshow's groups of the score, kept for comparison ----
 
 
-@one_source
+@takes_arrays
 def hosmer_lemeshow_test(
     data: Predictions | Sketch,
     *,
@@ -146,7 +147,7 @@ def hosmer_lemeshow_test(
 # ---- Spiegelhalter's z: the Brier score against what the scores lead one to expect ----
 
 
-@one_source
+@takes_arrays
 def spiegelhalter_test(
     data: Predictions | Sketch, *, draws: int = 999, null: Null = "simulated", seed: int = 0
 ) -> Outcome:
@@ -226,7 +227,7 @@ Statistic = Literal["kuiper", "kolmogorov-smirnov"]
 STATISTICS: tuple[Statistic, ...] = ("kuiper", "kolmogorov-smirnov")
 
 
-@one_source
+@takes_arrays
 def cumulative_test(
     data: Predictions | Sketch,
     *,

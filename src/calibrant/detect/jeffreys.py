@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import choice, number, one_source
+from calibrant.arguments import choice, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.profile import LevelCounts
@@ -32,7 +33,7 @@ AGAINST: dict[Side, str] = {
 TOGETHER = "the outcomes happen with the probabilities given; one Gaussian factor moves them, with correlation {:g}"
 
 
-@one_source
+@takes_arrays
 def jeffreys_test(
     data: Predictions | Sketch,
     *,

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_seed, choice, one_source, positive
+from calibrant.arguments import check_int, checked_seed, choice, positive
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
@@ -35,7 +36,7 @@ LAWS = {
 }
 
 
-@one_source
+@takes_arrays
 def kernel_calibration_test(
     data: Predictions, *, draws: int = 999, null: Null = "auto", seed: int = 0, width: float | None = None
 ) -> Outcome:

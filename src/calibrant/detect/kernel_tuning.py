@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_draws, checked_seed, choice, number, one_source
+from calibrant.arguments import check_int, checked_alpha, checked_draws, checked_seed, choice, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import encode
@@ -26,7 +27,7 @@ WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 CERTAIN = 0.95  # level of the intervals
 
 
-@one_source
+@takes_arrays
 def kernel_tuning(
     data: Predictions,
     *,

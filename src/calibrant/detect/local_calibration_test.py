@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_seed, choice, one_source
+from calibrant.arguments import check_int, checked_seed, choice
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -68,7 +69,7 @@ LIMIT = "asymptotic: the sums' joint Gaussian law"
 CLUSTERED = "sign flips of whole clusters, asymptotic in their number"
 
 
-@one_source
+@takes_arrays
 def local_calibration_test(
     data: Predictions | MulticlassPredictions | Sketch,
     *,

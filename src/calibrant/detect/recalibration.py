@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant.arguments import one_source
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
@@ -26,7 +26,7 @@ FEWEST = 20  # clusters, or weighted rows: a sandwich of fewer is too narrow
 SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
 
-@one_source
+@takes_arrays
 def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
     r"""Cox's test: are intercept 0 and slope 1 in ``logit P(Y = 1) = a + b logit p``? By likelihood ratio.
 
@@ -170,7 +170,7 @@ def _refuse_infinite(q: Scored, x: Floats) -> None:
         )
 
 
-@one_source
+@takes_arrays
 def score_test(
     data: Predictions | Sketch,
     *,

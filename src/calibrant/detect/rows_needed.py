@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_beta, checked_seed, number, one_source, refuse
+from calibrant.arguments import check_int, checked_alpha, checked_beta, checked_seed, number, refuse
 from calibrant.arguments import share as checked_share
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data, predictions
 from calibrant.detect.scan_test import scan_of
 from calibrant.detect.subgroup_test import WEIGHT
@@ -43,7 +44,7 @@ STEEP = 5.4  # standard errors of a subgroup's rate that an error has which is d
 UNWEIGHTED = "a plan is for independent rows of equal weight: leave cluster= and weights= out"
 
 
-@one_source
+@takes_arrays
 def rows_needed(
     error: float,
     data: Predictions | None = None,
@@ -126,7 +127,7 @@ def rows_needed(
     return plan.estimate("detect.rows_needed", "rows", reached, {"error": size, "rows": rows})
 
 
-@one_source
+@takes_arrays
 def smallest_error(
     rows: int,
     data: Predictions | None = None,

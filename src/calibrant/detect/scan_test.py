@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from calibrant.arguments import check_int, checked_seed, choice, number, one_source
+from calibrant.arguments import check_int, checked_seed, choice, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -43,7 +44,7 @@ AT_EDGE = " at the edge of the tolerance"
 IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 
 
-@one_source
+@takes_arrays
 def scan_test(
     data: Predictions | Sketch,
     *,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import one_source
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
@@ -17,7 +17,7 @@ from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, question_of, verdi
 from calibrant.stats.cusum import Alternative, Detector
 
 
-@one_source
+@takes_arrays
 def strong_calibration_test(
     data: Predictions | Sketch,
     *,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from calibrant.arguments import checked_alpha, one_source
+from calibrant.arguments import checked_alpha
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.scan_test import scan_test
@@ -24,7 +25,7 @@ WEIGHT = 0.7
 ALPHA = 0.05
 
 
-@one_source
+@takes_arrays
 def subgroup_test(
     data: Predictions | Sketch,
     *,

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, number, one_source
+from calibrant.arguments import check_int, checked_alpha, checked_seed, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.draws import mix
@@ -62,7 +63,7 @@ ERRORS = 4.0  # and standard errors of the share inside
 SECOND = 0.05  # difference for which a second condition is worth telling
 
 
-@one_source
+@takes_arrays
 def fixed_subgroups(
     data: Predictions | Sketch,
     *,

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, flag, names, one_source, positive
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, flag, names, positive
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
@@ -41,7 +42,7 @@ At = Literal["grid", "rows"]
 MOST_ROWS = 100_000  # of which all pairs are compared: about a minute
 
 
-@one_source
+@takes_arrays
 def local_bias(
     data: Predictions,
     variables: str | Sequence[str],

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, one_source
+from calibrant.arguments import check_int, checked_alpha, checked_seed
 from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, HashSplit, cut_of, hash_split_of, sketched_cut
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import no_attributes
@@ -44,7 +45,7 @@ COLUMNS = (
 )
 
 
-@one_source
+@takes_arrays
 def rank_variables(
     data: Predictions | Sketch,
     *,

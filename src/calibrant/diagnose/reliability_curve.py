@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, one_source, positive
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, positive
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -57,7 +58,7 @@ ISOTONIC_BAND = (
 )
 
 
-@one_source
+@takes_arrays
 def reliability_curve(
     data: Predictions | Sketch,
     *,

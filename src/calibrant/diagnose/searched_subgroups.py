@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import check_int, checked_alpha, number, one_source
+from calibrant.arguments import check_int, checked_alpha, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.rule_search import FEWEST, Search, search
@@ -42,7 +43,7 @@ COLUMNS = (
 )
 
 
-@one_source
+@takes_arrays
 def searched_subgroups(
     data: Predictions | Sketch,
     *,

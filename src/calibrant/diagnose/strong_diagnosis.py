@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.arguments import check_int, checked_alpha, choice, one_source
+from calibrant.arguments import check_int, checked_alpha, choice
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -28,7 +29,7 @@ LEAST = 20  # rows up to the first point that is drawn, so that none shows a sin
 MOSTLY = 0.9  # share of the rows up to the peak, by weight, that are off to one side where the chart names that side
 
 
-@one_source
+@takes_arrays
 def control_chart(
     data: Predictions | Sketch,
     *,
@@ -198,7 +199,7 @@ VALUES = 1 << 20  # of permuted rows that are predicted at once, rows times colu
 SHUFFLE = 0x5AFF1E
 
 
-@one_source
+@takes_arrays
 def importance(
     data: Predictions | Sketch,
     *,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.arguments import checked_seed, one_source, shown, text
+from calibrant.arguments import checked_seed, shown, text
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.attributes import Attribute
@@ -21,7 +22,7 @@ from calibrant.views.rules import Condition, number_words
 Runs = tuple[int, ...]  # cells from the first to below the second; of two runs, two more
 
 
-@one_source
+@takes_arrays
 def subgroup_map(
     data: Predictions | Sketch, first: str, second: str, *, subgroups: Curve | None = None, seed: int = 0
 ) -> Curve:

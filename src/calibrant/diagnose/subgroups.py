@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from calibrant.arguments import choice, one_source
+from calibrant.arguments import choice
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.fixed_subgroups import fixed_subgroups
@@ -18,7 +19,7 @@ from calibrant.stats.cusum import Alternative
 Method = Literal["fixed", "searched"]
 
 
-@one_source
+@takes_arrays
 def subgroups(
     data: Predictions | Sketch,
     *,

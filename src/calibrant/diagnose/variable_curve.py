@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number, one_source
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import Band, Banded, Layout, banded, gap_columns, plan_of
@@ -21,7 +22,7 @@ BAND = (
 )
 
 
-@one_source
+@takes_arrays
 def variable_curve(
     data: Predictions | Sketch,
     variable: str | Sequence[str],

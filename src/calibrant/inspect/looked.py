@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.results import Curve, Plain
+from calibrant.results import Curve, Framed, Plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 REPORTED_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
 UNLABELLED = "label missing"  # why a row may be left out, or counted apart
@@ -59,7 +62,7 @@ class Column(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Look(Plain):
+class Look(Framed, Plain):
     """What a source holds and the audit that it calls for; made by `calibrant.inspect`.
 
     Parameters
@@ -145,8 +148,8 @@ class Look(Plain):
         text: str = import_module(REPORTED_BY).short(self)
         return tuple(text.splitlines())
 
-    def to_frame(self) -> Any:
-        """The columns as a `pyarrow.Table`, a row each (``.to_pandas()``, ``polars.from_arrow``)."""
+    def to_arrow(self) -> pa.Table:
+        """The columns as a `pyarrow.Table`, a row each."""
         import pyarrow as pa
 
         reported = {f.name: [getattr(c, f.name) for c in self.columns] for f in fields(Column)}

@@ -10,8 +10,9 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.arguments import one_source, takes
+from calibrant.arguments import takes
 from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
@@ -55,7 +56,7 @@ FIRST_FILES = 20
 SHOWN_GROUPS, DRAWS = 6, 20  # groups of which a look says what can be decided, from so many drawn sets
 
 
-@one_source
+@takes_arrays
 @takes(ColumnOptions, FIRST)
 def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOptions]) -> Look:
     """Look at a source before anything is computed: its columns, what is in the way, and the audit to run.

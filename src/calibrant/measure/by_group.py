@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from calibrant.arguments import names, one_source, shown
+from calibrant.arguments import names, shown
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
@@ -15,7 +16,7 @@ from calibrant.views.points import parts
 from calibrant.views.sample import keyed
 
 
-@one_source
+@takes_arrays
 def by_group(
     function: Callable[..., Estimate],
     data: Predictions | Sketch,

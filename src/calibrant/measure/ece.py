@@ -8,7 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number, one_source
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.strata import spread
@@ -29,7 +30,7 @@ STREAM = 0x0ECE
 INVERSION = "inversion of a parametric bootstrap of the bins"
 
 
-@one_source
+@takes_arrays
 def ece(
     data: Predictions | Sketch,
     *,
@@ -168,7 +169,7 @@ def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
 MAX_CALIBRATION_ERROR_STREAM = 0x03CE
 
 
-@one_source
+@takes_arrays
 def max_calibration_error(
     data: Predictions | Sketch,
     *,
@@ -285,7 +286,7 @@ BINS = 15  # to which its points are likened where events are few
 SMOOTH_ECE_STREAM = 0x53CE
 
 
-@one_source
+@takes_arrays
 def smooth_ece(
     data: Predictions | Sketch, *, bandwidth: float | None = None, alpha: float = 0.05, seed: int = 0
 ) -> Estimate:

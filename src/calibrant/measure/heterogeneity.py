@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.arguments import MASK, checked_alpha, choice, one_source
+from calibrant.arguments import MASK, checked_alpha, choice
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions, checked_data
@@ -34,7 +35,7 @@ WEIGHTED = (
 COLUMNS = ("site", "rows", "predicted", "observed", "estimate", "low", "high")
 
 
-@one_source
+@takes_arrays
 def heterogeneity(
     data: Predictions | Sketch,
     *,

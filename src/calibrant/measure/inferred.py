@@ -9,7 +9,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, choice, one_source, shown
+from calibrant.arguments import checked_alpha, choice, shown
+from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_text, is_number
 from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions
@@ -200,7 +201,7 @@ def _sketched(strata: Strata, name: str) -> Inferring:
 # ---- The mean of a covariate among the people with the event, inferred from probabilities ----
 
 
-@one_source
+@takes_arrays
 def inferred_mean(
     data: Predictions | Sketch, variable: str, *, level: object = None, quantity: Quantity = "bias", alpha: float = 0.05
 ) -> Estimate:
@@ -318,7 +319,7 @@ def _numbers(q: Inferring) -> tuple[Floats, NDArray[np.bool_]]:
 # ---- The gap in event rates between groups, inferred from probabilities ----
 
 
-@one_source
+@takes_arrays
 def inferred_gap(
     data: Predictions | Sketch,
     variable: str,

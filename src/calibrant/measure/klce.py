@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, one_source
+from calibrant.arguments import checked_alpha, checked_seed, choice
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import LANDMARKS, LocalSums
@@ -33,7 +34,7 @@ Kind = Literal["exact", "default"]
 KINDS: tuple[Kind, ...] = ("exact", "default")
 
 
-@one_source
+@takes_arrays
 def klce(
     data: Predictions | MulticlassPredictions | Sketch,
     *,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_beta, number, one_source, refuse
+from calibrant.arguments import checked_alpha, checked_beta, number, refuse
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -22,7 +23,7 @@ QUANTILES = 20_000  # of a beta distribution, at equal steps
 UNWEIGHTED = "the formulas are for independent rows of equal weight: leave cluster= and weights= out"
 
 
-@one_source
+@takes_arrays
 def rows_needed(
     widths: Mapping[str, float],
     data: Predictions | Sketch | None = None,

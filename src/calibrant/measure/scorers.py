@@ -32,13 +32,15 @@ MEASURES: Mapping[str, tuple[Callable[..., Estimate], bool]] = MappingProxyType(
 )
 
 
-def scorer(measure: str, /, *, pos_label: str | float | None = None, **settings: object) -> _Scorer:
+def scorer(
+    measure: str | Callable[..., Estimate], /, *, pos_label: str | float | None = None, **settings: object
+) -> _Scorer:
     """A measure as a scorer for ``GridSearchCV`` and ``cross_val_score``, larger being better.
 
     Parameters
     ----------
-    measure : str
-        "auroc", "brier", "ece", "log_loss", "max_calibration_error" or "smooth_ece".
+    measure : str or function
+        "auroc", "brier", "ece", "log_loss", "max_calibration_error" or "smooth_ece"; or the function of that name.
     pos_label : label, optional
         The case, where labels are not 0 and 1.
     **settings
@@ -77,7 +79,9 @@ def scorer(measure: str, /, *, pos_label: str | float | None = None, **settings:
     """
     from sklearn.metrics import make_scorer
 
-    function, larger = MEASURES[choice("measure", measure, tuple(MEASURES))]
+    own = next((name for name, (function, _) in MEASURES.items() if function is measure), measure)
+    measure = choice("measure", own, tuple(MEASURES))
+    function, larger = MEASURES[measure]
     value = partial(_value, partial(function, **settings))
     value.__name__ = measure  # type: ignore[attr-defined]  # what scikit-learn prints
     # scikit-learn reads pos_label to choose the column of predict_proba, and passes it on

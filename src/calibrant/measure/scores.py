@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, number, one_source
+from calibrant.arguments import checked_alpha, number
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -36,7 +37,7 @@ COUNTED = "limits of the rarer outcome's count (Clopper and Pearson's, with the 
 AREA = "score interval with the variance of Hanley and McNeil (Newcombe 2006), or DeLong's on the logit scale if wider"
 
 
-@one_source
+@takes_arrays
 def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Brier score, with its reliability, resolution and uncertainty.
 
@@ -106,7 +107,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     )
 
 
-@one_source
+@takes_arrays
 def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Logarithmic loss (cross-entropy).
 
@@ -179,7 +180,7 @@ def clipped_scores(q: Points, clip: float) -> tuple[Floats, int]:
 # ---- Discrimination ----
 
 
-@one_source
+@takes_arrays
 def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Area under the receiver operating characteristic curve.
 
@@ -247,7 +248,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
 # ---- Observed over expected ----
 
 
-@one_source
+@takes_arrays
 def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Observed over expected number of events.
 
@@ -323,7 +324,7 @@ STEPS = 100  # of Newton's method, at most; it takes three to ten
 FEWEST = 10  # rows of each outcome, below which the slope's interval missed far too often
 
 
-@one_source
+@takes_arrays
 def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration intercept: by how many logits the scores are too low overall (calibration in the large).
 
@@ -404,7 +405,7 @@ def _gap(w: Weighed, logit: Floats, rate: float, start: float) -> float:
     return gap
 
 
-@one_source
+@takes_arrays
 def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration slope: whether the scores are too extreme or too timid.
 

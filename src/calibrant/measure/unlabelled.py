@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, names, one_source
+from calibrant.arguments import check_int, names
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import CELLS
@@ -85,7 +86,7 @@ class Family(NamedTuple):
     parts: Sequence[Part]
 
 
-@one_source
+@takes_arrays
 def missing_labels(
     data: Predictions | Sketch,
     *,

@@ -10,7 +10,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, one_source, shown
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, shown
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -110,7 +111,7 @@ class BinnedClusters(BinnedRows):
         return simulated
 
 
-@one_source
+@takes_arrays
 def vece(
     data: Predictions | Sketch,
     variable: str | Sequence[str],

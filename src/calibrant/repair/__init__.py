@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.calibrators.variable_tree import VariableTree as VariableTree
     from calibrant.repair.catalogue import recipes as recipes
     from calibrant.repair.fitted import Calibrator as Calibrator
-    from calibrant.repair.judge.compare import compare as compare
+    from calibrant.repair.judge.evaluate import evaluate as evaluate
     from calibrant.repair.judge.verdict import Comparison as Comparison
     from calibrant.repair.recalibrator import Recalibrator as Recalibrator
 
@@ -44,7 +44,7 @@ _WHERE = {  # public names that are not recipes
     "Recalibrator": "calibrant.repair.recalibrator",
     "Groups": "calibrant.repair.calibrators.multicalibrator",
     "Trees": "calibrant.repair.calibrators.boosting",
-    "compare": "calibrant.repair.judge.compare",
+    "evaluate": "calibrant.repair.judge.evaluate",
     "recipes": "calibrant.repair.catalogue",
 }
 

@@ -118,9 +118,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     estimator : classifier, optional
         With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default.
         Wrap a fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
-    repair : recipe, optional
-        ``Platt()`` by default. `Dirichlet`, and with three classes or more `VariableTree`, repair all classes at once;
-        any other repairs each of three or more against the rest, and the rows are divided by their sums.
+    repair : recipe or str, optional
+        ``Platt()`` by default; a word names one with default settings, such as ``"isotonic"``. `Dirichlet`, and with
+        three classes or more `VariableTree`, repair all classes at once; any other repairs each of three or more
+        against the rest, and the rows are divided by their sums.
     variables : sequence of str or int, optional
         Columns of X that the repair may read: names, or places (``"x0"`` or 0 is the first column of an array). With
         ``covariates=`` given to `fit`, columns of those. By default the columns that the recipe itself names in its
@@ -135,6 +136,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         does.
     n_jobs : int, optional
         Processes over the folds.
+    method : recipe or str, optional
+        `repair` under the name that it has in `sklearn.calibration.CalibratedClassifierCV`.
 
     Attributes
     ----------
@@ -163,7 +166,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     **Assumes.** Rows are independent, or a group splitter keeps those together that are not. With ``ensemble=False``,
     that the classifier fitted to all rows errs as those fitted to parts of them do: with few rows it is a little less
     wrong, and the one map corrects slightly too much. **Guarantee.** None by itself: judge with
-    `calibrant.repair.compare` on rows that `fit` has not seen. **Method.** Decision values d become scores ``expit(d /
+    `calibrant.repair.evaluate` on rows that `fit` has not seen. **Method.** Decision values d become scores ``expit(d /
     s)``, s about their standard deviation over the rows of the fit, by the median distance from the median. Rows of
     weight 0 do not enter the map. `Jitter` draws by the row's features, so that the same features are always shown the
     same score, alone or among others. Metadata: with
@@ -193,12 +196,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        repair: Recipe | Dirichlet | None = None,
+        repair: Recipe | Dirichlet | str | None = None,
         *,
         variables: Sequence[str | int] | None = None,
         cv: object = 5,
         ensemble: bool = False,
         n_jobs: int | None = None,
+        method: Recipe | Dirichlet | str | None = None,
     ) -> None:
         self.estimator = estimator
         self.repair = repair
@@ -206,6 +210,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.cv = cv
         self.ensemble = ensemble
         self.n_jobs = n_jobs
+        self.method = method
 
     def fit(
         self,
@@ -242,11 +247,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         params = params if labels.weights is None else {**params, "sample_weight": labels.weights}
         to_split, to_fit = self._routed(params)
         self._taken, self._attached = self._columns(X, covariates)
-        recipe = checked_recipe("repair", Platt() if self.repair is None else self.repair)
+        recipe = checked_recipe("repair" if self.method is None else "method", self._named())
         pairwise = get_tags(self._base()).input_tags.pairwise
         fit = ClassifierFit(X, labels, lambda: self._table(X, covariates, len(labels.y)), to_fit, recipe, pairwise)
         self.repaired_ = tuple(self._repaired(fit, to_split))
         return self
+
+    def _named(self) -> object:
+        """The repair, under either of its names."""
+        if self.method is not None and self.repair is not None:
+            raise BadInput("method= and repair= are one argument: pass one of the two")
+        named = self.repair if self.method is None else self.method
+        return Platt() if named is None else named
 
     def _base(self) -> BaseEstimator:
         if self.estimator is not None:
@@ -257,7 +269,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _columns(self, X: Features, covariates: Columns | None) -> tuple[ClassifierInputs, tuple[str, ...] | None]:
         """Decide which columns of X the repair reads, or which of the covariates passed in addition to it."""
-        named = wanted(self.variables, self.repair)
+        named = wanted(self.variables, self._named())
         if covariates is not None:
             return ClassifierInputs(), () if named is None else tuple(str(v) for v in named)
         return (ClassifierInputs() if named is None else chosen(X, named)), None

@@ -18,7 +18,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
-from calibrant.arguments import one_source
+from calibrant.arguments import choice, refuse
 from calibrant.errors import BadInput
 
 MAPS = "calibrant.repair.calibrators"  # the folder whose files declare recipes
@@ -40,7 +40,7 @@ class Entry:
     simplicity: int
     command: str = ""  # what ``calibrant repair --method`` calls it; empty where the command does not offer it
     covariates: bool = False  # it reads covariates, and is made with ``variables=``
-    # Where nobody names recipes: tried by `compare`, audits and the command; by these two unless they are to be quick;
+    # Where nobody names recipes: tried by `evaluate`, audits and the command; by these two unless they are to be quick;
     # by the command alone unless it is to be quick; or not at all.
     tried: Tried = "when named"
 
@@ -73,9 +73,11 @@ def recipe(
 ) -> Callable[[Class], Class]:
     """Declare the class below to be a recipe; see `Entry` for what to say of it."""
 
+    from calibrant.data.calls import takes_arrays  # a report names recipes, and loads no library of arrays for that
+
     def declared(own: Class) -> Class:
         made: Any = own
-        made.fit = one_source(made.fit)
+        made.fit = takes_arrays(made.fit, scores_first=True)
         _DECLARED[own.__name__] = Entry(
             recipe=own,
             calibrators=tuple(calibrators),
@@ -102,6 +104,18 @@ def recipes() -> Mapping[str, Entry]:
     """
     _read_all()
     return MappingProxyType(dict(sorted(_DECLARED.items(), key=lambda item: item[1].simplicity)))
+
+
+def recipe_named(argument: str, name: str) -> Any:
+    """The recipe of the score that a word names, with its default settings: its command's word, or "sigmoid"."""
+    of_scores = {e.command or key.lower(): e for key, e in recipes().items() if not e.covariates}
+    named = {"sigmoid": of_scores["platt"]} | of_scores  # as scikit-learn calls it
+    if name not in named:
+        of_variables = [key for key, e in recipes().items() if e.covariates and name in (e.command, key)]
+        if of_variables:
+            refuse(argument, name, f"the recipe with the variables that it reads: {of_variables[0]}(variables=[...])")
+        choice(argument, name, sorted(of_scores))
+    return named[name].make()
 
 
 def words_of(name: str) -> str | None:

@@ -18,7 +18,7 @@ from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.dirichlet import Dirichlet
 from calibrant.repair.calibrators.display import Jittered
-from calibrant.repair.catalogue import Tunable, recipes
+from calibrant.repair.catalogue import Tunable, recipe_named, recipes
 from calibrant.repair.fitted import Calibrator, Hashes, Recipe
 from calibrant.repair.regression import Floats, Whole, expit, softmax
 
@@ -342,10 +342,11 @@ def at_once(one: object, classes: int) -> bool:
 
 
 def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
-    """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
+    """Return a recipe, which may be named by a word; refuse classes, and estimators, whose fit wants other things."""
+    recipe = recipe_named(name, recipe) if isinstance(recipe, str) else recipe
     own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
     if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
-        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
+        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt() or 'platt'")
     return cast("Recipe | Dirichlet", recipe)
 
 

@@ -7,14 +7,16 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import shown
+from calibrant.data.arrays import matrix_of
+from calibrant.data.calls import as_came, holds_rows
 from calibrant.data.columns import require
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions, predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
@@ -351,15 +353,59 @@ class Calibrator:
         table = cast("pa.Table", columns).select(list(self.reads))
         return self.values(Batch(p, encode(table, self.codings, len(p)), ids))
 
-    def __call__(self, data: Rows) -> Rows:
-        """The data with repaired scores."""
-        if not isinstance(data, Predictions):
-            raise BadInput(
-                f"this {self.recipe} is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
-            )
+    def predict(self, p: ArrayLike, covariates: object = None) -> Floats:
+        """The repaired probabilities of rows whose outcomes are not known.
+
+        Parameters
+        ----------
+        p : array-like of shape (n,) or (n, 2), or of shape (n, K) of a map of K classes
+            Probabilities, as a model gives them.
+        covariates : frame or mapping of arrays, optional
+            Needed if the map `reads` any.
+
+        Returns
+        -------
+        array of shape (n,), or (n, K) of a map of K classes
+            A series or frame of pandas or Polars if `p` is one, with its row labels.
+
+        Raises
+        ------
+        BadInput
+            As `scores`.
+        """
+        rows = len(p) if holds_rows(p) or hasattr(p, "columns") else 0  # type: ignore[arg-type]
+        if not rows:
+            raise BadInput(f"p={shown(p)}: pass probabilities of one row or more, an array of shape (n,)")
+        own = matrix_of(p, "p") if self.several else p
+        data = predictions(np.zeros(rows, np.int8), np.zeros(rows) if self.several else p, covariates)
+        return as_came(self.scores(own if self.several else data.p, columns=data.covariates), p)  # type: ignore[arg-type]
+
+    transform = predict  # as `sklearn.isotonic.IsotonicRegression` has both
+
+    def predict_proba(self, p: ArrayLike, covariates: object = None) -> Floats:
+        """The repaired probabilities of every class: of two, shape (n, 2), those of the event come second."""
+        values = np.asarray(self.predict(p, covariates))
+        return values if self.several else np.column_stack([1.0 - values, values])
+
+    @overload
+    def __call__(self, data: Rows) -> Rows: ...
+    @overload
+    def __call__(self, data: ArrayLike) -> Floats: ...
+    def __call__(self, data: object) -> object:
+        """The data with repaired scores; or `predict`, of probabilities."""
+        if holds_rows(data):
+            return self.predict(data)  # type: ignore[arg-type]
+        if not isinstance(data, MulticlassPredictions if self.several else Predictions):
+            other = f"repairs several classes, not a {type(data).__name__}: use Beta for two"
+            two = "is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
+            raise BadInput(f"this {self.recipe} {other if self.several else two}")
         out = self.scores(data.p, columns=data.covariates)
         out.flags.writeable = False
-        return replace(data, p=out, cache={})
+        if isinstance(data, MulticlassPredictions):
+            return replace(data, p=out)
+        repaired = replace(data, p=out, cache={})
+        repaired.remember(data.library)
+        return repaired
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return Calibrator.from_dict, (self.to_dict(),)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_array, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -42,15 +42,16 @@ SCALES: tuple[Scale, ...] = ("auto", "probability", "decision")
 SUM = 1e-4  # rows of probabilities may miss one by this much
 
 
-class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Scores to probabilities, as a scikit-learn estimator: X holds the scores, and perhaps variables.
 
     Estimand: ``P(Y = class | the scores, and the variables)``, in the shape of the recipe.
 
     Parameters
     ----------
-    recipe : recipe, optional
-        Of `calibrant.repair`; ``Platt()`` by default. Searches reach its settings as ``recipe__ridge``.
+    recipe : recipe or str, optional
+        Of `calibrant.repair`; ``Platt()`` by default. Searches reach its settings as ``recipe__ridge``. A word names
+        one with default settings: ``"isotonic"``, ``"beta"``, ``"platt"`` (or scikit-learn's ``"sigmoid"``).
     scores : str, int, or sequence of these, optional
         The column of X that holds the score, by name or place; with three classes or more, a column a class in the
         order of `classes_`. By default the last column that is no variable, so that what ``predict_proba`` says of two
@@ -89,7 +90,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     **Assumes.** Rows that the model behind the scores was not trained on, independent but for `groups`.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on rows that `fit` has not seen. **Method.**
+    **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on rows that `fit` has not seen. **Method.**
     That of the recipe; with three classes or more, unless it repairs all at once, each class against the rest, rows
     divided by their sums. A one-dimensional X is probabilities. Rows of weight 0 do not enter the map; weights say how
     much a row counts relative to others, not how many rows it stands for. With
@@ -111,7 +112,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        recipe: Recipe | Dirichlet | None = None,
+        recipe: Recipe | Dirichlet | str | None = None,
         *,
         scores: str | int | Sequence[str | int] | None = None,
         variables: str | int | Sequence[str | int] | None = None,
@@ -163,6 +164,17 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._as_rows(X, reset=False)
         calibrators = ClassCalibrators(self.calibrators_, self._divisor)
         return calibrators.of(self._stated(self._values(X, self._at)), self._table(X), X)
+
+    def transform(self, X: Features) -> Floats:
+        """Return repaired probabilities as features: of the event alone, shape (n, 1), or of three classes or more."""
+        p = self.predict_proba(X)
+        return p[:, 1:] if p.shape[1] == 2 else p
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """The names of the columns of `transform`, which `set_output` gives a frame."""
+        check_is_fitted(self)
+        classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return np.array([f"probability_{c}" for c in classes], dtype=object)
 
     def predict(self, X: Features) -> Labels:
         """The label of the largest repaired probability."""

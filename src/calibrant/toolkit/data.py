@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
+    from calibrant.data.calls import takes_arrays as takes_arrays
     from calibrant.data.columns import Floats as Floats
     from calibrant.data.columns import as_covariates as as_covariates
-    from calibrant.data.columns import as_float as as_float
     from calibrant.data.columns import as_text as as_text
     from calibrant.data.columns import clipped as clipped
     from calibrant.data.columns import finite_numbers as finite_numbers
@@ -77,7 +77,6 @@ _WHERE = {
     "afford_json": "calibrant.data.sources.budget",
     "afford_name": "calibrant.data.sources.budget",
     "as_covariates": "calibrant.data.columns",
-    "as_float": "calibrant.data.columns",
     "as_text": "calibrant.data.columns",
     "checked_data": "calibrant.data.predictions",
     "checked_rows": "calibrant.data.rewrite",
@@ -101,6 +100,7 @@ _WHERE = {
     "require": "calibrant.data.columns",
     "rewrite": "calibrant.data.rewrite",
     "seen_in": "calibrant.data.sources.formats",
+    "takes_arrays": "calibrant.data.calls",
     "type_of": "calibrant.data.sources.formats",
     "cluster_codes": "calibrant.data.inputs",
     "weights_of": "calibrant.data.inputs",

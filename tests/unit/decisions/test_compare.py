@@ -124,7 +124,7 @@ def test_each_group_has_the_margin_of_its_rate(book: dict[str, np.ndarray]) -> N
     for d in groups:
         rate = book["y"][book["segment"] == d.population.removeprefix("segment = ")].mean()
         assert d.margin == pytest.approx(0.02 * rate * (1 - rate), rel=0.05)
-    assert found.to_frame()["margin"].to_pylist() == [d.margin for d in found.differences]
+    assert found.to_arrow()["margin"].to_pylist() == [d.margin for d in found.differences]
     reported = decisions.compared(found)
     assert "each margin is 2% of rate x (1 - rate) of its rows" in reported
     assert f"{groups[0].margin:.6f}" in reported
@@ -431,7 +431,7 @@ def test_weights_weigh(rows: dict[str, np.ndarray]) -> None:
 def test_it_round_trips_and_is_a_table(rows: dict[str, np.ndarray]) -> None:
     found = cal.compare(both(rows) | {"third": rows["new"]}, rows["y"], {"sex": rows["sex"]}, by="sex")
     assert cal.ModelComparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
-    assert found.to_frame().num_rows == 6
+    assert found.to_arrow().num_rows == 6
     assert found == cal.compare(both(rows) | {"third": rows["new"]}, rows["y"], {"sex": rows["sex"]}, by="sex")
     assert found.verdicts.keys() == {"new", "third"}
 

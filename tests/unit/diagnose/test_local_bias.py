@@ -203,7 +203,7 @@ def test_missing_is_a_point_of_its_own(data: Any) -> None:
     )
     assert bias(holed, "sex", draws=19).columns["x"][-1] == "missing"
     assert "sex missing" in bias(holed, "z", by="sex", draws=19).columns["group"]
-    assert curve.to_frame().num_rows == len(curve.columns["x"])
+    assert curve.to_arrow().num_rows == len(curve.columns["x"])
 
 
 def test_few_people_are_left_out_and_said(data: Any) -> None:

@@ -83,7 +83,7 @@ def test_same_from_rows_and_sketch_and_twice(options):
 def test_round_trips_and_pickles(curve):
     assert Curve.from_dict(curve.to_dict()).to_dict() == curve.to_dict()
     assert pickle.loads(pickle.dumps(curve)).to_dict() == curve.to_dict()  # noqa: S301
-    assert set(curve.to_frame().column_names) == COLUMNS
+    assert set(curve.to_arrow().column_names) == COLUMNS
 
 
 def test_given_scores_are_kept_and_trimmed():

@@ -58,7 +58,7 @@ def test_the_chart_shows_the_test(null: Any) -> None:
     assert c["x"][0] == c["evidence"][0] == 0.0
     assert {f"null_{b}" for b in range(1, 9)} < set(c)
     assert Curve.from_dict(curve.to_dict()) == curve
-    assert curve.to_frame().num_rows == len(c["x"])
+    assert curve.to_arrow().num_rows == len(c["x"])
 
 
 @pytest.mark.parametrize(("null", "tolerance", "fits"), [("fixed", 0.05, 5), ("split", 0.0, 1)])
@@ -193,7 +193,7 @@ def test_rules_name_the_group_and_keep_their_promises() -> None:
         assert c["p_value"][i] <= c["p_adjusted"][i]
     assert list(c["excess"]) == sorted(c["excess"], reverse=True)
     assert Curve.from_dict(table.to_dict()) == table
-    assert table.to_frame().num_rows == len(c["rule"])
+    assert table.to_arrow().num_rows == len(c["rule"])
     assert searched_subgroups(data, tolerance=0.05, models=QUICK) == table
 
 

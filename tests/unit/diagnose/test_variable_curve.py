@@ -33,7 +33,7 @@ def test_a_number_has_a_curve_and_missing_values_a_level() -> None:
     assert found.columns["stretch"][-1] == -1
     assert len(found.columns["x"]) == 42
     assert Curve.from_dict(found.to_dict()) == found
-    assert found.to_frame().num_rows == 42
+    assert found.to_arrow().num_rows == 42
 
 
 def test_dates_are_written_as_dates() -> None:

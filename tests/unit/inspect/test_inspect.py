@@ -367,7 +367,7 @@ def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
     assert "calibrant audit" in repr(seen)
     assert Look.from_dict(json.loads(json.dumps(seen.to_dict()))) == seen
     frame = seen.to_frame()
-    assert frame.num_rows == len(seen.columns)
+    assert len(frame) == len(seen.columns)
     assert "<table>" in seen._repr_html_()
     with pytest.raises(AttributeError):
         seen.label = "other"  # type: ignore[misc]

@@ -27,6 +27,7 @@ def test_a_scorer_is_the_measure_with_the_sign_of_better(name: str) -> None:
     model = LogisticRegression().fit(X, y)
     value = getattr(cal.measure, name)(cal.predictions(y, model.predict_proba(X)[:, 1])).value
     assert cal.measure.scorer(name)(model, X, y) == pytest.approx(value if MEASURES[name][1] else -value, rel=1e-12)
+    assert cal.measure.scorer(MEASURES[name][0])(model, X, y) == cal.measure.scorer(name)(model, X, y)
 
 
 def test_settings_reach_the_measure() -> None:

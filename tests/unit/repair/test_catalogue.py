@@ -79,7 +79,7 @@ def test_a_file_in_the_folder_is_a_recalibrator_everywhere(
     assert Calibrator.from_json(fitted.to_json()) == fitted
     with pytest.raises(cal.BadInput, match="share"):
         Calibrator.from_dict(json.loads(fitted.to_json()) | {"share": "a half"})
-    found = cal.repair.compare(rows(), variables=(), tests=())
+    found = cal.repair.evaluate(rows(), variables=(), tests=())
     assert set(found.calibrators) == {"Halving", "Platt", "Beta", "Isotonic"}
     assert found.recommended == "Halving"  # the simplest of those that are right
     assert repair_named("Halving") == "halving"

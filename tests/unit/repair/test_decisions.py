@@ -193,14 +193,14 @@ def test_the_command_refuses_other_thresholds(log: str, given: str, capsys: pyte
 
 def test_python_refuses_other_thresholds(tmp_path: Path) -> None:
     with pytest.raises(cal.BadInput, match="threshold=2: pass a number between 0 and 1"):
-        cal.repair.compare(judged(200).data, repairs=[cal.repair.Platt()], threshold=2)
+        cal.repair.evaluate(judged(200).data, repairs=[cal.repair.Platt()], threshold=2)
 
 
 def test_the_recommendation_says_what_the_repair_loses() -> None:
     rng = np.random.default_rng(1)
     eta = rng.uniform(0.02, 0.6, 4000)
     data = cal.predictions(rng.uniform(size=4000) < eta, eta**2, {"sex": np.where(np.arange(4000) % 2, "f", "m")})
-    found = cal.repair.compare(data, repairs=[cal.repair.Platt()], by="sex", threshold=(0.1, 0.2), tests=())
+    found = cal.repair.evaluate(data, repairs=[cal.repair.Platt()], by="sex", threshold=(0.1, 0.2), tests=())
     assert found.recommended == "Platt"
     assert "But:" not in recommendation(found)
     c = found.decisions.columns
@@ -221,4 +221,4 @@ def test_costs_set_the_threshold(log: str, capsys: pytest.CaptureFixture[str]) -
     assert main([*asked, "--costs", "1,4", "--threshold", "0.2"]) == 2
     assert "--threshold and --costs both say where people are acted on" in capsys.readouterr().err
     with pytest.raises(cal.BadInput, match="costs=1: pass two costs"):
-        cal.repair.compare(judged(200).data, repairs=[cal.repair.Platt()], costs=1)  # type: ignore[arg-type]
+        cal.repair.evaluate(judged(200).data, repairs=[cal.repair.Platt()], costs=1)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def two_sites(n: int = 30_000, off: float = 0.15, seed: int = 3) -> Any:
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return cal.repair.compare(two_sites(), repairs=REPAIRS, by="site", limit=0.05, tests="scan", draws=99)
+    return cal.repair.evaluate(two_sites(), repairs=REPAIRS, by="site", limit=0.05, tests="scan", draws=99)
 
 
 def line(found: Comparison, who: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_a_group_is_over_the_limit_before_and_not_after(found: Comparison) -> No
 
 def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Comparison) -> None:
     """A map of the score alone splits the error: it leaves one site, and harms the other."""
-    moved = cal.repair.compare(two_sites(off=0.3), repairs=cal.repair.Platt(), by="site", limit=0.05, tests=())
+    moved = cal.repair.evaluate(two_sites(off=0.3), repairs=cal.repair.Platt(), by="site", limit=0.05, tests=())
     counts = {c["name"]: c for c in moved.fixed.settings["candidates"]}
     assert (counts[AS_AUDITED]["over"], counts["Platt"]["over"]) == (2, 2)  # everyone and north; north and south
     alone = {c["name"]: c for c in found.fixed.settings["candidates"]}
@@ -86,7 +86,7 @@ def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Compariso
 def test_of_many_groups_those_over_the_limit_are_listed() -> None:
     data = two_sites()
     many = pa.table({"ward": [f"{v}{i % 14}" for i, v in enumerate(data.covariates["site"].to_pylist())]})
-    found = cal.repair.compare(
+    found = cal.repair.evaluate(
         replace(data, covariates=many), repairs=cal.repair.Platt(), by="ward", limit=0.05, tests=()
     )
     listed = found.fixed.columns["kind"].count("group")
@@ -96,7 +96,7 @@ def test_of_many_groups_those_over_the_limit_are_listed() -> None:
 
 def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:
     data = two_sites()
-    found = cal.repair.compare(data, repairs=REPAIRS, by="site", limit=0.05, judge="gap", tests=())
+    found = cal.repair.evaluate(data, repairs=REPAIRS, by="site", limit=0.05, judge="gap", tests=())
     north = line(found, "site = north")
     assert north["measure"] == "gap"
     assert 0.1 < north["now_low"] < 0.15 < north["now_high"] < 0.2
@@ -108,8 +108,8 @@ def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:
 @pytest.mark.slow
 def test_choice_is_paid_for_by_every_repair_but_not_by_what_was_audited() -> None:
     data = two_sites()
-    one = cal.repair.compare(data, repairs={"mended": REPAIRS["mended"]}, by="site", limit=0.05, tests=())
-    many = cal.repair.compare(
+    one = cal.repair.evaluate(data, repairs={"mended": REPAIRS["mended"]}, by="site", limit=0.05, tests=())
+    many = cal.repair.evaluate(
         data, repairs={**REPAIRS, "third": cal.repair.Beta()}, by="site", limit=0.05, tests=(), certify_groups=False
     )
     alone, shared = line(one, "everyone"), line(many, "everyone")
@@ -118,7 +118,7 @@ def test_choice_is_paid_for_by_every_repair_but_not_by_what_was_audited() -> Non
 
 
 def test_without_a_limit_nobody_is_held_against_it() -> None:
-    found = cal.repair.compare(two_sites(4000), repairs=cal.repair.Platt(), tests=())
+    found = cal.repair.evaluate(two_sites(4000), repairs=cal.repair.Platt(), tests=())
     assert not found.fixed.columns
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
@@ -130,7 +130,7 @@ def test_units_and_weights_are_certified_as_by_certify(row_attributes: set[str])
     given = {"cluster": rows // 4, "weights": np.linspace(1.0, 2.0, 4000)}
     data = cal.predictions(base.y, base.p, base.covariates, **{k: given[k] for k in row_attributes})
     fitted = cal.repair.Platt().fit(two_sites(2000, seed=4))
-    found = cal.repair.compare(data, repairs={"Platt": fitted}, by="site", limit=0.05, tests=())
+    found = cal.repair.evaluate(data, repairs={"Platt": fitted}, by="site", limit=0.05, tests=())
     now, row = line(found, "everyone"), found.row("as audited")
     ends = cal.certify.rounded(data, alpha=0.05).interval
     assert (now["measure"], now["now_low"] <= ends.high) == ("error", True)
@@ -147,7 +147,7 @@ def test_one_unit_certifies_no_error() -> None:
     base = two_sites(2000)
     data = cal.predictions(base.y, base.p, cluster=np.zeros(2000))
     fitted = cal.repair.Platt().fit(two_sites(2000, seed=4))
-    found = cal.repair.compare(data, repairs={"Platt": fitted}, limit=0.05, tests=())
+    found = cal.repair.evaluate(data, repairs={"Platt": fitted}, limit=0.05, tests=())
     assert not found.fixed.columns
     assert [what for what, _ in found.settings["not_applicable"]] == ["certificates", "fixed"]
     assert "one cluster" in found.settings["not_applicable"][0][1]
@@ -156,7 +156,7 @@ def test_one_unit_certifies_no_error() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("judge", ["error", "gap"])
 def test_folds_are_averaged(judge: Any) -> None:
-    found = cal.repair.compare(two_sites(2000), repairs=REPAIRS, by="site", limit=0.05, folds=2, judge=judge, tests=())
+    found = cal.repair.evaluate(two_sites(2000), repairs=REPAIRS, by="site", limit=0.05, folds=2, judge=judge, tests=())
     everyone = line(found, "everyone")
     assert everyone["rows"] == 2000
     assert everyone["now_low"] < everyone["now_high"]
@@ -165,7 +165,7 @@ def test_folds_are_averaged(judge: Any) -> None:
 @pytest.mark.parametrize("how", [{"limit": 0.0}, {"limit": 1.5}, {"limit": 0.02, "judge": "gaps"}])
 def test_settings_that_cannot_be_used(how: Any) -> None:
     with pytest.raises(cal.BadInput):
-        cal.repair.compare(two_sites(400), repairs=cal.repair.Platt(), tests=(), **how)
+        cal.repair.evaluate(two_sites(400), repairs=cal.repair.Platt(), tests=(), **how)
 
 
 # ---- which score is judged, and who is told of besides ----
@@ -198,7 +198,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
 
 def test_the_log_decides_which_score_is_judged_and_not_the_half_of_it() -> None:
     data, _ = half_per_cents(2000)
-    found = cal.repair.compare(data, repairs=cal.repair.Platt(), limit=0.12, tests=())
+    found = cal.repair.evaluate(data, repairs=cal.repair.Platt(), limit=0.12, tests=())
     assert found.settings["rows_judged"] < 10 * 160 < data.n
     assert found.fixed.settings["about"]["now"] == "the raw score, which takes 160 values"
     assert cal.audit(data, limit=0.12, quick=True).data["display"] == {"values": 160}
@@ -252,9 +252,9 @@ def test_gaps_of_all_rows_like_these_are_certified_under_each_repair(clusters: b
 def test_a_target_is_of_gaps() -> None:
     data = cal.predictions([0, 1] * 50, [0.3, 0.6] * 50)
     with pytest.raises(BadInput, match=r"target='rows' \(--target\) is about gaps"):
-        cal.repair.compare(data, judge="error", target="rows")
+        cal.repair.evaluate(data, judge="error", target="rows")
     with pytest.raises(BadInput, match="target='people'"):
-        cal.repair.compare(data, judge="gap", target="people")  # type: ignore[arg-type]
+        cal.repair.evaluate(data, judge="gap", target="people")  # type: ignore[arg-type]
 
 
 # ---- which repair is taken ----

@@ -332,3 +332,66 @@ def test_the_spread_of_decision_values_counts_weights_and_survives_ties() -> Non
     assert Stated(rng.normal(size=20_000), True).spread() == pytest.approx(1.0, abs=0.03)
     assert Stated(np.r_[np.zeros(300), 2.0, 2.0, 1e6], True).spread() == pytest.approx(2.0 * 1.4826)
     assert Stated(np.ones(9), True).spread() == Stated(d, False).spread() == 1.0
+
+
+def scores_and_labels() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    p = rng.uniform(size=400)
+    return p, (rng.uniform(size=400) < p**2).astype(int)
+
+
+def test_a_word_names_a_recipe() -> None:
+    p, y = scores_and_labels()
+    for word, recipe in (("isotonic", Isotonic()), ("sigmoid", cal.repair.Platt()), ("dirichlet", Dirichlet())):
+        named = Recalibrator(word).fit(p, y)
+        assert (named.predict_proba(p) == Recalibrator(recipe).fit(p, y).predict_proba(p)).all()
+        assert clone(named).recipe == word
+    X = p.reshape(-1, 1)
+    ours = CalibratedClassifier(LogisticRegression(), "beta").fit(X, y)
+    theirs = CalibratedClassifier(LogisticRegression(), method="beta").fit(X, y)
+    assert ours.calibrator_ == theirs.calibrator_
+    for refused, line in (
+        (Recalibrator("isotonc"), "recipe='isotonc': pass 'bbq', 'beta'"),
+        (Recalibrator("augmented-logistic"), r"variables that it reads: AugmentedLogistic\(variables=\[...\]\)"),
+        (CalibratedClassifier(method="betta"), "method='betta': pass 'bbq'"),
+        (CalibratedClassifier(repair="beta", method="beta"), "method= and repair= are one argument"),
+    ):
+        with pytest.raises(cal.BadInput, match=line):
+            refused.fit(X, y)
+
+
+def test_repaired_probabilities_are_features_of_a_frame() -> None:
+    p, y = scores_and_labels()
+    model = Recalibrator("beta").set_output(transform="pandas").fit(p, np.where(y, "ill", "well"))
+    made = model.transform(p)
+    assert isinstance(made, pd.DataFrame)
+    assert made.columns.tolist() == ["probability_well"]
+    assert (made["probability_well"] == model.predict_proba(p)[:, 1]).all()
+
+
+def test_a_fitted_map_takes_plain_probabilities_and_gives_back_what_came() -> None:
+    p, y = scores_and_labels()
+    fitted = Isotonic().fit(p, y)
+    assert fitted == Isotonic().fit(cal.predictions(y, p))
+    plain = fitted.scores(p)
+    for made in (fitted.predict(p), fitted(p), fitted.transform(p), fitted.predict(np.column_stack([1 - p, p]))):
+        assert (made == plain).all()
+    assert (fitted.predict_proba(p) == np.column_stack([1 - plain, plain])).all()
+    series = pd.Series(p, index=np.arange(len(p)) + 9, name="risk")
+    assert fitted.predict(series).equals(pd.Series(plain, index=series.index, name="risk"))
+    assert fitted.predict(pl.Series("risk", p)).equals(pl.Series("risk", plain))
+    several = np.random.default_rng(8).dirichlet([1, 1, 1], 300)
+    of_all = Dirichlet().fit(several, np.arange(300) % 3)
+    frame = pd.DataFrame(several, columns=["a", "b", "c"], index=np.arange(300) + 9)
+    assert of_all.predict(frame).equals(pd.DataFrame(of_all(several), columns=frame.columns, index=frame.index))
+    assert (of_all.predict(pl.DataFrame(several)).to_numpy() == of_all(several)).all()
+    for wrong, line in ((0.3, "p=0.3: pass probabilities of one row or more"), ([1.2], "outside 0 to 1")):
+        with pytest.raises(cal.BadInput, match=line):
+            fitted.predict(wrong)
+    by_age = cal.repair.AugmentedLogistic(variables=["age"]).fit(p, y, {"age": np.arange(len(p))})
+    with pytest.raises(cal.BadInput, match="age"):
+        by_age.predict(p)
+    assert (by_age.predict(p, {"age": np.arange(len(p))}) != plain).any()
+    repaired = fitted(cal.read(pd.DataFrame({"y": y, "p": p}), label="y", score="p"))
+    assert isinstance(repaired.to_frame(), pd.DataFrame)
+    assert repaired.library == "pandas"

@@ -87,7 +87,7 @@ def test_what_is_no_curve_says_so() -> None:
     nothing = {"probability": ("a",), "population": ("everyone",), "threshold": (0.2,)}
     nothing |= dict.fromkeys(("gain", "gain_low", "gain_high"), (None,))
     with pytest.raises(NotComputable, match="no line of the curve has a number"):
-        Curve(method="repair.compare.decisions", columns=nothing).plot()
+        Curve(method="repair.evaluate.decisions", columns=nothing).plot()
 
 
 @pytest.mark.slow

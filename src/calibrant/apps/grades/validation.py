@@ -18,10 +18,10 @@ from calibrant.apps.grades import migrations as moves
 from calibrant.apps.grades.customers import FEW, named_segments, numbers_of, one_a_customer, segments_of, texts_of
 from calibrant.apps.grades.defaults import default_tails, light
 from calibrant.apps.grades.sheet import BackTest, Concentration, Discrimination, GradeValidation, Matrix, Migrations
-from calibrant.arguments import checked_alpha, checked_seed, flag, number, one_source, refuse, shown
+from calibrant.arguments import checked_alpha, checked_seed, flag, number, refuse, shown
 from calibrant.detect import jeffreys_test
 from calibrant.errors import BadInput, NotComputable
-from calibrant.toolkit.data import checked_data, clipped
+from calibrant.toolkit.data import checked_data, clipped, takes_arrays
 from calibrant.toolkit.methods import covered, posterior_tails, ranking
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class How:
     alpha: float
 
 
-@one_source
+@takes_arrays
 def grades(
     data: Predictions,
     *,

@@ -9,13 +9,14 @@ from typing import Literal
 import numpy as np
 
 from calibrant import Predictions, Sketch
-from calibrant.arguments import check_int, choice, one_source
+from calibrant.arguments import check_int, choice
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs, detectors_of, halves_of
 from calibrant.search.models import Models, Rows, hash_split, predicted
 from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, checked_draws, law_assumed, may_hold
 from calibrant.stats.cusum import Alternative, Detector, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
+from calibrant.toolkit.data import takes_arrays
 
 AssumedNull = Literal["auto", "fixed", "split"]
 NULLS: tuple[AssumedNull, ...] = ("auto", "fixed", "split")
@@ -32,7 +33,7 @@ class Reading:
     root: bool  # report the square root of the sum of squares
 
 
-@one_source
+@takes_arrays
 def adaptive_score_test(
     data: Predictions | Sketch,
     *,
@@ -120,7 +121,7 @@ def adaptive_score_test(
     return _compared(detector_inputs(data, settings), reading, null, draws)
 
 
-@one_source
+@takes_arrays
 def adaptive_chi_square_test(
     data: Predictions | Sketch,
     *,
@@ -211,7 +212,7 @@ def adaptive_chi_square_test(
     return _compared(detector_inputs(data, settings), reading, null, draws)
 
 
-@one_source
+@takes_arrays
 def multicalibration_score_test(
     data: Predictions | Sketch,
     *,

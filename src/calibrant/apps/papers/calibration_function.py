@@ -18,17 +18,18 @@ from calibrant.apps.papers.bounds import (
     population_transfer,
 )
 from calibrant.apps.papers.certificates import published_rows, published_stream
-from calibrant.arguments import check_int, choice, flag, number, one_source
+from calibrant.arguments import check_int, choice, flag, number
 from calibrant.errors import BadInput
 from calibrant.kernels.smooth import smooth
 from calibrant.results import Curve
+from calibrant.toolkit.data import takes_arrays
 
 Floats = NDArray[np.float64]
 METHOD = "papers.calibration_function"
 MOST_POINTS = 2000
 
 
-@one_source
+@takes_arrays
 def calibration_function(
     data: Any,
     *,

@@ -16,9 +16,10 @@ from calibrant.apps.papers.bounds import (
     lipschitz_bound,
     total_variation_bound,
 )
-from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number, one_source
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
+from calibrant.toolkit.data import takes_arrays
 
 # ---- Proposition 2 of Ciosek et al.: the certified error of a perturbed classifier through a kernel smoother ----
 
@@ -67,7 +68,7 @@ def published_estimate(
     )
 
 
-@one_source
+@takes_arrays
 def published_kernel(
     data: Any,
     *,
@@ -174,7 +175,7 @@ def published_kernel(
 # ---- The Lipschitz bucketing that Ciosek et al. compare to, on the perturbed score ----
 
 
-@one_source
+@takes_arrays
 def published_lipschitz(
     data: Any, *, bandwidth: float = 2**-6, alpha: float = 0.05, side: str = "upper", seed: int = 0
 ) -> Estimate:
@@ -273,7 +274,7 @@ def published_lipschitz(
 # ---- Proposition 1 of Ciosek et al.: the error of an unmodified classifier under bounded variation ----
 
 
-@one_source
+@takes_arrays
 def published_total_variation(
     data: Any,
     *,

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant import Predictions
-from calibrant.arguments import check_int, checked_seed, choice, one_source
+from calibrant.arguments import check_int, checked_seed, choice
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.local.kernel_sums import Family, Kernel, off_diagonal, pair_radius, pair_tail
-from calibrant.toolkit.data import encode
+from calibrant.toolkit.data import encode, takes_arrays
 from calibrant.toolkit.methods import one_thread
 from calibrant.views.kernel_rows import LEAST_DRAWS, NULL, checked_family, checked_rows, checked_width, coded
 
@@ -52,7 +52,7 @@ class PublishedKernel:
         checked_width("covariate_gamma", self.covariate_gamma)
 
 
-@one_source
+@takes_arrays
 def published_local_test(
     data: Predictions,
     *,

@@ -15,9 +15,9 @@ from calibrant.apps.population.classifier import Learner, fitted_odds, odds
 from calibrant.apps.population.margins import MarginsInput, Pool, features, joint, leveled, margin
 from calibrant.apps.population.raking import Margin, factors
 from calibrant.apps.population.weighting import Balance, Weighting, capped, effective, levels_balance, mean_balance
-from calibrant.arguments import checked_seed, names, number, one_source, shown
+from calibrant.arguments import checked_seed, names, number, shown
 from calibrant.errors import BadInput
-from calibrant.toolkit.data import Floats, Source, as_covariates, as_float, open_source, require
+from calibrant.toolkit.data import Floats, Source, as_covariates, open_source, require, takes_arrays, weights_of
 
 Method = Literal["cells", "rake", "classifier"]
 METHODS = ("cells", "rake", "classifier")
@@ -27,7 +27,7 @@ LEAST = 30  # pilot rows
 Rows = NDArray[np.bool_]
 
 
-@one_source
+@takes_arrays
 def to(
     data: object,
     target: object,
@@ -196,9 +196,10 @@ class _Sides:
         people = table_of_rows(target, (*wanted, *more), "the population")
         count = np.ones(people.num_rows)
         if target_weights is not None:
-            count = as_float(people.column(target_weights), target_weights, "weight")
-            if not (np.isfinite(count) & (count >= 0)).all() or not count.sum() > 0:
-                raise BadInput(f"column {target_weights!r} of the population: weights must be numbers from 0 up")
+            named = f"column {target_weights!r} of the population"
+            count, _ = weights_of(people.column(target_weights), people.num_rows, False, named, zero=True)
+            if not count.any():
+                raise BadInput(f"{named} is 0 in every row: leave target_weights= out")
         return replace(side, people=people, count=count)
 
     def _with_margins(self, options: _WeightingOptions, target_weights: str | None) -> _Sides:

@@ -59,7 +59,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     """Compare the repairs that `calibrant repair` tries; hold the same people against the limit before and after."""
     rows, plan = context.needs_rows(NO_TESTS if context.sketch.spec.codings else NO_ROWS), context.judging
     from calibrant.audit.before_after import Populations
-    from calibrant.repair.judge.compare import audited_variables, compared
+    from calibrant.repair.judge.evaluate import audited_variables, compared
     from calibrant.repair.judge.evidence import TESTS
     from calibrant.repair.judge.rows import Judging
 
@@ -125,7 +125,7 @@ def _shortened(result: Comparison, ranked: Sequence[str], groups: Collection[str
         "by_variable": by_variable,
         "verdicts": {name: _plain(v) for name, v in result.verdicts.items()},
     }
-    return Curve(method="repair.compare", columns=columns, settings=settings)
+    return Curve(method="repair.evaluate", columns=columns, settings=settings)
 
 
 def _reported(

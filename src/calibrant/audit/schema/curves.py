@@ -307,7 +307,7 @@ CURVES = {
         {"alpha?": Level, "dates?": list[str], "lines?": Count, "reason? simultaneous?": str},
     ),
     "repairs": curve(
-        "repair.compare",
+        "repair.evaluate",
         "Repairs fitted on one half of the rows held and judged on the other, as audited first. Absent where none was "
         "compared.",
         {
@@ -341,7 +341,7 @@ CURVES = {
         },
     ),
     "repair_decisions": curve(
-        "repair.compare.decisions",
+        "repair.evaluate.decisions",
         "With thresholds: for each repair and population, on rows that no repair was fitted on, how many change side "
         "of the threshold, and the certified gain in net benefit, true positives a row: probability, threshold, "
         "population, rows, to_act, to_leave, gain, gain_low, gain_high, shown; null where fewer people than are shown "
@@ -356,7 +356,7 @@ CURVES = {
         },
     ),
     "fixed": curve(
-        "repair.compare.fixed",
+        "repair.evaluate.fixed",
         "Is it fixed? Everyone, the groups over the limit and the subgroups certified to be, on rows that no repair "
         "was fitted on: certified ranges and verdicts now and after the repair recommended. Of a gap with its sign. "
         "Absent where no repair was compared.",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import Caller
 from calibrant.data.arrays import matrix_of
+from calibrant.data.calls import Classifier, answers_of
 from calibrant.data.predictions import frozen
 from calibrant.diagnose.reliability_curve import METHOD, Axis, reliability_curve
 from calibrant.errors import BadInput
@@ -30,15 +31,6 @@ BAND = 0.2  # how opaque a band is, so that two can be seen where they lie over 
 CALLER = Caller(
     lacks=("missing",), calls=(("positive", "pos_label"), ("weights", "sample_weight"), ("cluster", "groups"))
 )
-
-
-class Classifier(Protocol):
-    """What is asked of a fitted classifier of scikit-learn."""
-
-    classes_: NDArray[np.generic]
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return probabilities, shape (n, K)."""
 
 
 class Settings(TypedDict, total=False):
@@ -156,22 +148,9 @@ class ReliabilityDisplay:
         -------
         ReliabilityDisplay
         """
-        shown = type(estimator).__name__
-        if not hasattr(estimator, "predict_proba"):
-            raise BadInput(f"{shown} has no predict_proba: put it into calibrant.repair.CalibratedClassifier")
-        classes = np.asarray(estimator.classes_).tolist()
-        if len(classes) != 2:
-            raise BadInput(f"{shown} has {len(classes)} classes: draw one against the rest, by from_predictions")
-        event = classes[1] if pos_label is None else pos_label
-        if event not in classes:
-            raise BadInput(f"pos_label={event!r} is no class of {shown}: it has {', '.join(map(repr, classes))}")
-        inputs: Settings = {"name": shown, **settings}
-        row, strange = next(((i, v) for i, v in enumerate(np.asarray(y).tolist()) if v not in classes), (-1, None))
-        if row >= 0:
-            known = ", ".join(map(repr, classes))
-            raise BadInput(f"y has the label {strange!r} in row {row}: {shown} has {known}, so leave such rows out")
-        happened = (np.asarray(y) == event).astype(np.int8)
-        out = cls.from_predictions(happened, estimator.predict_proba(X)[:, classes.index(event)], ax=ax, **inputs)
+        happened, p, event = answers_of(estimator, X, y, pos_label)
+        inputs: Settings = {"name": type(estimator).__name__, **settings}
+        out = cls.from_predictions(happened, p, ax=ax, **inputs)
         out.pos_label = event
         out._named()
         return out
@@ -218,7 +197,7 @@ class ReliabilityDisplay:
         data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, caller=CALLER)
         if data.cluster is not None and bool((data.cluster == data.cluster[0]).all()):
             raise one_cluster(data, CALLER)
-        curve = reliability_curve(data, **settings)  # type: ignore[misc]  # what is left is the curve's
+        curve = reliability_curve(data, **settings)  # type: ignore[call-overload]  # what is left is the curve's
         return cls(curve, estimator_name=name, pos_label=pos_label).plot(ax=ax, ref_line=ref_line)
 
     def plot(self, *, ax: Axes | None = None, name: str | None = None, ref_line: bool = True, **kwargs: object) -> Self:

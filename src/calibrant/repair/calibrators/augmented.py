@@ -156,7 +156,7 @@ class AugmentedLogistic(Tunable):
     -----
     **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, and a number
     does so along a line (with `quadratic`, a parabola). **Guarantee.** None by itself: judge with
-    `calibrant.repair.compare` on other rows. Without a ridge, the mean residual of the fit rows would be zero at every
+    `calibrant.repair.evaluate` on other rows. Without a ridge, the mean residual of the fit rows would be zero at every
     level of a category. **Method.** Appendix C of the paper, by penalised maximum likelihood. Departures: log-odds of
     the score rather than the score (``scale="raw"`` is the paper's); Platt's targets; several variables and categories;
     the ridge leaves the score alone. Missing numbers count as the median, with a coefficient of their own; levels seen
@@ -232,7 +232,7 @@ class AugmentedBeta(Tunable):
     -----
     **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, along a
     parabola. Where the error turns more than once along the variable, take `VariableTree` or `LocalBias`.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. **Method.** Appendix C of the
+    **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other rows. **Method.** Appendix C of the
     paper, by penalised maximum likelihood. Departures: a and b at least 0, so that for two people who differ in the
     score alone the order is kept; Platt's targets; several variables and categories; the ridge leaves the score alone.
     Missing and unseen values as in `AugmentedLogistic`. **Cost.** Ten passes over the rows or so. **Reads.** Rows;

@@ -102,7 +102,7 @@ class Histogram(Tunable):
     Notes
     -----
     **Assumes.** Nothing about the shape; what varies within a bin is lost, and with it some AUROC.
-    **Guarantee.** None by itself, but the map takes few values, so that `calibrant.repair.compare` or
+    **Guarantee.** None by itself, but the map takes few values, so that `calibrant.repair.evaluate` or
     `calibrant.certify` can be tight about it. Each rate is off by about ``sqrt(rate (1 - rate) / rows of the bin)``.
     Order is kept only if the rates happen to rise; see `order`. **Method.** Event rates. A bin of equal width without
     rows shows its middle, as netcal's does. A bin whose rows all had one outcome shows 0 or 1, where a single surprise
@@ -319,7 +319,7 @@ class BBQ(Tunable):
     Notes
     -----
     **Assumes.** Nothing about the shape.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept only if the
+    **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other rows. Order is kept only if the
     average happens to rise; see `order`. **Method.** Binnings of ``n^(1/3) / 10`` to ``10 n^(1/3)`` bins (five rows a
     bin at least, ten bins a distinct score at most), each as likely beforehand. "bdeu": the event rate of a bin has the
     prior ``Beta(2 m, 2 (1 - m))``, m the bin's middle kept 0.005 from 0 and 1; the binning is weighed by the
@@ -503,7 +503,7 @@ class Isotonic(Tunable):
     Notes
     -----
     **Assumes.** The true curve never falls. Needs rows: below a thousand or so `Platt` or `Beta` is usually nearer.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept up to ties: the
+    **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other rows. Order is kept up to ties: the
     fitted function has level stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single
     surprise makes the log loss infinite. **Method.** Rows of one score are pooled, and neighbours up to `fewest`, then
     SciPy's pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond

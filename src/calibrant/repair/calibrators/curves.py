@@ -91,7 +91,7 @@ class Platt(Tunable):
     Notes
     -----
     **Assumes.** The true curve has this shape; otherwise the fit is the nearest of this shape in log loss.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows.
+    **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other rows.
     **Method.** Maximum likelihood with Platt's targets, (events + 1)/(events + 2) and 1/(non-events + 2) in place of 1
     and 0, which keep the fit finite when the classes separate; a ridge above 0 does so too, and replaces them. Within
     ``1e-6`` of 0 and 1 the log-odds go on along their tangent, so that they stay finite and no two scores tie. A line
@@ -180,7 +180,7 @@ class Temperature(Tunable):
     Notes
     -----
     **Assumes.** The model is too bold or too timid and nothing else: no overall gap, which `Platt` has.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept.
+    **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other rows. Order is kept.
     **Method.** Maximum likelihood: the root of the slope of the log loss in ln(1/T), from -10 to 10; an end of that
     range if there is none. The log-odds are ``ln((p + 1e-12) / (1 - p + 1e-12))``. Both are as scikit-learn's
     ``CalibratedClassifierCV(method="temperature")`` has them. **Cost.** About fifteen passes over the rows: 0.3 s a
@@ -285,7 +285,7 @@ class Beta(Tunable):
     Notes
     -----
     **Assumes.** The true curve has this shape: S, inverted S, or bent to one side, so that it can be right at both
-    ends, where `Platt` has one slope for both. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on
+    ends, where `Platt` has one slope for both. **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on
     other rows. Order is kept when `order` says so. **Method.** Maximum likelihood. If a comes out below 0 it is set to
     0 and the rest fitted again; else if b does, likewise: betacal's rule. It leaves the remaining coefficient free, and
     "am" and "ab" altogether, so that a score that ranks backwards yields a falling map, whose `order` is "may change".

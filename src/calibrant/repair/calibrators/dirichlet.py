@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -13,7 +13,7 @@ from calibrant.arguments import checked_seed, choice, number
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import Tunable, recipe
-from calibrant.repair.fitted import Batch, Calibrator, Rows, fitted_on, sound
+from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
 from calibrant.repair.regression import EDGE, Floats, log_of, softmax
@@ -38,13 +38,6 @@ class ClassCalibrator(Calibrator):
         if p.ndim != 2 or p.shape[1] != k:
             raise BadInput(f"this calibrator is of {k} classes: pass probabilities of shape (n, {k})")
         return log_columns(p, edge)
-
-    def __call__(self, data: Rows) -> Rows:
-        if not isinstance(data, MulticlassPredictions):
-            raise BadInput(f"this {self.recipe} repairs several classes, not a {type(data).__name__}: use Beta for two")
-        out = self.scores(data.p, columns=data.covariates)
-        out.flags.writeable = False
-        return replace(data, p=out)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -442,7 +442,7 @@ class LocalBias(Tunable):
     Notes
     -----
     **Assumes.** Independent rows, or independent clusters (folds keep them together). The error varies smoothly with
-    numbers; with levels it may jump. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other
+    numbers; with levels it may jump. **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other
     rows. Of a calibrated model it leaves the scores exactly as they are in most samples, and moves them little in the
     others; far from all fit rows only overall curve and levels act. **Method.** f lies in the span of Gaussian bells:
     along the score and each number (12 quantile knots), of all of them together (levels a fixed distance apart) around

@@ -235,7 +235,7 @@ class Multicalibrator(Tunable):
     Notes
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on. **Guarantee.** None on other rows
-    by itself: judge with `calibrant.repair.compare`. On the rows of the fit ``Groups`` leaves no cell of `fewest` rows
+    by itself: judge with `calibrant.repair.evaluate`. On the rows of the fit ``Groups`` leaves no cell of `fewest` rows
     with a mean residual beyond `tolerance` (``settings["reached"]``). ``Trees`` changes nothing unless the change
     lowers the log loss on rows that did not choose it and points along their residuals by `doubt` null standard errors;
     that test is not exact, because folds share rows. **Method.** ``Trees``: the log-odds first become a straight line
@@ -377,7 +377,7 @@ class ProportionalMulticalibrator(Tunable):
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on. **Guarantee.** On the rows of the
     fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others none: judge with
-    `calibrant.repair.compare`. **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate
+    `calibrant.repair.evaluate`. **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate
     ybar and mean score rbar is shifted by ``ybar - rbar`` where ``|ybar - rbar| > tolerance max(ybar, rho)``, clipped
     to [0, 1]; repeated until none is. Each shift lowers the Brier score by at least ``(tolerance rho)^2 fewest / n``,
     so it ends. Departures: one number of rows takes the place of the paper's ``gamma`` (of a group) and ``alpha

@@ -351,7 +351,7 @@ class VariableTree(Tunable):
     Notes
     -----
     **Assumes.** Within a leaf the error depends on the score alone. Independent rows or clusters, for the choice of the
-    depth. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. For people of one leaf
+    depth. **Guarantee.** None by itself: judge with `calibrant.repair.evaluate` on other rows. For people of one leaf
     the order is kept. **Method.** Section 6 and appendix B of the paper. Its text has depth 2 and leaves of a tenth of
     the rows; its tables depth 3 on Adult. Departures: the tree explains residuals, so that it parts people for whom the
     score is wrong, not those whose outcomes differ; curves are drawn to their parents', by penalised maximum

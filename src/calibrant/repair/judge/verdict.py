@@ -14,7 +14,7 @@ from calibrant.results import Curve, Plain, frozen
 # ---- What judging repairs returns ----
 
 AS_AUDITED = "as audited"
-METHOD = "repair.compare"
+METHOD = "repair.evaluate"
 UNASKED = Curve(method=f"{METHOD}.decisions", columns={})  # no threshold was named
 Shown = Literal["better", "worse", "undecided"]
 

@@ -149,21 +149,21 @@ RANGES: Mapping[str, Ranges] = {
     "measure.inferred_mean": Ranges(
         "Probabilities in place of labels", ("variable", "level"), "bias", "inferred minus observed, points"
     ),
-    "repair.compare": Ranges(
+    "repair.evaluate": Ranges(
         "Error after each repair",
         ("probability",),
         None,
         "calibration error, points",
         (("error_low", "error_high", "certified"),),
     ),
-    "repair.compare.fixed": Ranges(
+    "repair.evaluate.fixed": Ranges(
         "Now and after the repair",
         ("who",),
         None,
         "gap or error, points",
         (("now_low", "now_high", "now"), ("after_low", "after_high", "after")),
     ),
-    "repair.compare.decisions": Ranges(
+    "repair.evaluate.decisions": Ranges(
         "Gain in net benefit by repair",
         ("probability", "population", "threshold"),
         "gain",

@@ -17,7 +17,7 @@ from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_t
 from calibrant.sanitize import sanitize
 
 AS_AUDITED = "as audited"
-CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.compare` tests beyond it
+CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.evaluate` tests beyond it
 KEEPS = {
     "kept": "keep{s} the order of {noun}",
     "kept up to ties": "keep{s} it up to ties",

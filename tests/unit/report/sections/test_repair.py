@@ -170,7 +170,7 @@ def test_a_hostile_name_is_text(name: str) -> None:
     of = held()
     c = dict(of.curve("fixed").columns)
     c |= {"who": ("everyone", name, name), "value": ("", name, ""), "variable": ("", name, "")}
-    curve = Curve(method="repair.compare.fixed", columns=c, settings=of.curve("fixed").settings)
+    curve = Curve(method="repair.evaluate.fixed", columns=c, settings=of.curve("fixed").settings)
     page = section(replace(of, curves={**of.curves, "fixed": curve}))
     assert "<script>alert" not in page
     assert "\x1b" not in page

@@ -21,7 +21,7 @@ from calibrant.repair.regression import taken
 from calibrant.report import numbers as num
 from calibrant.report import terminal
 
-Platt, compare = cal.repair.Platt, cal.repair.compare
+Platt, evaluate = cal.repair.Platt, cal.repair.evaluate
 
 
 def rows(n: int = 6000, seed: int = 11, bend: float = 1.0, **more: Any) -> Any:
@@ -34,7 +34,7 @@ def rows(n: int = 6000, seed: int = 11, bend: float = 1.0, **more: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return compare(
+    return evaluate(
         rows(bend=2.0), repairs=[Platt(), Platt(scale="raw")], by=["sex", "age"], tests="local", test_rows=500, draws=99
     )
 
@@ -56,7 +56,7 @@ def test_the_scale_that_a_curve_took_stands_beside_it(found: Comparison) -> None
     taken_scales = (None, found.calibrators["Platt"].settings["scale"], "raw")
     assert found.table.columns["scale"] == taken_scales
     assert found.calibrators["Platt"].settings["scale_requested"] == "auto"
-    others = compare(rows(800), repairs=[cal.repair.Temperature(), cal.repair.ScalingBinning(scale="raw")], tests=())
+    others = evaluate(rows(800), repairs=[cal.repair.Temperature(), cal.repair.ScalingBinning(scale="raw")], tests=())
     assert others.table.columns["scale"] == (None, None, "raw")
 
 
@@ -121,13 +121,13 @@ def test_clusters_are_kept_together() -> None:
         assert all(len(set(part[data.cluster == c])) == 1 for c in np.unique(data.cluster))
         each = np.bincount(part[np.unique(data.cluster, return_index=True)[1]])
         assert each.max() - each.min() <= 1
-    found = compare(data, repairs=[Platt()], by="sex", tests=())
+    found = evaluate(data, repairs=[Platt()], by="sex", tests=())
     assert found.settings["not_applicable"] == ()
-    alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], by="sex", tests=())
+    alone = evaluate(replace(data, cluster=None, cache={}), repairs=[Platt()], by="sex", tests=())
     assert found.row("Platt")["error_high"] > alone.row("Platt")["error_high"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
     with pytest.raises(cal.NotComputable, match="1 cluster cannot be split into 2 parts"):
-        compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
+        evaluate(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
 
 
 def test_where_a_unit_goes_does_not_depend_on_sizes() -> None:
@@ -146,7 +146,7 @@ def test_where_a_unit_goes_does_not_depend_on_sizes() -> None:
 def test_units_are_counted_on_both_sides_and_told() -> None:
     data = replace(rows(4000, bend=2.0), cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
     cluster_sums = len(np.unique(data.cluster))
-    found = compare(data, repairs=[Platt()], tests=())
+    found = evaluate(data, repairs=[Platt()], tests=())
     reported = found.settings
     assert reported["clusters_fit"] + reported["clusters_judged"] == cluster_sums
     line = terminal.comparison(found).partition("\n")[0]
@@ -154,9 +154,9 @@ def test_units_are_counted_on_both_sides_and_told() -> None:
     assert line.startswith(
         f"Fitted on {num.count(reported['rows_fit'])} rows of {reported['clusters_fit']} clusters, {judged}"
     )
-    folded = compare(data, repairs=[Platt()], folds=3, tests=())
+    folded = evaluate(data, repairs=[Platt()], folds=3, tests=())
     assert "folds of whole clusters" in terminal.comparison(folded)
-    alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], tests=())
+    alone = evaluate(replace(data, cluster=None, cache={}), repairs=[Platt()], tests=())
     assert (alone.settings["clusters_fit"], alone.settings["clusters_judged"]) == (0, 0)
     assert "unit" not in terminal.comparison(alone).splitlines()[0]
 
@@ -167,13 +167,13 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     fit = replace(rows(4000, bend=2.0, seed=1), cluster=patient, cache={})
     data = replace(rows(4000, bend=2.0, seed=2), cluster=patient + 290, cache={})
     with pytest.raises(cal.BadInput, match="10 of 300 clusters to judge on have rows to fit on too"):
-        compare(data, repairs=[Platt()], fit_on=fit, tests=())
-    numbered_anew = compare(data, repairs=[Platt()], fit_on=fit, tests=(), distinct_clusters=True)
+        evaluate(data, repairs=[Platt()], fit_on=fit, tests=())
+    numbered_anew = evaluate(data, repairs=[Platt()], fit_on=fit, tests=(), distinct_clusters=True)
     assert (numbered_anew.settings["clusters_fit"], numbered_anew.settings["clusters_judged"]) == (300, 300)
     with pytest.raises(cal.BadInput, match="distinct_clusters= is about"):
-        compare(data, repairs=[Platt()], tests=(), distinct_clusters=True)
+        evaluate(data, repairs=[Platt()], tests=(), distinct_clusters=True)
     others = replace(data, cluster=patient + 300, cache={})
-    found = compare(others, repairs=[Platt()], fit_on=fit, tests=())
+    found = evaluate(others, repairs=[Platt()], fit_on=fit, tests=())
     assert (found.settings["clusters_fit"], found.settings["clusters_judged"]) == (300, 300)
     assert "rows of 300 other clusters, judged on" in terminal.comparison(found)
 
@@ -181,18 +181,18 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
 def test_weights_change_the_scores_and_widen_the_certificates() -> None:
     data = rows(4000, bend=2.0)
     weight = np.random.default_rng(4).uniform(1, 3, 4000)
-    found = compare(replace(data, weights=weight, cache={}), repairs=[Platt()], tests=())
+    found = evaluate(replace(data, weights=weight, cache={}), repairs=[Platt()], tests=())
     judged = taken(replace(data, weights=weight, cache={}), np.flatnonzero(hash_split(data, 2, 0) == 1))
     assert found.row(AS_AUDITED)["brier"] == pytest.approx(cal.measure.brier(judged).value)
     assert (
-        found.row(AS_AUDITED)["error_high"] > compare(data, repairs=[Platt()], tests=()).row(AS_AUDITED)["error_high"]
+        found.row(AS_AUDITED)["error_high"] > evaluate(data, repairs=[Platt()], tests=()).row(AS_AUDITED)["error_high"]
     )
     assert "brier" in found.verdicts["Platt"]["better"]
 
 
 def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
     data = rows(3000, bend=2.5)
-    found = compare(data, repairs=[Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
+    found = evaluate(data, repairs=[Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
     assert found.settings["rows_judged"] == 3000
     assert found.settings["folds"] == 3
     assert found.calibrators["Platt"].fitted_on.rows == 3000
@@ -202,21 +202,21 @@ def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
 
 
 def test_fit_on_other_rows_judges_all() -> None:
-    found = compare(rows(2000, seed=1), repairs=[Platt()], fit_on=rows(3000, seed=2), tests=())
+    found = evaluate(rows(2000, seed=1), repairs=[Platt()], fit_on=rows(3000, seed=2), tests=())
     assert (found.settings["rows_fit"], found.settings["rows_judged"], found.settings["how"]) == (3000, 2000, "fit_on")
 
 
 def test_a_fitted_map_is_judged_on_all_rows_and_beside_recipes() -> None:
     fitted = Platt().fit(rows(3000, seed=5))
-    assert compare(rows(2000), repairs=fitted, tests=()).settings["how"] == "fitted"
-    both = compare(rows(2000), repairs={"old": fitted, "new": Platt()}, tests=())
+    assert evaluate(rows(2000), repairs=fitted, tests=()).settings["how"] == "fitted"
+    both = evaluate(rows(2000), repairs={"old": fitted, "new": Platt()}, tests=())
     assert both.settings["rows_judged"] == 1000
     assert both.calibrators["old"] == fitted
 
 
 def test_a_harmful_repair_is_called_worse() -> None:
     harmful = Logistic(recipe="Platt", slope=3.0, intercept=0.0)
-    found = compare(rows(20_000), repairs={"sharpen": harmful}, by=["sex"], tests=())
+    found = evaluate(rows(20_000), repairs={"sharpen": harmful}, by=["sex"], tests=())
     v = found.verdicts["sharpen"]
     assert {"error", "brier", "log_loss"} <= set(v["worse"])
     assert "nothing is shown to be better; worse in certified error, the worst group, Brier score" in v["line"]
@@ -232,7 +232,7 @@ def test_a_map_that_changes_nothing_is_shown_neither_better_nor_worse(folds: int
     )
     same = Logistic(recipe="Platt", slope=1.0, intercept=0.0)
     repairs = {"same": same, "Platt": Platt()} if folds else {"same": same}
-    found = compare(data, repairs=repairs, by="g", folds=folds, steps=50, tests=())
+    found = evaluate(data, repairs=repairs, by="g", folds=folds, steps=50, tests=())
     row = found.row(AS_AUDITED)
     assert row["error_low"] > row["error_high"] > row["error_shown_low"]
     assert row["worst_group_low"] > row["worst_group_high"] > row["worst_group_shown_low"]
@@ -244,7 +244,7 @@ def test_harm_moved_to_a_group_is_named() -> None:
     data = rows(20_000)
     men = np.asarray(data.covariates.column("sex").to_pylist()) == "m"
     y = np.where(men, data.y, np.random.default_rng(9).uniform(size=data.n) < data.p**2).astype(np.int8)
-    found = compare(replace(data, y=y, cache={}), repairs=[Platt()], by="sex", tests=())
+    found = evaluate(replace(data, y=y, cache={}), repairs=[Platt()], by="sex", tests=())
     v = found.verdicts["Platt"]
     assert "group:sex = f" in v["better"]
     assert "group:sex = m" in v["worse"]
@@ -265,32 +265,32 @@ def test_judging_on_rows_of_the_fit_is_refused() -> None:
         (data, subset(data, np.arange(3000) >= 2700)),
     ):
         with pytest.raises(cal.BadInput, match="repair 'Platt' would be judged on"):
-            compare(judge, repairs=[Platt().fit(fit)], tests=())
+            evaluate(judge, repairs=[Platt().fit(fit)], tests=())
     shuffled = taken(data, np.random.default_rng(0).permutation(3000))
     with pytest.raises(cal.BadInput, match="the very rows it was fitted on"):
-        compare(shuffled, repairs=Platt().fit(data), tests=())
+        evaluate(shuffled, repairs=Platt().fit(data), tests=())
     with pytest.raises(cal.BadInput, match="data holds rows of fit_on"):
-        compare(data, repairs=[Platt()], fit_on=subset(data, half), tests=())
+        evaluate(data, repairs=[Platt()], fit_on=subset(data, half), tests=())
     with pytest.raises(cal.BadInput, match="'Platt' would be judged on"):
-        compare(data, repairs=[Platt().fit(data), Platt()], folds=2, tests=())
+        evaluate(data, repairs=[Platt().fit(data), Platt()], folds=2, tests=())
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 3])
 def test_equal_scores_of_other_people_are_no_reason_to_refuse(digits: int) -> None:
     one, other = rows(3000, seed=21), rows(3000, seed=22)
     coarse = [replace(d, p=np.round(d.p, digits), cache={}) for d in (one, other)]
-    compare(coarse[0], repairs=Platt().fit(coarse[1]), tests=())
-    compare(coarse[0], repairs=[Platt()], tests=())
+    evaluate(coarse[0], repairs=Platt().fit(coarse[1]), tests=())
+    evaluate(coarse[0], repairs=[Platt()], tests=())
 
 
 def test_the_same_counts_of_few_scores_are_no_reason_to_refuse() -> None:
     y, p = np.arange(400) % 2, np.repeat([0.25, 0.5], 200)
-    compare(cal.predictions(y, p), repairs=Platt().fit(cal.predictions(y, p)), tests=())
+    evaluate(cal.predictions(y, p), repairs=Platt().fit(cal.predictions(y, p)), tests=())
 
 
 def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
     data = rows(2000)
-    found = compare(data, repairs={"steps": cal.repair.Rounding(steps=20).fit(data)}, tests=())
+    found = evaluate(data, repairs={"steps": cal.repair.Rounding(steps=20).fit(data)}, tests=())
     assert found.settings["rows_judged"] == 2000
 
 
@@ -316,20 +316,20 @@ def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
 )
 def test_settings_that_cannot_be_used(how: dict[str, Any], says: str) -> None:
     with pytest.raises(cal.BadInput, match=says):
-        compare(rows(200), **{"repairs": [Platt()], "tests": (), **how})
+        evaluate(rows(200), **{"repairs": [Platt()], "tests": (), **how})
 
 
 def test_data_that_cannot_be_used() -> None:
     with pytest.raises(cal.BadInput, match="several classes"):
-        compare(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
+        evaluate(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
     with pytest.raises(cal.BadInput, match="data is a str"):
-        compare("rows.csv")
+        evaluate("rows.csv")
     with pytest.raises(cal.BadInput, match="fitted already"):
-        compare(rows(200), repairs=Platt().fit(rows(100, seed=2)), folds=2)
+        evaluate(rows(200), repairs=Platt().fit(rows(100, seed=2)), folds=2)
     with pytest.raises(cal.NotComputable, match="no repair could be fitted: Platt cannot be fitted"):
-        compare(cal.predictions(np.zeros(50), np.full(50, 0.2)), repairs=[Platt()])
+        evaluate(cal.predictions(np.zeros(50), np.full(50, 0.2)), repairs=[Platt()])
     with pytest.raises(cal.NotComputable, match="at least two rows"):
-        compare(cal.predictions([0], [0.2]), repairs=[Platt()])
+        evaluate(cal.predictions([0], [0.2]), repairs=[Platt()])
 
 
 class Picky(Platt):
@@ -339,7 +339,7 @@ class Picky(Platt):
 
 def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
     for folds in (0, 2):
-        found = compare(rows(300), repairs={"a": Platt(), "b": Picky()}, folds=folds, tests=())
+        found = evaluate(rows(300), repairs={"a": Platt(), "b": Picky()}, folds=folds, tests=())
         assert found.settings["left_out"] == (("b", "it is picky"),)
         assert set(found.calibrators) == {"a"}
 
@@ -347,13 +347,13 @@ def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
 @pytest.mark.parametrize("p", [np.full(60, 0.3), np.tile([0.0, 1.0], 30), np.tile([0.2, 0.2, 0.7], 20)])
 def test_degenerate_scores_give_numbers(p: Any) -> None:
     y = np.arange(60) % 3 == 0
-    found = compare(cal.predictions(y, p, {"x": np.arange(60) % 4}), repairs=[Platt()], by="x", tests=())
+    found = evaluate(cal.predictions(y, p, {"x": np.arange(60) % 4}), repairs=[Platt()], by="x", tests=())
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_judged_rows_of_one_class_have_no_auroc() -> None:
     judged = cal.predictions(np.zeros(300), np.random.default_rng(0).uniform(size=300))
-    found = compare(judged, repairs=Platt().fit(rows(500)), tests=())
+    found = evaluate(judged, repairs=Platt().fit(rows(500)), tests=())
     assert found.row("Platt")["auroc"] is None
 
 
@@ -383,15 +383,15 @@ def test_the_simplest_that_is_not_shown_worse_is_recommended() -> None:
 
 
 def test_by_default_the_score_is_repaired_and_with_covariates_they_are_read() -> None:
-    assert set(compare(rows(600), tests=()).calibrators) == {"Platt", "Beta", "Isotonic", "AugmentedLogistic"}
-    assert "AugmentedLogistic" not in compare(rows(600), variables=(), tests=()).calibrators
+    assert set(evaluate(rows(600), tests=()).calibrators) == {"Platt", "Beta", "Isotonic", "AugmentedLogistic"}
+    assert "AugmentedLogistic" not in evaluate(rows(600), variables=(), tests=()).calibrators
 
 
 def test_a_map_carries_what_refuses_it_through_json() -> None:
     data = rows(500)
     again = Calibrator.from_json(Platt().fit(data).to_json())
     with pytest.raises(cal.BadInput, match="would be judged on"):
-        compare(data, repairs=again, tests=())
+        evaluate(data, repairs=again, tests=())
 
 
 def test_a_repair_that_called_impossible_what_happened_is_never_recommended() -> None:
@@ -403,7 +403,7 @@ def test_a_repair_that_called_impossible_what_happened_is_never_recommended() ->
         return cal.predictions(rng.uniform(size=8_000) < true, np.where(low, rng.uniform(0.001, 0.002, 8_000), true**2))
 
     earlier, later = year(0.0), year(0.02)
-    found = cal.repair.compare(later, repairs=[cal.repair.Isotonic(), cal.repair.Beta()], fit_on=earlier, tests=())
+    found = cal.repair.evaluate(later, repairs=[cal.repair.Isotonic(), cal.repair.Beta()], fit_on=earlier, tests=())
     assert found.row("Isotonic")["impossible"] > 0
     assert found.row("Beta")["impossible"] == 0
     assert "certainty" in found.verdicts["Isotonic"]["worse"]
@@ -419,10 +419,10 @@ def test_what_only_ordinary_intervals_show_is_recommended_and_said_to_rest_on_th
     rng = np.random.default_rng(4)
     p = rng.uniform(0.02, 0.98, 2400)
     data = cal.predictions(rng.uniform(size=2400) < 0.25 + 0.5 * p, p)
-    found = compare(data, repairs=[Platt()], tests=(), alpha=0.001)
+    found = evaluate(data, repairs=[Platt()], tests=(), alpha=0.001)
     assert (found.recommended, found.settings["basis"]) == ("Platt", "guaranteed")
     few = cal.predictions(data.y[:700], data.p[:700])
-    found = compare(few, repairs=[Platt()], tests=(), alpha=0.05)
+    found = evaluate(few, repairs=[Platt()], tests=(), alpha=0.05)
     v = found.verdicts["Platt"]
     assert (found.recommended, found.settings["basis"]) == ("Platt", "estimated")
     assert not v["better"]
@@ -472,7 +472,7 @@ def test_groups_without_events_are_estimated_better_only_where_events_were_to_co
 
 def test_where_none_is_recommended_the_best_is_named_and_whether_error_is_shown() -> None:
     data = rows(600)
-    found = compare(data, repairs=[cal.repair.Rounding(steps=100)], tests=())
+    found = evaluate(data, repairs=[cal.repair.Rounding(steps=100)], tests=())
     assert found.recommended == AS_AUDITED
     assert "None is recommended" in (text := terminal.comparison(found))
     assert "Rounding: Brier score" in text

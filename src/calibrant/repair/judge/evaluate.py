@@ -18,9 +18,9 @@ from calibrant.arguments import (
     choice,
     flag,
     names,
-    one_source,
     share,
 )
+from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
 from calibrant.data.survey import EVERY, survey_rows
@@ -77,8 +77,8 @@ LISTED = 12  # groups that are all reported before and after; of more only those
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
 
 
-@one_source
-def compare(
+@takes_arrays
+def evaluate(
     data: Predictions,
     *,
     repairs: Mapping[str, Repair] | Sequence[Repair] | Repair | None = None,
@@ -208,7 +208,7 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> true = rng.uniform(size=20_000)
     >>> data = cal.predictions(rng.uniform(size=20_000) < true, true**2)  # far too low
-    >>> found = cal.repair.compare(data, repairs=[cal.repair.Platt()], tests=())
+    >>> found = cal.repair.evaluate(data, repairs=[cal.repair.Platt()], tests=())
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
@@ -255,7 +255,7 @@ def _checked_target(target: Target | None, judge: Judge) -> Target:
 
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
-    """The comparison: what `compare` and an audit both run."""
+    """The comparison: what `evaluate` and an audit both run."""
     with sized(rows.n), one_thread():
         fits, groups = fits_of(rows, how), None
         if how.by:

@@ -81,7 +81,7 @@ def sums_of_sketch(data: Sketch, variables: Iterable[str] | str | None) -> Local
 def fixed_features(
     data: Predictions, variables: Iterable[str] | str | None, draws: int, seed: int, landmarks: int
 ) -> tuple[LocalSpec, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Fix features from a random sample of rows, without a label (theory 3, step 1); say what was left out and why."""
+    """Fix features from a random sample of rows, without a label; say what was left out and why."""
     p, table, used, left_out = first_look(data, variables, seed, identities_of(data.n, seed))
     return local_spec(p, table, used, draws, seed, landmarks), used, left_out
 

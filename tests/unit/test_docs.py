@@ -51,7 +51,7 @@ def test_info_strings_are_known() -> None:
 
 def test_relative_links_resolve() -> None:
     links = [(p, t) for p in LINKED for t in LINK.findall(FENCE.sub("", p.read_text(encoding="utf-8")))]
-    assert len(links) > 500
+    assert len(links) > 250
     for page, target in links:
         if target.startswith(OUTSIDE):
             continue
@@ -74,7 +74,7 @@ def test_command_lines_parse() -> None:
         for words in commands(body)
         if words != ["COMMAND", "--help"]
     ]
-    assert len(typed) > 100
+    assert len(typed) > 60
     for where, words in typed:
         try:
             parser.parse_args(words)
@@ -122,7 +122,7 @@ def test_the_start_page_shows_the_headline_of_the_example(example: Any) -> None:
 @pytest.mark.slow
 def test_the_readme_states_the_error_probabilities_of_the_example(example: Any) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    stated = re.search(r"\"over\" wrongly in at most ([\d.]+)% of audits and \"within\" wrongly in at most ([\d.]+)%", page)
+    stated = re.search(r"\"over\" wrongly in at most ([\d.]+)% of audits .*\"within\" .* at most ([\d.]+)%", page)
     assert stated is not None
     joint = example.record.joint_error
     assert [float(v) / 100 for v in stated.groups()] == pytest.approx([joint["over"], joint["within"]])
@@ -166,7 +166,8 @@ def test_prose_keeps_its_budget() -> None:
 
 def test_prose_is_counted_without_code_tables_and_links() -> None:
     script = runpy.run_path(str(ROOT / "docs/words.py"))
-    text = "# One title\n\nTwo `code` [words](a.md) here.\n\n```bash\nnot this\n```\n\n| nor | this |\n|---|---|\n\n* an item\n"
+    code, table = "```bash\nnot this\n```\n\n", "| nor | this |\n|---|---|\n\n"
+    text = f"# One title\n\nTwo `code` [words](a.md) here.\n\n{code}{table}* an item\n"
     assert script["paragraphs"](text) == ["One title", "Two code words here.", "an item"]
     long = "word " * 36 + "end. " + "Short one."
     assert len(script["faults"]("docs/index.md", long)) == 1

@@ -213,7 +213,7 @@ def kernel_bound(spec: LocalSpec) -> float:
 
     Exact ones are a projection of ``k(z, .)``, whose length is 1. With the landmarks' Gram matrix K, the whitening G as
     stored and the bells b of z as tabulated, ``|G'b| <= sqrt(|G'KG|) + |G| |b - k_z|``, and rounding adds half a step
-    a feature; the derivation is in docs/methods/klce.md.
+    a feature; the derivation is in docs/proofs-methods.md.
     """
     if not spec.joint:
         return 0.0

@@ -33,11 +33,23 @@ _WHERE = {
     "sketch": "calibrant.data.read",
     "sql": "calibrant.data.sources.query",
 }
-_MODULES = ("certify", "detect", "diagnose", "measure", "papers", "repair", "testing", "tracking", "weights")
+_MODULES = (
+    "certify",
+    "datasets",
+    "detect",
+    "diagnose",
+    "measure",
+    "papers",
+    "repair",
+    "testing",
+    "tracking",
+    "weights",
+)
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
     from calibrant import certify as certify
+    from calibrant import datasets as datasets
     from calibrant import detect as detect
     from calibrant import diagnose as diagnose
     from calibrant import measure as measure
@@ -71,7 +83,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"calibrant.{name}")
     if name not in _WHERE:
-        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+        raise import_module("calibrant.lazy_module").lacking(__name__, name, __all__)
     value = getattr(import_module(_WHERE[name]), name)
     globals()[name] = value
     return value

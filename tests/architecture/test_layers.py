@@ -42,7 +42,7 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
     ("cli", "pytest_plugin"),
     ("toolkit",),
     ("apps",),
-    ("papers", "testing", "tracking", "weights"),
+    ("datasets", "papers", "testing", "tracking", "weights"),
     ("__main__",),
 )
 RANKS = {room: rank for rank, tier in enumerate(TIERS) for room in tier}

@@ -10,10 +10,15 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MASK, PYTHON, Caller, checked, declared, names, refuse, takes
+from calibrant.arguments import MASK, PYTHON, Caller, checked, choice, declared, names, refuse, takes, takes_names
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.certify.whole import raw_lower, rounded
+from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions, predictions
+from calibrant.data.read import in_memory
+from calibrant.data.reading import Reading
+from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.spec import Spec
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.decisions.terms import Measure, Target, TermOptions, Terms, usual_margin
 from calibrant.errors import BadInput, NotComputable
@@ -44,12 +49,15 @@ OTHERWISE = "take another measure, such as 'brier', or coarser groups"
 MEASURE: Measure = "calibration_error"
 
 
+@takes_names
 @takes(TermOptions)
 def compare(
-    models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord],
-    y_true: ArrayLike | None = None,
+    models: object,
+    y_true: object = None,
     covariates: object = None,
     *,
+    label: str | None = None,
+    score: Iterable[str] | None = None,
     by: Iterable[str] | str | None = None,
     weights: ArrayLike | None = None,
     cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -66,9 +74,15 @@ def compare(
     ----------
     models : mapping of str to array-like of shape (n,)
         Probabilities of each model by its name, on the same rows in the same order; the first is the reference. Or two
-        or more `AuditRecord`, of different rows: then everything below but `margin` and `reference` is in them.
+        or more `AuditRecord`, of different rows: then everything below but `margin` and `reference` is in them. Or
+        `Predictions` of the same rows, by name or as two arguments, ``"old"`` and ``"new"``. Or a file or frame that
+        `calibrant.read` takes, with `label` and `score`; `weights`, `cluster` and `by` are then columns too.
     y_true : array-like of shape (n,)
         Outcomes.
+    label : str, optional
+        Of a file or frame: the column of labels.
+    score : sequence of str, optional
+        Of a file or frame: the columns of probabilities, one for each model.
     covariates, weights, cluster, positive
         As `calibrant.predictions`.
     by : str or sequence of str, optional
@@ -145,28 +159,80 @@ def compare(
     >>> found.verdict
     'better'
     """
+    of_rows = {"weights": weights, "cluster": cluster, "positive": positive}
+    if label is not None or score is not None:
+        if y_true is not None or covariates is not None:
+            raise BadInput("label= and score= name columns of one file or frame: leave y_true and covariates out")
+        columns = {"label": label, "by": by, **of_rows}
+        return _of_columns(models, names("score", score, distinct=True), reference, columns, Terms.of(**terms))
+    models, y_true = _paired(models, y_true)
     named = _named(models, reference)
     records = {k: v for k, v in named.items() if isinstance(v, AuditRecord)}
-    inputs = {k: v for k, v in named.items() if not isinstance(v, AuditRecord)}
     if records:
-        if inputs or y_true is not None:
+        if len(records) < len(named) or y_true is not None:
             raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
         return audits_compared(records, settled(PYTHON, terms))
-    if y_true is None:
-        raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
-    scored = {}
-    for name, p in inputs.items():
-        try:
-            scored[name] = predictions(y_true, p, covariates, weights=weights, cluster=cluster, positive=positive)
-        except BadInput as e:
-            raise BadInput(f"model {name!r}: {e}") from None
+    scored = _rows_of(named, y_true, {"covariates": covariates, **of_rows})
     first, *_ = scored.values()
     return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), Terms.of(**terms))
 
 
-def _named(
-    models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord], reference: str | None
-) -> dict[str, ArrayLike | AuditRecord]:
+def _paired(models: object, y_true: object) -> tuple[object, object]:
+    """The models by name and the outcomes, in whichever order they came; two predictions are the old and the new."""
+    if isinstance(models, Predictions) and isinstance(y_true, Predictions):
+        return {"old": models, "new": y_true}, None
+    return (y_true, models) if isinstance(y_true, Mapping) and not isinstance(models, Mapping) else (models, y_true)
+
+
+def _rows_of(models: Mapping[str, object], y_true: object, of_rows: Mapping[str, object]) -> dict[str, Predictions]:
+    """The rows of each model: predictions as they are, or probabilities with the outcomes."""
+    made = {name: d for name, d in models.items() if isinstance(d, Predictions)}
+    if made:
+        if len(made) < len(models) or any(v is not None for v in (y_true, *of_rows.values())):
+            raise BadInput("predictions bring their own rows: pass predictions alone, without what belongs to rows")
+        first, *_ = made.values()
+        other = next((name for name, d in made.items() if not np.array_equal(first.y, d.y)), None)
+        if other is not None:
+            raise BadInput(f"model {other!r}: its labels are not those of the first; compare models on the same rows")
+        return made
+    if y_true is None:
+        raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
+    for name, p in models.items():
+        try:
+            made[name] = predictions(y_true, p, **of_rows)  # type: ignore[arg-type]
+        except BadInput as e:
+            raise BadInput(f"model {name!r}: {e}") from None
+    return made
+
+
+def _of_columns(
+    source: object, models: tuple[str, ...], reference: str | None, columns: Mapping[str, object], options: Terms
+) -> ModelComparison:
+    """Compare the scores that stand in columns of a source."""
+    if len(models) < 2:
+        refuse("score", models, "the columns of two models or more, the reference first", "such as ['old', 'new']")
+    first = models[0] if reference is None else choice("reference", reference, models)
+    others = tuple(m for m in models if m != first)
+    reading = Reading.of(score=first, **columns).named()  # type: ignore[arg-type]
+    rows = in_memory(source, reading, others)
+    return compared(rows, scores_of_columns(rows, others, reading), reading.by, options)
+
+
+def scores_of_columns(rows: Predictions, others: Iterable[str], reading: Reading) -> dict[str, Floats]:
+    """The scores of rows, and those of other models that stand among their covariates, checked alike."""
+    scores = {reading.score: rows.p}
+    for model in others:
+        scores[model] = score_values(rows.covariates.column(model), model, reading.percent)
+        faults = Faults(caller=reading.caller)
+        faults.see(scores[model], reading.percent)
+        faults.note(scores[model])
+        of_model = Spec(label=reading.label, score=model, percent=reading.percent)
+        faults.check(of_model)
+        faults.check_scale(of_model)
+    return scores
+
+
+def _named(models: object, reference: str | None) -> dict[str, object]:
     if not isinstance(models, Mapping) or len(models) < 2 or not all(isinstance(k, str) for k in models):
         raise BadInput("pass two models or more by name: {'old': p1, 'new': p2}")
     if reference is None:

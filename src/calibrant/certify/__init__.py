@@ -9,6 +9,8 @@ of the same name, whichever is imported first.
 
 from __future__ import annotations
 
+import sys
+
 from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
@@ -19,6 +21,7 @@ from calibrant.certify.values import values
 from calibrant.certify.variable import variable
 from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded
 from calibrant.decisions.accept import accept, rows_to_accept
+from calibrant.lazy_module import PublicModule
 
 __all__ = [
     "accept",
@@ -39,6 +42,7 @@ __all__ = [
     "variable",
     "worst_group",
 ]
+sys.modules[__name__].__class__ = PublicModule
 
 
 def __dir__() -> list[str]:

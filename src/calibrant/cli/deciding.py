@@ -9,19 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, of_declared
-from calibrant.audit.compare import audits_compared, compared, settled
+from calibrant.audit.compare import audits_compared, compared, scores_of_columns, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
 from calibrant.cli.reporting import checked_outs
 from calibrant.cli.standard_output import print_result
-from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.faults import Faults
-from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
 from calibrant.data.targets import written
 from calibrant.decisions.accept import AcceptOptions, accepted
@@ -152,16 +149,8 @@ def _models(a: Namespace) -> ModelComparison:
         "score": first,
         "variables": () if a.cluster else EVERY,
     }
-    rows = _checked(a, in_memory(data, Reading.of(caller=OF_ALL_ROWS, **how).named(), others))
+    reading = Reading.of(caller=OF_ALL_ROWS, **how).named()
+    rows = _checked(a, in_memory(data, reading, others))
     report_left_out(rows)
     _report_shared(a, rows)
-    scores = {first: rows.p}
-    for model in others:
-        scores[model] = score_values(rows.covariates.column(model), model, a.percent)
-        faults = Faults(caller=OF_ALL_ROWS)
-        faults.see(scores[model], a.percent)
-        faults.note(scores[model])
-        of_model = Spec(label=a.label, score=model, percent=a.percent)
-        faults.check(of_model)
-        faults.check_scale(of_model)
-    return compared(rows, scores, names("--by", a.by), options)
+    return compared(rows, scores_of_columns(rows, others, reading), names("--by", a.by), options)

@@ -6,9 +6,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibrant.lazy_module import lacking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from calibrant.data.predictions import Predictions
 
 EMPLOYMENT = {"label": "employed", "score": "predicted_probability"}
 EMPLOYMENT_BY = ("year", "age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity")
+
+
+def __getattr__(name: str) -> Callable[[], Predictions]:
+    if name != "load_employment":
+        raise lacking(__name__, name, ())
+    from calibrant.data.read import load_employment  # which loads the libraries that read files
+
+    return load_employment
 
 
 def employment_path() -> Path:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.arguments import checked_seed, shown, takes
+from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
@@ -114,6 +115,26 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
     """
     options = Reading.of(label=label, score=score, allow_same=True, **settings).named()
     return in_memory(source, options)
+
+
+def load_employment() -> Predictions:
+    """The bundled data: a model of who is employed, for 277,677 residents of Massachusetts, 2015 to 2018.
+
+    The model was trained on earlier years of the American Community Survey; see NOTICE.
+
+    Returns
+    -------
+    Predictions
+        Covariates year, age, sex, race, schooling, marital, disability, citizenship and nativity.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.datasets.load_employment()
+    >>> data.n, data.covariates.column_names[:3]
+    (277677, ['year', 'age', 'sex'])
+    """
+    return read(employment_path(), by=EMPLOYMENT_BY, label=EMPLOYMENT["label"], score=EMPLOYMENT["score"])
 
 
 def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) -> Predictions:

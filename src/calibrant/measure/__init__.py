@@ -6,8 +6,11 @@ same name, whichever is imported first.
 
 from __future__ import annotations
 
+import sys
+
 from calibrant.decisions.net_benefit import net_benefit
 from calibrant.decisions.regret import regret
+from calibrant.lazy_module import PublicModule
 from calibrant.measure.by_group import by_group
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
@@ -37,6 +40,7 @@ __all__ = [
     "smooth_ece",
     "vece",
 ]
+sys.modules[__name__].__class__ = PublicModule
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from calibrant.lazy_module import lacking, synonym
+
 if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed works all the same
     from calibrant.repair import objectives as objectives
     from calibrant.repair.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
@@ -56,13 +58,16 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_WHERE[name]), name)
     elif (name.startswith("_") and name != "__all__") or find_spec(f"{__name__}.{name}") is not None:
         # a file of the folder is imported by its name: nothing need be read to tell that it is no recipe
-        raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+        raise lacking(__name__, name, ())
     else:
         recipes = import_module("calibrant.repair.catalogue").recipes()
         if name == "__all__":
             return sorted([*_WHERE, *recipes])
+        own = sorted([*_WHERE, *recipes])
+        if ours := synonym(name, own):
+            return __getattr__(ours)
         if name not in recipes:
-            raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+            raise lacking(__name__, name, own)
         value = recipes[name].recipe
     globals()[name] = value
     return value

@@ -188,7 +188,9 @@ class ReliabilityDisplay:
         """
         known = Settings.__optional_keys__
         if extra := sorted(set(settings) - known):
-            raise BadInput(f"{extra[0]}= has no meaning here: pass {', '.join(sorted({*known, 'ax', 'pos_label'}))}")
+            every = f"pass {', '.join(sorted({*known, 'ax', 'pos_label'}))}"
+            fix = "leave it out, there are no bins" if extra[0] == "n_bins" else every
+            raise BadInput(f"{extra[0]}= has no meaning here: {fix}")
         several = matrix_of(y_prob, "y_prob")
         if several is not None and (k := several.shape[1]) > 2:
             raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the event, and pos_label=")

@@ -28,7 +28,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # generated pages have the first
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+source_suffix |= {".rst": "restructuredtext", ".myst": "myst-nb"}  # of pages that the build writes
 exclude_patterns = [
     "_templates",
     "examples",

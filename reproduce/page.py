@@ -71,7 +71,7 @@ def written(paper: str) -> str:
         e, result = experiment.find(name), Result.load(name)
         rows.append(
             {
-                "item": f"[{', '.join(e.items)}](papers/{paper}.md#{anchor(name)})",
+                "item": f"[{', '.join(e.items)}](papers/{paper}.myst#{anchor(name)})",
                 "shows": e.title,
                 "status": e.status,
                 "claims of the paper that hold": held(result, False),
@@ -186,7 +186,7 @@ def details(folder: Path) -> None:
     for paper, title in PAPERS.items():
         body = "\n".join(section(name, folder) for name in made(paper))
         text = f"{APART}# {title}\n\n[Papers reproduced](../reproduce.md)\n\n{body}"
-        (folder / f"{paper}.md").write_text(text, encoding="utf-8")
+        (folder / f"{paper}.myst").write_text(text, encoding="utf-8")
 
 
 def order(name: str) -> tuple[int, str]:

@@ -14,6 +14,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reproduce import experiment
+from reproduce.claim import Claim
 from reproduce.experiment import ITEMS, PAPERS, Result
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -105,7 +106,7 @@ def counts() -> str:
     return text
 
 
-def judged() -> Iterator[tuple[str, str, str, experiment.Claim]]:
+def judged() -> Iterator[tuple[str, str, str, Claim]]:
     """Every claim: paper, experiment, words, outcome."""
     for paper in PAPERS:
         for name in made(paper):

@@ -26,14 +26,14 @@ PAGES = {  # a page of each kind: its address, and words that stand on it
     "start": "A softmax array",
     "howto/language-models": "Above which confidence may an answer pass unread?",
     "reference/index": "Find a function by its name",
-    "reference/command-line": "Exit statuses",
-    "proofs": "Theorem U.",
-    "papers/strong": "Figure 2",
     "reference/generated/calibrant.certify.accept": "Guarantee.",
     "gallery/index": "In which subgroup that nobody named?",
     "gallery/plot_4_subgroups": "In which subgroup that nobody named?",
     "notebooks/employment": "277,677 people",
     "search": "Search",
+    "reference/command-line": "Exit statuses",
+    "proofs": "Theorem U.",
+    "papers/strong": "Figure 2",
 }
 
 

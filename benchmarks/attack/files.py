@@ -24,7 +24,8 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 SECONDS, MEMORY = 30.0, 2_000  # of CPU, and megabytes, that a file under 10 MB may take
-PATIENCE = 4 * SECONDS  # after which a command counts as hanging, however busy the machine is
+PATIENCE = 4 * SECONDS  # of CPU, after which a command is stopped
+HANGING = 1800.0  # seconds by the clock, after which it counts as hanging, however busy the machine is
 LONGEST = 1_000  # characters of a refusal
 LARGE = 10_000_000  # bytes of a bomb, at most
 
@@ -87,17 +88,23 @@ class Runner:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(words).encode() + b"\n")
-        answer, end = b"", time.monotonic() + PATIENCE
+        answer, end, spent = b"", time.monotonic() + HANGING, self._spent()
         while not answer.endswith(b"\n"):
             ready, _, _ = select.select([self.process.stdout], [], [], 0.2)
             part = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
             if ready and not part:
                 return self._end("")
-            if time.monotonic() > end or self._resident() > 2 * MEMORY:
+            if time.monotonic() > end or self._spent() > spent + PATIENCE or self._resident() > 2 * MEMORY:
                 return self._end("stopped: it took too long, or too much memory")
             answer += part
         done: dict[str, object] = json.loads(answer)
         return done
+
+    def _spent(self) -> float:
+        """The seconds of CPU that the process has taken."""
+        assert self.process is not None
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _resident(self) -> int:
         """The megabytes that the process takes now."""

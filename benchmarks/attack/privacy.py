@@ -14,11 +14,12 @@ label in every table that fits, so that each person's label is known.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -32,6 +33,7 @@ from scipy.sparse import csr_array
 
 import calibrant as cal
 from calibrant.audit.pooling import shown_groups
+from calibrant.report import html
 from calibrant.report.outline import document
 from calibrant.report.outputs.files import write_all
 from calibrant.views.rules import Condition, columns_of
@@ -430,28 +432,106 @@ def _numbers(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
         yield at, value
 
 
-def one_moved(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
-    """Audit a group with one person more: does the p-value of its gap, or do all numbers of it, say the outcome?
-
-    `count`: p-values that moved the way of the outcome, less those that moved the other way, which a guess has alike.
-    `events`: the same of the mean of all signed numbers of the gap, in people, next to what the score expects.
-    """
+def _joined(seed: int, mode: Mapping[str, Any], **how: Any) -> tuple[int, float, tuple[cal.AuditRecord, ...]]:
+    """The outcome of one person, whose score is known, and the records of a group of 250 without and with them."""
     rng = np.random.default_rng([41, seed])
     p = people(seed, 600)["p"].to_numpy()
     y = (rng.random(600) < np.clip(p + 0.08, 0, 1)).astype(int)
     who, inside = 300, np.arange(600) < 250
     y[who] = rng.integers(0, 2)
-    seen = []
+    records = []
     for more in (False, True):
         group = np.where(inside | (more & (np.arange(600) == who)), "a", "b")
-        record = audited(pa.table({"y": y, "p": p, "g": group}), mode, by=("g",), intersections=False)
-        seen.append(next(f for f in record.groups if f.variables == (("g", "a"),)))
-    before, after = ([f.gap.value, *_ends(f.gap.guaranteed), *_ends(f.gap.interval)] for f in seen)
-    people_moved = float(np.mean(np.subtract(after, before))) * 250
-    result = Counter({"tried": 1})
+        records.append(audited(pa.table({"y": y, "p": p, "g": group}), mode, by=("g",), intersections=False, **how))
+    return int(y[who]), float(p[who]), tuple(records)
+
+
+def _guess(outcome: int, score: float, numbers: Sequence[Sequence[float]]) -> int:
+    """One where the mean change of some numbers, in people, is nearer to the outcome's; minus one where it is not."""
+    people_moved = float(np.mean(np.subtract(numbers[1], numbers[0]))) * 250
+    return 1 if (people_moved > 0.5 - score) == bool(outcome) else -1
+
+
+def _group(record: cal.AuditRecord) -> Any:
+    return next(f for f in record.groups if f.variables == (("g", "a"),))
+
+
+def one_moved(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Audit a group with one person more: does the p-value of its gap, or do all of its numbers, say the outcome?
+
+    `count`: p-values that moved the way of the outcome, less those that moved the other way, which a guess has alike.
+    `events`: the same of the mean of all numbers of gap and error, next to what the score expects. The group is off
+    upwards, so that one event more makes both larger.
+    """
+    outcome, score, records = _joined(seed, mode)
+    seen = [_group(record) for record in records]
+    numbers = [
+        [v for of in (f.gap, f.error) for v in (of.value, *_ends(of.guaranteed), *_ends(of.interval))] for f in seen
+    ]
+    result = Counter({"tried": 1, "events": _guess(outcome, score, numbers)})
     if (change := seen[1].gap.p_value - seen[0].gap.p_value) != 0.0:
-        result["count"] += 1 if (change < 0) == bool(y[who]) else -1
-    result["events"] += 1 if (people_moved > 0.5 - p[who]) == bool(y[who]) else -1
+        result["count"] += 1 if (change < 0) == bool(outcome) else -1
+    return result
+
+
+def one_drawn(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """The same by where marks stand in the group's line of the forest plot of the page.
+
+    `count`: pages on which a mark stands where no number of the record does, so that it tells another.
+    """
+    outcome, score, records = _joined(seed, mode)
+    pages = [_marks(html.render(record)) for record in records]
+    result = Counter({"tried": 1, "events": _guess(outcome, score, [marks for _, marks in pages])})
+    for record, (axis, marks) in zip(records, pages, strict=True):
+        gap = _group(record).gap
+        own = np.clip([gap.value, *_ends(gap.guaranteed), *_ends(gap.interval)], *axis)
+        result["count"] += bool(max(np.abs(own - v).min() for v in marks) > 0.0005)  # drawn to a tenth of a point
+    return result
+
+
+TICK = re.compile(r'<text x="([\d.]+)%" y="17" text-anchor="\w+">([\d.+\u2212-]+)</text>')
+SPOT = re.compile(r'<svg x="([\d.]+)%" y="50%"')
+SPAN = re.compile(r'<line class="span[^"]*" x1="([\d.]+)%" x2="([\d.]+)%"')
+SURE = re.compile(r'<rect class="sure[^"]*" x="([\d.]+)%" width="([\d.]+)%"')
+
+
+def _marks(page: str) -> tuple[tuple[float, float], list[float]]:
+    """The ends of the axis, and the gap at each mark of a group's line: spot, interval, and what is guaranteed."""
+    at = page.index("<bdi>g = a</bdi>")
+    table = page[page.rindex("<table", 0, at) : page.index("</table>", at)]
+    (x0, v0), *_, (x1, v1) = ((float(x), float(v.replace("\u2212", "-"))) for x, v in TICK.findall(table))
+    line = next(row for row in table.split("<tr>") if "<bdi>g = a</bdi>" in row)
+    spots = [float(x) for x in SPOT.findall(line)[:1]]
+    spots += [float(x) for x in SPAN.findall(line)[0]]
+    at_least, width = map(float, SURE.findall(line)[0])
+    spots += [at_least, at_least + width]
+    return (v0 / 100, v1 / 100), [(v0 + (x - x0) * (v1 - v0) / (x1 - x0)) / 100 for x in spots]
+
+
+def one_repaired(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """The same by what is said of the group under repairs: gaps before and after, gains, and who is decided on anew.
+
+    `count`: numbers of people that are no multiples of five.
+    """
+    outcome, score, records = _joined(seed, mode, quick=False, threshold=[0.3])
+    numbers: list[dict[str, float]] = []
+    result = Counter({"tried": 1})
+    for record in records:
+        seen = {}
+        for line in _lines(record, "repairs"):
+            for what in ("largest_gap", "largest_rise"):
+                if line[f"{what}_group"] == "g = a":
+                    seen[f"{what} {line['probability']}"] = line[what]
+        for line in (x for x in _lines(record, "repair_decisions") if x["population"] == "g = a"):
+            where = f"{line['probability']} {line['threshold']}"
+            seen |= {f"{k} {where}": line[k] for k in ("gain", "gain_low", "gain_high") if line[k] is not None}
+            result["count"] += sum((line[k] or 0) % 5 != 0 for k in ("rows", "to_act", "to_leave"))
+        for line in (x for x in _lines(record, "fixed") if x["who"] == "g = a"):
+            seen |= {k: line[k] for k in ("now_low", "now_high", "now_gap") if line[k] is not None}
+        numbers.append(seen)
+    both = sorted(numbers[0].keys() & numbers[1].keys())
+    if both:
+        result["events"] += _guess(outcome, score, [[n[k] for k in both] for n in numbers])
     return result
 
 
@@ -466,6 +546,8 @@ ATTACKS: dict[str, Callable[[int, Mapping[str, Any]], Counter[str]]] = {
     "values in ranges": values,
     "a small region's twin": twins,
     "one person more, one group": one_moved,
+    "one person more, forest plot": one_drawn,
+    "one person more, repairs": one_repaired,
     "page, Markdown, CSV": page,
     "same people, a cut moved": other_bins,
     "same people, coarser levels": other_covariates,
@@ -485,7 +567,9 @@ def main() -> None:
         some = sets if "tests" not in name else max(1, sets // 3)
         for called, mode in MODES.items():
             try:
-                total = sum((attack(seed, mode) for seed in range(some)), Counter())
+                total = Counter[str]()
+                for seed in range(some):
+                    total.update(attack(seed, mode))  # a sum would drop guesses that are more often wrong
             except cal.BadInput as e:
                 print(f"{name:30}{called:12}{str(e)[:60]}")
                 continue

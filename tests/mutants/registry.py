@@ -717,6 +717,16 @@ PRIVACY = (
         "reported", "(few or not all({(pair,) for pair in people[i].name} <= alone for i in own))", "few"),
     one("few_next_to_a_threshold", "ranges of the score leave few people next to a threshold",
         "audit.checks.reliability", "_splits", "if low and high and min(low, high) < mask:", "if False:"),
+    one("rows_are_people_of_a_set", "the people of a set are rows, though rows share clusters", "views.sample",
+        "people_in", "if data.cluster is None:", "if data.cluster is None or True:"),
+    one("those_outside_are_not_counted", "a set that leaves few people to all others is shown", POOLING,
+        "few", "any(0 < n < mask for n in people)", "any(0 < n < mask for n in list(people)[:1])"),
+    one("a_draw_for_each_end", "ends of a published group are moved by draws of their own", "audit.rounding",
+        "RandomRounding._draw", "chance(about, self.exact)", "chance(about, side, self.exact)"),
+    one("ends_drawn_apart", "the larger a published group's draw, the farther apart its ends", "audit.rounding",
+        "RandomRounding._draw", "return draw if side > 0 else 1.0 - draw", "return draw"),
+    one("relative_limits_tell_the_mean_score", "a published group's relative limit has three digits", "audit.rounding",
+        "RandomRounding.relative", "round(step(self.exact[0]) * self._steps(limit), 12) or None", "limit"),
 )  # fmt: skip
 
 

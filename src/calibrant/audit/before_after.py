@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import holds_levels, shown_groups
+from calibrant.audit.pooling import few, holds_levels, shown_groups
 from calibrant.audit.rounding import Sums, stepped
-from calibrant.audit.subgroups import few, parts_of
+from calibrant.audit.subgroups import parts_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.attributes import cells_of
 from calibrant.data.specs.coding import encode
@@ -26,7 +26,7 @@ from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import keyed
+from calibrant.views.sample import keyed, sides_in
 
 Whole = NDArray[np.int64]
 
@@ -43,21 +43,21 @@ class Populations:
 
     def of(self, fits: Fits) -> list[People]:
         """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
-        n, mask = fits.judged.data.n, self.context.mask
-        some = [*self._groups(fits.at), *self._subgroups(fits.at)]
-        some = [one for one in some if len(one.rows) and not few(len(one.rows), n, mask)]
+        judged, mask = fits.judged.data, self.context.mask
+        some = [one for one in (*self._groups(fits.at), *self._subgroups(fits.at)) if len(one.rows)]
+        some = [one for one in some if not few(sides_in(judged, np.isin(np.arange(judged.n), one.rows)), mask)]
         y, p = fits.judged.data.y, fits.judged.data.p
         sums = self.context.sums
         self.reported.update({x.id: sums.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some})
         return [everyone_of(fits), *some]
 
-    def ends(self, one: People, name: str, ends: Ends) -> Ends:
+    def ends(self, one: People, _name: str, ends: Ends) -> Ends:
         """The ends of a range as they are reported: of everyone as they are, of others moved outward."""
         reported, gap = self.reported.get(one.id), self.context.judging.by(one.kind) == "gap"
         if reported is None:
             return ends
-        low, high, least = *ends, -1.0 if gap else 0.0
-        return reported.end(low, -1, f"{name} low", least), reported.end(high, 1, f"{name} high", least)
+        (low, high), least, rises = ends, -1.0 if gap else 0.0, gap or reported.error_rises
+        return reported.end(low, -1, least, rises=rises), reported.end(high, 1, least, rises=rises)
 
     def shown(self, curve: Curve) -> Curve:
         """The table with numbers of people as they are reported; ranges and verdicts are reported already."""

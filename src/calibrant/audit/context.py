@@ -23,7 +23,9 @@ from calibrant.views.sample import everyone, sought
 from calibrant.views.screen import Screen, hash_split, strongest
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
-NO_COVARIATES = "no covariates were given: add columns that describe the people"
+NONE_NAMED = "no covariates were given"
+NO_COVARIATES = f"{NONE_NAMED}: add columns that describe the people"
+ALL_LEFT_OUT = f"{NONE_NAMED}: left out by --variables none"
 QUICK = "left out by --quick"
 TOGETHER = (
     "rows of one {what} are correlated: name the cluster, --cluster {name}, or declare rows independent, --cluster none"
@@ -53,6 +55,7 @@ class AuditContext:
     announce: Callable[[str], None] = lambda _: None  # told what is being done
     findings: list[Finding] = field(default_factory=list)  # what was certified of everyone and of groups so far
     meant: bool = False  # whoever asks knows that rows are there more than once, and means them to count so
+    left_out: bool = False  # whoever asks left every covariate out
     independent: bool = False  # whoever asks declares rows to be independent, whatever they share
 
     @cached_property
@@ -255,7 +258,7 @@ class AuditContext:
     def needs_covariates(self) -> None:
         """Say that a check is not run where there are no covariates."""
         if not self.sketch.spec.codings:
-            raise NotRun(NO_COVARIATES)
+            raise NotRun(ALL_LEFT_OUT if self.left_out else NO_COVARIATES)
 
     def needs_tests(self) -> None:
         """Say that a check is not run where tests are left out."""

@@ -171,19 +171,19 @@ def line(people: People, at: int, alpha: float, context: AuditContext) -> Line:
         low.events if left else 0,
         *rate,
         *other,
-        *_outward(every, gain, "net benefit", (-top, top)),
-        *_outward(every, more, "over all", (-top, top)),
-        *_outward(every, (regret[0], regret[1], regret[2]), "regret", (0.0, top)),
+        *_outward(every, gain, (-top, top)),
+        *_outward(every, more, (-top, top), rises=False),
+        *_outward(every, (regret[0], regret[1], regret[2]), (0.0, top)),
     )
 
 
 def _outward(
-    reported: Sums, results: tuple[float, float, float], about: str, span: tuple[float, float]
+    reported: Sums, results: tuple[float, float, float], span: tuple[float, float], *, rises: bool = True
 ) -> tuple[float, float, float]:
     """A number rounded, between ends moved outward."""
     value, low, high = results
-    least, most = reported.end(low, -1, f"{about} low", *span), reported.end(high, 1, f"{about} high", *span)
-    return min(max(reported.near(value, about), least), most), least, most
+    least, most = (reported.end(v, side, *span, rises=rises) for v, side in ((low, -1), (high, 1)))
+    return min(max(reported.near(value, rises=rises), least), most), least, most
 
 
 Rate = tuple[float | None, float | None, float | None]
@@ -201,7 +201,7 @@ def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], reported: Sums, 
         there = ladder.acts == acted
         result = ladder.shares(ladder.clusters.y == (0 if acted else 1), there, seed)
         rate, (low, high) = result.mean, result.limits(each)
-    value, least, most = _outward(reported, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
+    value, least, most = _outward(reported, (rate, low, high), (0.0, 1.0), rises=not acted)  # wrong of non-events
     return value, least, most
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -261,7 +261,7 @@ def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> st
     """
     known = [label for label, rows in zip(labels, people, strict=True) if rows >= smallest]
     if not known:
-        return f"{len(labels)} levels pooled"
+        return f"{len(labels):,} levels pooled"
     if len(known) == len(labels) <= 3:
         return " + ".join(known)
     named = known[:2]
@@ -452,13 +452,17 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     return tuple(t for i, t in enumerate(titles) if i not in shown) if groups else None
 
 
+def few(people: Iterable[float], mask: int) -> bool:
+    """Whether some of these people, counted apart, such as those inside and those outside, are few, and not none."""
+    return any(0 < n < mask for n in people)
+
+
 def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
     """A test's outcome without the parts about a set of fewer people than may be shown, or of all but few.
 
-    With clusters, those inside and those outside count too, for a cluster may be one person with many rows.
+    Where rows share clusters, those inside and those outside count: a cluster may be one person with many rows.
     """
     rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
-    people = outcome.parts.get(f"{about}clusters", (mask, mask))
-    if rows is None or (rows >= mask and not 0 < of - rows < mask and min(people) >= mask):
-        return outcome
-    return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})
+    if rows is not None and few((rows, of - rows, *outcome.parts.get(f"{about}clusters", ())), mask):
+        return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})
+    return outcome

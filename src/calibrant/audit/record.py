@@ -87,9 +87,12 @@ class Finding(Plain):
         `certify.rounded`: the rounded score in steps is off by at most ``upper.interval.high``.
     error : Layered
         The calibration error of the rounded score: a debiased estimate, moved between the two bounds unless they cross
-        (the raw score may be certified off by more than its display), and the range of `lower` and `upper`.
+        (the raw score may be certified off by more than its display), and the range of `lower` and `upper`. Its level
+        is that of both ends together: of everyone ``1 - 2 alpha``, where each end spends all of alpha.
     gap : Layered
-        Observed minus predicted, on average; of groups all certified ranges hold simultaneously.
+        Observed minus predicted, on average; of groups all certified ranges hold simultaneously, at the level of the
+        interval: ``1 - 0.8 alpha`` by default, by their share of alpha. Ordinary intervals have level ``1 - alpha``
+        each.
     observed_expected : Layered or None
         Observed over expected events; certified where the gap is of the rows, whose scores are given. None where fewer
         than one event is expected.

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from calibrant.audit.pooling import few
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 
 MULTIPLE = 5  # people: a count is reported as a multiple of it
@@ -87,16 +88,27 @@ class Sums:
         """Mean score."""
         return self.expected / self.rows
 
-    def end(self, value: float, _side: int, _about: str, _least: float = -1.0, _most: float = 1.0) -> float:
+    @property
+    def error_rises(self) -> bool:
+        """Whether one event more makes the error larger."""
+        return self.exact[1] >= self.exact[2]
+
+    # `rises`: whether one event more makes a number larger, by which its draw is chosen: see `RandomRounding`.
+
+    def end(self, value: float, _side: int, _least: float = -1.0, _most: float = 1.0, *, rises: bool = True) -> float:  # noqa: ARG002
         """A certified end."""
         return value
 
-    def over(self, limit: float, _about: str) -> float:
+    def over(self, limit: float, *, rises: bool = True) -> float:  # noqa: ARG002
         """What an end from below must be above for its end as reported to be over a limit."""
         return limit
 
-    def within(self, limit: float, _about: str) -> float:
+    def within(self, limit: float, *, rises: bool = True) -> float:  # noqa: ARG002
         """The most that an end from above may be for its end as reported to be within a limit."""
+        return limit
+
+    def relative(self, limit: float | None) -> float | None:
+        """A limit that is a share of the mean score of these people."""
         return limit
 
     @staticmethod
@@ -104,7 +116,7 @@ class Sums:
         """A p-value."""
         return two_digits(p)
 
-    def near(self, value: float, _about: str) -> float:
+    def near(self, value: float, _about: str = "cases", *, rises: bool = True) -> float:  # noqa: ARG002
         """A number that is not certified."""
         return value
 
@@ -119,7 +131,12 @@ class Sums:
 
 @dataclass(frozen=True)
 class RandomRounding(Sums):
-    """What a record to publish reports of a set of people."""
+    """What a record to publish reports of a set of people.
+
+    One draw moves all of its numbers that tell events, in the same direction: a number that one event more makes larger
+    is rounded up where the draw is large, one that it makes smaller is rounded down. By draws of their own, or in
+    directions of their own, the mean of several numbers would tell more than one of them does.
+    """
 
     published = True
 
@@ -136,42 +153,54 @@ class RandomRounding(Sums):
     @property
     def rows(self) -> int:
         """People, a multiple of five."""
-        return max(self._count(self.exact[0], chance("rows", self.exact)), MULTIPLE)
+        return max(self._count(self.exact[0], chance("rows", self.exact)), MULTIPLE)  # may be known: its own draw
 
     @property
     def events(self) -> int:
         """Events, a multiple of five; none if there are none."""
-        return min(self._count(self.exact[1], chance("cases", self.exact)), self.rows)
+        return min(self._count(self.exact[1], self._draw(1)), self.rows)
 
     @property
     def expected(self) -> int:
         """Expected events, a multiple of five, moved by the draw of the events, so that the two can be compared."""
-        return min(self._count(self.exact[2], chance("cases", self.exact)), self.rows)
+        return min(self._count(self.exact[2], self._draw(1)), self.rows)
 
-    def end(self, value: float, side: int, about: str, least: float = -1.0, most: float = 1.0) -> float:
+    def _draw(self, side: int, about: str = "cases") -> float:
+        """By how much of a step what rises with events is moved, up or down."""
+        draw = chance(about, self.exact)
+        return draw if side > 0 else 1.0 - draw
+
+    def end(self, value: float, side: int, least: float = -1.0, most: float = 1.0, *, rises: bool = True) -> float:
         """Move an end outward (`side` -1 down, 1 up) by up to two steps; one that says nothing stays."""
         if not least < value < most:
             return value
-        u, draw = step(self.share_of or self.exact[0]), chance(about, self.exact)
+        u, draw = step(self.share_of or self.exact[0]), self._draw(side if rises else -side)
         moved = side * u * math.ceil(side * value / u + draw)
         moved = round(moved, 12) + 0.0  # no -0.0, which would be written so
         return min(max(moved, least), value) if side < 0 else max(min(moved, most), value)
 
-    def over(self, limit: float, about: str) -> float:
+    def over(self, limit: float, *, rises: bool = True) -> float:
         """The least that an end from below must be for its end as reported to be over a limit.
 
         With the step u and the draw d it is reported as ``u floor(low / u - d)``. That is above the limit if and only
         if ``floor(low / u - d) >= floor(limit / u) + 1``, so if ``low >= u (floor(limit / u) + 1 + d)``.
         """
-        return step(self.exact[0]) * (self._steps(limit) + 1 + chance(about, self.exact))
+        return step(self.exact[0]) * (self._steps(limit) + 1 + self._draw(-1 if rises else 1))
 
-    def within(self, limit: float, about: str) -> float:
+    def within(self, limit: float, *, rises: bool = True) -> float:
         """The most that an end from above may be for its end as reported to be within a limit.
 
         It is reported as ``u ceil(high / u + d)``, at most the limit if and only if ``high <= u (floor(limit / u) -
         d)``.
         """
-        return step(self.exact[0]) * (self._steps(limit) - chance(about, self.exact))
+        return step(self.exact[0]) * (self._steps(limit) - self._draw(1 if rises else -1))
+
+    def relative(self, limit: float | None) -> float | None:
+        """A limit that is a share of the mean score, down to a step; none where it is less than one.
+
+        With more digits it would be the mean score. Verdicts read no more of it: see `over` and `within`.
+        """
+        return None if limit is None else round(step(self.exact[0]) * self._steps(limit), 12) or None
 
     @staticmethod
     def p_value(p: float) -> float:
@@ -184,40 +213,38 @@ class RandomRounding(Sums):
         most = math.floor(limit / u + 1e-9)
         return most if round(u * most, 12) <= limit else most - 1
 
-    def near(self, value: float, about: str) -> float:
-        """Round a number to a step, up or down by chance."""
+    def near(self, value: float, about: str = "cases", *, rises: bool = True) -> float:
+        """Round a number to a step, up or down by chance; one that is not about events has a draw of its own."""
         u = step(self.exact[0])
-        return round(u * math.floor(value / u + chance(about, self.exact)), 12) + 0.0
+        return round(u * math.floor(value / u + self._draw(1 if rises else -1, about)), 12) + 0.0
 
     def estimate(self, estimate: Estimate) -> Estimate:
         """A certificate with ends moved outward; it holds all the more."""
-        of, about = estimate.interval, estimate.method
-        low, high = self.end(of.low, -1, f"{about} low", 0.0), self.end(of.high, 1, f"{about} high", 0.0)
-        value = low if estimate.value == of.low else min(max(self.near(estimate.value, about), low), high)
+        of, rises = estimate.interval, self.error_rises
+        low, high = self.end(of.low, -1, 0.0, rises=rises), self.end(of.high, 1, 0.0, rises=rises)
+        value = low if estimate.value == of.low else min(max(self.near(estimate.value, rises=rises), low), high)
         return replace(estimate, n=self.rows, value=value, interval=replace(of, low=low, high=high))
 
     def gap(self, estimate: Estimate) -> Estimate:
         """A signed gap as its counts tell it, ends moved outward."""
-        of, about = estimate.interval, estimate.method
-        low, high = self.end(of.low, -1, f"{about} low"), self.end(of.high, 1, f"{about} high")
+        of = estimate.interval
+        low, high = self.end(of.low, -1), self.end(of.high, 1)
         value = min(max(self.observed - self.predicted, low), high)
         return replace(estimate, n=self.rows, value=value, interval=replace(of, low=low, high=high))
 
 
 def reported_layer(
-    layer: Layered, reported: Sums, draws: tuple[str, str], least: float = -1.0, most: float = 1.0
+    layer: Layered, reported: Sums, least: float = -1.0, most: float = 1.0, *, rises: bool = True
 ) -> Layered:
     """A number of a group in two layers, the ends of its ordinary interval moved outward.
 
-    `draws`: those that its certified ends are reported by. Each layer is about the same events, so that by draws of
-    its own their mean would. Certified ends of an error and a gap are reported already; those of a ratio, which may
-    exceed one, are moved here.
+    Certified ends of an error and a gap are reported already; those of a ratio, which may exceed one, are moved here.
     """
 
     def moved(of: Interval | None) -> Interval | None:
         if of is None:
             return None
-        low, high = reported.end(of.low, -1, draws[0], least, most), reported.end(of.high, 1, draws[1], least, most)
+        low, high = (reported.end(v, side, least, most, rises=rises) for v, side in ((of.low, -1), (of.high, 1)))
         return replace(of, low=low, high=high)
 
     interval = moved(layer.interval)
@@ -253,7 +280,7 @@ def _reported_line(line: Mapping[str, Any], people: float) -> dict[str, Any]:
     n = line["rows"]
     t = RandomRounding.of(n, n * line["observed"], n * line["predicted"])
     out: dict[str, Any] = {**line, "rows": type(n)(t.rows)}
-    out |= {k: t.end(line[k], side, k) for k, side in ENDS.items() if line.get(k) is not None}
+    out |= {k: t.end(line[k], side) for k, side in ENDS.items() if line.get(k) is not None}
     gap, predicted = t.observed - t.predicted, t.predicted
     if line.get("low") is not None:
         gap = min(max(gap, out["low"]), out["high"])
@@ -335,11 +362,14 @@ def reported_sizes(columns: Mapping[str, Sequence[Any]], people: int, sums: type
 
 
 def reported_rules(curve: Curve, people: int, mask: int, sums: type[Sums]) -> Curve:
-    """The rules of people enough, and what was found of each."""
-    keep = [i for i, n in enumerate(curve.columns.get("rows", ())) if n >= mask]
+    """The rules of people enough that leave people enough, and what was found of each."""
+    settings = dict(curve.settings)
+    rows, judged = curve.columns.get("rows", ()), settings.get("rows_judged", math.inf)
+    sides = settings.pop("people", None) or tuple((n, judged - n) for n in rows)
+    keep = [i for i, own in enumerate(sides) if not few(own, mask)]
     c = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
-    rules = tuple(curve.settings["conditions"][i] for i in keep)
-    kept = Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules})
+    rules = tuple(settings["conditions"][i] for i in keep)
+    kept = Curve(method=curve.method, columns=c, settings={**settings, "conditions": rules})
     if not sums.published:
         return kept
     reported = reported_sets(kept, people, sums)
@@ -355,14 +385,16 @@ def reported_peak(chart: Curve, mask: int, sums: type[Sums]) -> Curve:
     """A control chart without points before so many people, and with its peak as it is reported."""
     s, c = dict(chart.settings), chart.columns
     n, peak, exact = s["rows_tested"], s.get("peak_rows", 0), s.get("peak_share", 0.0)
-    if 0 < peak < mask:
+    before = s.pop("people", None) or [round(x * n) for x in c["x"]]  # with clusters a point is of those up to it
+    hidden = few((peak, n - peak, *s.pop("peak_clusters", ())), mask)
+    if peak and hidden:
         s |= {"peak_observed": None, "peak_predicted": None}
     elif peak and sums.published:
         reported = RandomRounding.of(peak, peak * s["peak_observed"], peak * s["peak_predicted"])
         s |= {"peak_observed": reported.observed, "peak_predicted": reported.predicted, "peak_rows": reported.rows}
         s["peak_share"] = min(reported.rows / n, 1.0)
-    keep = [i for i, x in enumerate(c["x"]) if not 0 < round(x * n) < min(mask, n)]
-    if peak >= mask and sums.published:  # the peak's point moves with it, and those that it passes are left out
+    keep = [i for i, people in enumerate(before) if not few((people,), min(mask, n))]
+    if peak and not hidden and sums.published:  # the peak's point moves with it, and those that it passes are left out
         here, (low, high) = s["peak_share"], sorted((exact, s["peak_share"]))
         keep = [i for i in keep if c["x"][i] == exact or not low <= c["x"][i] <= high]
         c = {**c, "x": tuple(here if x == exact else x for x in c["x"])}
@@ -382,7 +414,7 @@ def reported_outcome(outcome: Outcome, sums: type[Sums]) -> Outcome:
         p["peak_share"] = min(reported.rows / p["rows_tested"], 1.0)
     if "region_gap" in p:
         reported = RandomRounding.of(p["region_rows"], p["region_rows"] * p["region_gap"], 0.0)
-        gaps = {k: reported.near(p[k], k) for k in ("region_gap", "region_excess") if p.get(k) is not None}
+        gaps = {k: reported.near(p[k]) for k in ("region_gap", "region_excess") if p.get(k) is not None}
         p |= {"region_rows": reported.rows, **gaps}
         if p.get("region_z") is not None:
             p["region_z"] = round(p["region_z"], 2)

@@ -203,7 +203,14 @@ def audited(
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
     judging = judging.at(everyone(sketch, sketch.spec.seed)) if judging.limit_relative is not None else judging
-    context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same, independent=options.independent)
+    context = AuditContext(
+        sketch,
+        judging,
+        tracker.begin,
+        meant=options.allow_same,
+        left_out=not variables,
+        independent=options.independent,
+    )
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")
     tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import pool_pairs
+from calibrant.audit.pooling import few, pool_pairs
 from calibrant.audit.rounding import Sums, reported_sets, two_digits
 from calibrant.results import Curve, Estimate
 from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, sums_of
@@ -20,11 +20,6 @@ from calibrant.views.rules import Condition, Rule
 LEFT = ("gap_left", "rows_left")
 HOW = ("alpha", "subgroups", "halves", "limit", "min_size", "n", "order", "seed")
 NUMBERS = ("number", "date")
-
-
-def few(rows: float, of: float, mask: int) -> bool:
-    """Whether some of the people, or all but those, are few, and not none."""
-    return 0 < rows < mask or 0 < of - rows < mask
 
 
 # ---- the distinct subgroups ----
@@ -71,9 +66,8 @@ def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
     kept: list[int] = []
     for i, rows in enumerate(c["rows"]):
         shared = 0 if c["rows_left"][i] is None else rows - c["rows_left"][i]
-        if few(rows, people, mask) or 0 < rows - shared < mask:
-            continue
-        if any(0 < c["rows"][j] - shared < mask for j in kept):  # `shared` with all earlier ones, so with one at most
+        apart = (c["rows"][j] - shared for j in kept)  # `shared` with all earlier ones, so with one at most
+        if few((rows, people - rows, rows - shared, *apart), mask):
             continue
         kept.append(i)
     return kept
@@ -81,10 +75,10 @@ def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
 
 def _left(c: Mapping[str, Sequence[Any]], i: int, mask: int, sums: type[Sums]) -> tuple[float | None, int | None]:
     rows, gap = c["rows_left"][i], c["gap_left"][i]
-    if rows is None or few(rows, c["rows"][i], mask):
+    if rows is None or few((rows, c["rows"][i] - rows), mask):
         return None, None
     reported = sums.of(rows, 0, rows * gap)
-    return reported.near(gap, "gap_left"), reported.rows
+    return reported.near(gap), reported.rows
 
 
 def _besides(
@@ -92,7 +86,8 @@ def _besides(
 ) -> tuple[tuple[Any, ...], ...]:
     """Return what else distinguishes the people of a subgroup, where it is neither of few people nor of all but few."""
     rows, people = size
-    own, others = sums.of(rows, 0, 0.0), sums.of(people - rows, 0, 0.0)
+    rest = people - rows
+    own, others = sums.of(rows, 0, 0.0), sums.of(rest, 0, 0.0)
     return tuple(
         (
             attribute,
@@ -101,7 +96,7 @@ def _besides(
             others.near(outside, f"outside {attribute} {level}"),
         )
         for attribute, level, inside, outside in results
-        if not few(inside * rows, rows, mask) and not few(outside * (people - rows), people - rows, mask)
+        if not few((inside * rows, rows - inside * rows, outside * rest, rest - outside * rest), mask)
     )
 
 
@@ -148,7 +143,7 @@ def _reported_worst_value(least: Estimate, value: float, tables: Tables, sums: t
     """The worst gap as it is reported: whosever it is, in steps of people of the smallest box."""
     rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
     _, *facts = people_in(tables, rule, sums).exact if rule else (0, 0, 0.0)
-    return sums.of(least.settings["smallest_subgroup"], *facts).near(value, "worst")
+    return sums.of(least.settings["smallest_subgroup"], *facts).near(value)
 
 
 def _reported_end(of: Estimate, end: str, tables: Tables, context: AuditContext) -> tuple[float, dict[str, Any]]:
@@ -159,13 +154,14 @@ def _reported_end(of: Estimate, end: str, tables: Tables, context: AuditContext)
     if not rule:
         return value, out
     reported, mask = people_in(tables, rule, context.searched), context.mask
-    if not few(reported.exact[0], tables.n, mask) and min(s.get(f"clusters_{end}") or (np.inf,)) >= mask:
+    own = reported.exact[0]
+    if not few((own, tables.n - own, *(s.get(f"clusters_{end}") or ())), mask):
         out |= {f"subgroup_{end}": s[f"subgroup_{end}"], f"conditions_{end}": s[f"conditions_{end}"]}
         out |= {f"rows_{end}": reported.rows, f"share_{end}": min(reported.rows / tables.n, 1.0)}
     if end == "high":
-        return reported.end(value, 1, "most", 0.0), out
+        return reported.end(value, 1, 0.0, rises=reported.error_rises), out
     # the same draw as of that end of its range, so that a subgroup reported twice is reported alike
-    return reported.end(value, -1, "low" if reported.exact[1] > reported.exact[2] else "high", 0.0), out
+    return reported.end(value, -1, 0.0, rises=reported.error_rises), out
 
 
 def people_in(tables: Tables, rule: Rule, sums: type[Sums]) -> Sums:
@@ -228,7 +224,7 @@ def _close(shown: NDArray[np.bool_], rows: NDArray[np.int64], subgroups: Iterabl
         first, second = (_within(r, n) for r, n in zip(ranges, rows.shape, strict=True))
         inside = first[:, None] & second[None]
         for part in (inside, ~inside):
-            while few(int(rows[part & ~shown].sum()), np.inf, mask) and (part & shown).any():
+            while few((int(rows[part & ~shown].sum()),), mask) and (part & shown).any():
                 where = np.argwhere(part & shown)
                 shown[tuple(where[np.argmin(rows[tuple(where.T)])])] = False
 

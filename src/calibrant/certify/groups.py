@@ -223,7 +223,7 @@ def worst_group(
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
         assumes=present[0][1].assumed(target) if judge == "gap" else present[0][1].assumes,
         settings={
-            "about": f"the worst of {len(present)} groups: {about}",
+            "about": f"the worst of {len(present):,} groups: {about}",
             "judge": judge,
             **({"target": target} if judge == "gap" else {}),
             **shown.display,

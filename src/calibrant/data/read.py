@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -129,22 +130,25 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     except ClustersCross:
         options, two_way = replace(options, cluster=""), {name: table.column(name) for name in options.levels}
     spec = options.rows_spec()
-    labels = label_values(table.column(options.label), options.label, options.positive)
+    with opened.naming_lines():
+        labels = label_values(table.column(options.label), options.label, options.positive)
     if options.positive is not None and not np.nansum(labels):
         column = table.column(options.label)
         values = no_events(column, options.label, options.positive, np.ones(len(column), dtype=np.bool_))
         raise BadInput(no_such_event(values, f"column {options.label!r}", options.positive))
     scores = score_values(table.column(options.score), options.score, options.percent)
-    faults, first = Faults(caller=options.caller), 0
+    faults, first, of_part = Faults(caller=options.caller), 0, Counter[str]()
     for name, batches in parts:
         rows = sum(b.num_rows for b in batches)
-        faults.see(scores[first : first + rows], options.percent, name)
+        own = slice(first, first + rows)
+        faults.see(scores[own], options.percent, name)
+        faults.note(scores[own], labels[own], name, of_part[name])
+        faults.note_gaps(table.slice(first, rows), spec, kept, name, of_part[name])
+        of_part[name] += rows
         first += rows
-    faults.note(scores, labels)
     faults.note_event(table, spec)
-    faults.note_gaps(table, spec, kept, "", 0)
     row_attributes = RowAttributes.of(table, spec, faults)
-    faults.check(spec)
+    faults.check(spec, opened.place)
     faults.check_scale(spec)
     if not options.allow_same:
         seen = Choice(spec, (), 1)

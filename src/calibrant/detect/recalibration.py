@@ -132,7 +132,7 @@ def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
     count = q.clusters or q.n
     free, gap = (recalibrate(*points, slope) for slope in (True, False))
     if not (free.converged and gap.converged) or count < FEWEST:
-        why = f"{count} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
+        why = f"{count:,} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
         raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
     # W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = clusters - 1.
     d = count - 1.0

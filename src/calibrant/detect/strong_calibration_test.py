@@ -83,7 +83,8 @@ def strong_calibration_test(
         ``settings["null"]`` names the null used, ``settings["train"]`` how many rows a fit of each learner may see. In
         ``parts``: ``models``, their ``statistics`` and ``p_values`` (each by itself), ``chosen``; at the peak of that
         model's path ``peak_rows``, ``peak_share`` (of the rows tested, by weight), ``threshold`` (predicted residual
-        beyond the tolerance), ``peak_events``, ``peak_expected`` (by the score); ``rows_beyond`` and ``rows_tested``;
+        beyond the tolerance), ``peak_events``, ``peak_expected`` (by the score), of clusters ``peak_clusters`` (up to
+        the peak, and beyond it); ``rows_beyond`` and ``rows_tested``;
         ``impossible``; what the null adds, such as ``refits``; where products are tested, ``p_models`` and
         ``p_bayes_factor`` (each by itself), ``weights`` of the two, ``smaller`` (whose weighted p-value it is),
         ``products``, ``triples`` of columns there are, ``largest`` (the features with the largest part of the Bayes
@@ -203,6 +204,9 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0
     inside = v.path.rows[:top]
+    clusters = {}
+    if q.cluster is not None:  # with rows up to the peak, and beyond it
+        clusters = {"peak_clusters": q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))}
     return {
         "models": q.pool.names,
         "statistics": v.statistics,
@@ -215,5 +219,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),
+        **clusters,
         **v.facts,
     }

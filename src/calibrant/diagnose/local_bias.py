@@ -35,6 +35,7 @@ from calibrant.views.axes import (
     widths_of,
 )
 from calibrant.views.points import even_weights
+from calibrant.views.sample import people_in
 
 Kernel = Literal["local", "published"]
 At = Literal["grid", "rows"]
@@ -101,8 +102,8 @@ def local_bias(
         the point); ``share`` (mean kernel weight, proportional to the density); ``null_sd``; ``low``,
         ``high`` (simultaneous); ``low_point``, ``high_point``; ``p_adjusted`` (over the map), ``p_point``.
         In ``settings``: ``p_value`` of the whole map, ``masked`` (points left out), ``contradicted``, ``axes``,
-        ``bandwidths``, and more. ``.chart()`` draws it. With ``at="rows"``: ``row``, ``predicted``, ``gap``,
-        ``corrected`` (``predicted + gap``, kept in [0, 1]) and ``rows``.
+        ``bandwidths``, of clusters ``people`` (with rows nearest to each point), and more. ``.chart()`` draws it. With
+        ``at="rows"``: ``row``, ``predicted``, ``gap``, ``corrected`` (``predicted + gap``, kept in [0, 1]), ``rows``.
 
     Raises
     ------
@@ -241,7 +242,7 @@ def _points(grid: Any, axes: list[str]) -> Floats:
         points = np.zeros(0)
     if points.ndim != 2 or points.shape[1] != len(axes) or not np.isfinite(points).all() or len(points) > MOST:
         raise BadInput(
-            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes)} columns, "
+            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes):,} columns, "
             f"{', '.join(axes)}"
         )
     return points
@@ -335,7 +336,7 @@ def mapped(data: Predictions, ask: BiasMapOptions) -> Curve:
     # (3) All groups judged together.
     columns = _coordinates(places, index, parts, groups if ask.by else ())
     nearest = np.column_stack([p.nearest(a) for a, p in zip(axes, places, strict=True)])
-    columns["people"] = _people(nearest, index, parts, row, [len(p.values) for p in places])
+    columns["people"], people = _people(data, nearest, index, (parts, row), [len(p.values) for p in places])
     settings = {
         "axes": tuple(
             {"name": a.name, "kind": a.kind, "places": p.values, "scaling": "rank" if a.ranks else "as it is"}
@@ -347,6 +348,7 @@ def mapped(data: Predictions, ask: BiasMapOptions) -> Curve:
         "kernel": "local",
         "by": ask.by,
         "groups_left_out": tuple(g for g, p in zip(groups, parts, strict=True) if ask.by and not len(p.kept)),
+        **({} if data.cluster is None else {"people": people}),
     }
     return curve_of(data, Table(columns, parts, len(index) * len(groups), settings), ask)
 
@@ -364,15 +366,19 @@ def _coordinates(places: Sequence[Places], index: Ints, parts: Sequence[Part], g
     return out
 
 
-def _people(nearest: Ints, index: Ints, parts: Sequence[Part], row: Ints, sizes: list[int]) -> tuple[int, ...]:
-    """Count the rows nearest to each kept point."""
-    inside = (nearest >= 0).all(axis=1)
+def _people(
+    data: Predictions, nearest: Ints, index: Ints, groups: tuple[Sequence[Part], Ints], sizes: list[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Count the rows nearest to each kept point, and the people whose they are."""
+    inside, (parts, row) = (nearest >= 0).all(axis=1), groups
     at = np.ravel_multi_index(tuple(np.where(inside, nearest[:, j], 0) for j in range(len(sizes))), sizes)
-    out: list[int] = []
+    rows: list[int] = []
+    people: list[int] = []
     for k, part in enumerate(parts):
-        count = np.bincount(at[inside & (row == k)], minlength=len(index))
-        out += [int(count[i]) for i in part.kept]
-    return tuple(out)
+        code = np.where(inside & (row == k), at, len(index))  # the last: rows near no point of this group
+        rows += np.bincount(code, minlength=len(index) + 1)[part.kept].tolist()
+        people += people_in(data, code, len(index) + 1)[part.kept].tolist()
+    return tuple(rows), tuple(people)
 
 
 # ---- Rows and points of one group ----

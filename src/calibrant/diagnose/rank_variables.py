@@ -18,6 +18,7 @@ from calibrant.results import Curve
 from calibrant.stats.strata import View
 from calibrant.stats.variable import NONE
 from calibrant.views.by_variable import checked_rows, checked_view
+from calibrant.views.sample import sides_in
 
 COLUMNS = (
     "variable",
@@ -89,7 +90,8 @@ def rank_variables(
         variables together (None for a pair, beyond the first 100 lines, and where no proof covers the data:
         ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``,
         ``worst_observed``, ``worst_gap``, ``worst_beyond_gap`` and ``worst_rows``; ``bins`` hold rows,
-        ``bins_collapsed`` do not exist for ties. ``settings``: ``left_out`` (variables not ranked, with the reason),
+        ``bins_collapsed`` do not exist for ties. ``settings``: of clusters ``people`` (with rows in the worst
+        bin, and with others), ``left_out`` (variables not ranked, with the reason),
         ``null`` and ``pairs_null`` (where p-values come from), ``gap``, ``variables_tried``, ``pairs_tried``.
         ``.chart()`` draws it.
 
@@ -157,6 +159,8 @@ def rank_variables(
     # (3) p-values over all of them, and certified ranges that hold together.
     own, adjusted, law = p_values(data, lines, draws, how.seed)
     table = [_row(line, how, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
+    for row, line in zip(table, lines, strict=True):
+        row["people"] = _people(data, line)
     table.sort(key=lambda r: (-r["beyond_gap"], r["p_value"], -r["beyond_gap_plain"], r["variable"]))
     ends, no_range = certified_ranges(data, [r["variable"] for r in table], bins, view, alpha, how.seed)
     table = [r | ends.get(r["variable"], {}) for r in table]
@@ -182,6 +186,7 @@ def rank_variables(
             "pairs": pairs,
             "pairs_tried": tried,
             "pairs_null": pair_law,
+            **({"people": tuple(r.get("people") for r in (*table, *paired))} if in_clusters(data) else {}),
         },
     )
 
@@ -212,6 +217,13 @@ def _row(line: Line, how: _How, p: float, adjusted: float) -> dict[str, Any]:
         "bins": line.bins.size,
         "bins_collapsed": line.collapsed,
     }
+
+
+def _people(data: Predictions | Sketch, line: Line) -> tuple[int, int] | None:
+    """The clusters with rows in the worst bin, and with others; None where rows are independent."""
+    if not in_clusters(data) or line.cell is None:
+        return None
+    return sides_in(data, line.cell == line.worst_bin)
 
 
 def _pairs(

@@ -133,13 +133,18 @@ class Line:
             out[name], out[f"{name}_plain"] = float(result.middle), float(result.plug_in)
         return out
 
-    def worst(self) -> dict[str, Any]:
-        """The bin that adds most to the size beyond the overall gap, in the user's units; the first of equals.
+    @property
+    def worst_bin(self) -> int:
+        """The bin that adds most to the size beyond the overall gap; the first of equals.
 
         Two bins always add equally much, and rounding must not choose between them.
         """
         size = np.abs(beyond_gap(self.bins.residual / self.bins.total, self.share))
-        at = int(np.flatnonzero(size >= (1.0 - TIE) * size.max())[0])
+        return int(np.flatnonzero(size >= (1.0 - TIE) * size.max())[0])
+
+    def worst(self) -> dict[str, Any]:
+        """What is known of the worst bin, in the user's units."""
+        at = self.worst_bin
         weight = float(self.bins.weight[at])
         observed, says = float(self.bins.events[at]) / weight, float(self.bins.score[at]) / weight
         return {

@@ -389,7 +389,7 @@ class _WeighedCells(_Cells):
     def of_clusters(cls, u: Clusters) -> _WeighedCells:
         """Join rows in cells."""
         if u.count < FEWEST:
-            raise NotComputable(f"{u.count} clusters: random signs need at least {FEWEST} to say how far chance goes")
+            raise NotComputable(f"{u.count:,} clusters: random signs need at least {FEWEST} to say how far chance goes")
         cells, cell = np.unique(np.minimum((u.p * CELLS).astype(np.int64), CELLS - 1), return_inverse=True)
         cell, w = cell.reshape(-1), u.input_weights
         sums = [summed(cell, v, len(cells)) for v in (np.ones(len(cell)), w, w * u.y, w * u.p, w**2)]

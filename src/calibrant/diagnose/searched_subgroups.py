@@ -93,8 +93,8 @@ def searched_subgroups(
         "overpredicts": what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on
         the other side of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each
         without a fifth of the growing half, that lead to a rule with at least half of the rows in common; ``finding``,
-        whether ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()``
-        draws it.
+        whether ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data; of clusters
+        ``settings["people"]``, with judging rows inside and outside. ``.chart()`` draws it.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def described(q: DetectorInputs, columns: Columns, options: SubgroupOptions) -> 
     Models, rows and halves are the question's, whatever the columns: they are those of its split test.
     """
     if q.n < 2 * LEAST_ROWS:
-        raise NotComputable(f"there are {q.n} rows: two halves need at least {2 * LEAST_ROWS}")
+        raise NotComputable(f"there are {q.n:,} rows: two halves need at least {2 * LEAST_ROWS}")
     if q.clusters < 4 * FOLDS:
         raise NotComputable(f"there are {q.clusters} clusters: two halves need at least {4 * FOLDS}")
     result = search(q, columns, options.rules, options.depth, options.min_share)
@@ -183,6 +183,7 @@ def described(q: DetectorInputs, columns: Columns, options: SubgroupOptions) -> 
             "fewest": FEWEST,
             "min_share": options.min_share,
             "model": result.model,
+            **({} if q.cluster is None else {"people": tuple(line["people"] for line in lines)}),
             "rows_grown": q.n - len(result.judges),
             "rows_judged": len(result.judges),
             "seed": q.settings.seed,
@@ -203,6 +204,7 @@ def _judged(q: DetectorInputs, columns: Columns, result: Search, alpha: float) -
                 "conditions": result.rules[j],
                 "rule": text_of(result.rules[j]),
                 "rows": len(rows),
+                "people": q.people(result.judges, inside[j][result.judges]),
                 "share": float(w[inside[j]].sum() / w.sum()),
                 "stability": result.stability[j],
                 "side": "underpredicts" if result.sides[j] > 0 else "overpredicts",

@@ -13,18 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.arguments import lacking
-from calibrant.data.columns import score_values
+from calibrant.data.columns import as_text, score_values
 from calibrant.data.layouts import decoded, is_text, plain, readings
 from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.inferred_types import DAY_OR_MONTH, REASONS, STORED, UNDATED
+from calibrant.data.sources.inferred_types import DAY_OR_MONTH, REASONS, STORED, UNDATED, shown
 from calibrant.data.sources.source import Part, Source
 from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
 from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput
-from calibrant.inspect.looked import UNLABELLED, Column, Look
+from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, Column, Look
 from calibrant.inspect.roles import GROUPS, KEYS, called
+from calibrant.kernels import field_patterns as fields
 
 CELLS = 6_000_000  # values that a look reads: about a second
 LEAST, MOST = 5_000, 500_000  # rows, however wide or narrow the data are
@@ -149,6 +150,7 @@ def _as_text(column: pa.Array, name: str) -> pa.Array:
 # ---- what each column of them holds ----
 
 SHOWN = 12  # most frequent values kept of a category, code or label
+DECIMALS, NEARLY, LEAST_DECIMALS = r"^\s*[-+]?\d*[.,]\d+([eE][-+]?\d+)?\s*$", 0.9, 20  # of texts that are numbers
 SHARED = 1.2  # rows a value, on average, from which on an identifier is of a cluster that several rows share
 NO_COVARIATE = ("id", "constant", "unusable")
 COUNTED = ("yes/no", "code", "category", "constant")
@@ -176,7 +178,7 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
     of = ColumnProfile(column, name)
     _percents(of)
     kind, t = _kind(of), column.type
-    if kind in ("category", "id", "cluster") and (shaped := _shaped(of, why)):
+    if kind in ("category", "id", "cluster") and (shaped := _shaped(of, why) or _nearly_numbers(of, why)):
         kind, why = "text", shaped
     listed = kind in COUNTED or (kind == "number" and 0 < of.distinct <= SHOWN)
     people = names_cluster(name) and not called(name, {*GROUPS}) and of.distinct >= FEWEST
@@ -200,6 +202,21 @@ def _shaped(of: ColumnProfile, why: str) -> str:
         return why if why.endswith((REASONS[DAY_OR_MONTH], REASONS[UNDATED])) else ""
     some = "shaped" in readings(pa.array(of.examples)) and "shaped" in readings(decoded(of.column))
     return f"{of.examples[0]!r}: {REASONS[STORED]}" if some else ""
+
+
+def _nearly_numbers(of: ColumnProfile, why: str) -> str:
+    """Why decimals are text, if a few values alone make them so; `why` is what their file says of it."""
+    values = decoded(of.column)
+    if not is_text(values.type) or of.distinct < LEAST_DECIMALS:
+        return ""
+    texts = as_text(values).drop_null()
+    numbers = pc.match_substring_regex(texts, DECIMALS)
+    if not NEARLY * len(texts) <= (pc.sum(numbers).as_py() or 0) < len(texts):
+        return ""
+    odd = texts.filter(pc.invert(numbers))
+    of_text = f": {REASONS[fields.TEXT]}"
+    where = why.removesuffix(of_text) if why.endswith(of_text) else shown(odd[0].as_py())
+    return f"{where}: {NO_NUMBER}, though {len(texts) - len(odd):,} of {len(texts):,} values are"
 
 
 def _percents(of: ColumnProfile) -> None:

@@ -110,7 +110,7 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
     """Note what is wrong with labels, and with scores, each column by itself."""
     n = rows.table.num_rows
     y, p, readable = np.zeros(n), np.zeros(n), False
-    with result.met():
+    with result.met(), source.naming_lines():
         y, readable = labels_of(rows.table, options), True
     if not readable:
         y[absent(rows.table.column(options.label), options.label)] = np.nan  # what is missing is missing all the same
@@ -132,7 +132,7 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
             faults.note_event(rows.table.slice(at, count), spec)
         faults.note_gaps(rows.table.slice(at, count), spec, others, part, first)
         at += count
-    for _, why in sorted(faults.refusals(spec)):
+    for _, why in sorted(faults.refusals(spec, source.place)):
         result.note(why)
     if options.label and options.positive is not None and readable and n and not (y == 1).any():
         values = no_events(
@@ -171,6 +171,18 @@ def dropped_rows(table: pa.Table, options: Reading) -> dict[str, int]:
     y, p = gone[options.label], gone[options.score]
     results = {UNLABELLED: y & ~p, "score missing": p & ~y, "label and score missing": y & p}
     return {why: int(rows.sum()) for why, rows in results.items() if rows.any()}
+
+
+def first_dropped(source: Source, rows: Sampled, options: Reading) -> str:
+    """Say where the first row without label or score stands; nothing if all have both."""
+    named = [name for name in (options.label, options.score) if name in rows.table.column_names]
+    gone = np.any([absent(rows.table.column(name), name) for name in named], axis=0) if named else np.zeros(0, bool)
+    at = 0
+    for part, first, count in rows.runs if gone.any() else ():
+        if gone[at : at + count].any():
+            return source.place(part, first + int(np.argmax(gone[at : at + count])))
+        at += count
+    return ""
 
 
 def weightless(table: pa.Table, weights: str) -> int:

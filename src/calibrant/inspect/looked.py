@@ -10,6 +10,7 @@ from typing import Any, Literal
 from calibrant.results import Curve, Plain
 
 REPORTED_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
+NO_NUMBER = "no number"  # why one value makes text of a column of numbers
 UNLABELLED = "label missing"  # why a row may be left out, or counted apart
 WEIGHTLESS = "weight of 0"  # why a row is left out whatever is done about missing values
 
@@ -82,7 +83,7 @@ class Look(Plain):
     scale : str
         What the scores look like: ``"probability"``, ``"percent"``, ``"logit"``, ``"decision"`` (0 and 1 only),
         ``"rounding"`` (a trifle outside 0 to 1), ``"points"`` (points, ranks or deciles, unless they are percent),
-        ``"other"``, or empty without a score.
+        ``"outliers"`` (probabilities but for one in a hundred or fewer), ``"other"``, or empty without a score.
     candidates : Mapping of str to tuple of str
         Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
         content alone; those that reproduce the ``"outcome"``, each with how well. ``"classes"``: a column of
@@ -93,6 +94,9 @@ class Look(Plain):
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
         Those with a ``"weight of 0"`` are left out either way.
+    first_dropped : str
+        Where the first of the rows without label or score stands, such as ``"line 3,212 of visits.csv"``; empty if all
+        rows have both.
     repeats : int or None
         Rows that are in every column that can be read as an earlier one; None where that cannot be counted, or where
         label or score cannot be read.
@@ -124,6 +128,7 @@ class Look(Plain):
     candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     one_outcome: tuple[tuple[str, ...], ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
+    first_dropped: str = ""
     repeats: int | None = None
     warnings: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from calibrant.data.specs.column_names import (
     pieces,
 )
 from calibrant.data.specs.column_names import FEWEST as FEWEST_CLUSTERS
-from calibrant.inspect.looked import Column
+from calibrant.inspect.looked import NO_NUMBER, Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
 
@@ -28,7 +28,7 @@ LABELS = {"label", "y", "target", "outcome", "truth", "true", "actual", "event",
 LABELS |= {"labels", "gold"}
 TRUTHS = {"label", "labels", "target", "outcome", "truth", "true", "gold", "y"}  # by no other use of the word
 EVENTS = {"readmitted", "died", "death", "dead", "mortality", "default", "defaulted", "churn", "churned", "survived"}
-EVENTS |= {"employed", "fraud", "diagnosis", "converted", "clicked", "relapse", "case", "positive"}
+EVENTS |= {"employed", "fraud", "diagnosis", "converted", "clicked", "relapse", "case", "positive", "correct"}
 SPLITS = {"train", "test", "split", "fold", "holdout", "validation", "weight", "weights"}
 GROUPS: tuple[str, ...] = ("sex", "gender", "age", "race", "ethnicity", "ethnic", "nativity", "disability")
 GROUPS += ("citizenship", "language")
@@ -93,6 +93,11 @@ def scores(columns: Sequence[Column]) -> tuple[str, ...]:
     return _best(columns, _score_points(columns))
 
 
+def nearly_scores(columns: Sequence[Column]) -> tuple[str, ...]:
+    """The columns called as scores are that would be numbers but for a few values."""
+    return tuple(c.name for c in columns if c.kind == "text" and f": {NO_NUMBER}" in c.why and called(c.name, SCORES))
+
+
 def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
     endings = {c.name: re.fullmatch(r"(.*\D)([01])", c.name) for c in columns}
     pairs = Counter(re.sub(r"\d+$", "", c.name) for c in columns)
@@ -121,8 +126,10 @@ def labels(columns: Sequence[Column], score: str) -> tuple[str, ...]:
 
 
 def _like_a_label(c: Column) -> float:
-    if c.kind not in ("yes/no", "category", "code", "number") or called(c.name, SPLITS) or not c.distinct:
+    if c.kind not in ("yes/no", "category", "code", "number", "constant") or called(c.name, SPLITS) or not c.distinct:
         return 0.0
+    if c.kind == "constant":  # of one class, where nothing else is a label
+        return 0.5 if called(c.name, LABELS | EVENTS) else 0.0
     if c.distinct != LABEL_VALUES:  # several classes: one of them against the others
         return 1.5 if LABEL_VALUES < c.distinct <= FEWEST and called(c.name, LABELS) else 0.0
     points = 4.0 if called(c.name, LABELS) else 3.0 if called(c.name, EVENTS) else 0.0

@@ -25,6 +25,7 @@ from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source, marks_of
 from calibrant.data.specs.column_names import CONFIDENCE
+from calibrant.data.specs.faults import HARDLY
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
@@ -42,13 +43,14 @@ from calibrant.inspect.command import (
     with_grades,
     with_parts,
 )
-from calibrant.inspect.input_errors import absent, dropped_rows, input_errors, weightless
+from calibrant.inspect.input_errors import absent, dropped_rows, first_dropped, input_errors, weightless
 from calibrant.inspect.looked import WEIGHTLESS, Column, Look
 from calibrant.inspect.one_outcome import one_outcome
 from calibrant.results import Curve
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
+SCALE_CODES = {"decision": "scores-are-decisions", "other": "scores-outside", "outliers": "scores-outside"}
 MARKS = "it marks the rows that a calibrator was fitted on"
 OUTSIDE = "outside 0 to 1; "  # what is said of scores above 1
 FIRST_FILES = 20
@@ -177,6 +179,7 @@ def looked_at(
     scores = roles.scores(columns)
     reported = with_parts(options, opened.log)
     classes = None if opened.log.tool else classes_of(rows.table, columns)
+    scores = scores or roles.nearly_scores(columns)
     score = reported.score or ("" if opened.log.tool else roles.sure_score(columns, scores))
     if classes is not None and not classes.named and {*scores} - {*classes.columns}:
         classes = None  # shares of a whole beside a score: traits of a row
@@ -188,6 +191,7 @@ def looked_at(
     kept = {c.name: c for c in columns}
     planned = replace(options, label=label, score=score)
     scale = roles.scale_of(kept.get(score), _mostly_above_1(rows.table, score))
+    scale = "outliers" if scale in ("other", "logit") and _hardly_outside(rows.table, score) else scale
     dropped = dropped_rows(rows.table, planned)
     # (2) the same, with what the values call for
     values = kept[label].frequent if label in kept else ()
@@ -282,6 +286,7 @@ def looked_at(
         },
         one_outcome=outcomes,
         dropped=dropped | ({WEIGHTLESS: zero} if (zero := weightless(rows.table, options.weights)) else {}),
+        first_dropped=first_dropped(opened, rows, planned),
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
@@ -349,6 +354,15 @@ def _mostly_above_1(table: pa.Table, score: str) -> bool:
     if not is_number(values.type):
         return True
     return bool(2 * (pc.sum(pc.greater(values, 1)).as_py() or 0) > len(values) - values.null_count)
+
+
+def _hardly_outside(table: pa.Table, score: str) -> bool:
+    """Whether numbers are probabilities but for one in a hundred or fewer."""
+    values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
+    if not is_number(values.type):
+        return False
+    outside = pc.sum(pc.or_(pc.less(values, 0), pc.greater(values, 1))).as_py() or 0
+    return bool(HARDLY * outside <= len(values) - values.null_count)
 
 
 def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
@@ -421,8 +435,8 @@ def _warnings(
     columns: Sequence[Column], label: Column | None, scale: str, dropped: Mapping[str, int], repeats: int | None
 ) -> Iterator[str]:
     """Yield the codes of what the reader should know."""
-    if scale in ("percent", "points", "logit", "rounding", "decision", "other"):
-        yield {"decision": "scores-are-decisions", "other": "scores-outside"}.get(scale, f"scores-look-like-{scale}")
+    if scale not in ("", "probability"):
+        yield SCALE_CODES.get(scale, f"scores-look-like-{scale}")
     yield from (f"missing-{name}" for name in ("label", "score") if any(name in why for why in dropped))
     if label is not None and label.distinct == 1:
         yield "one-class"

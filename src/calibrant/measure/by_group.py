@@ -85,7 +85,9 @@ def by_group(
             refused.append((keyed(name), e.reason))
     if not out:
         raise NotComputable(
-            f"computable in none of {len(refused)} groups; first: {refused[0][1]}" if refused else "there are no groups"
+            f"computable in none of {len(refused):,} groups; first: {refused[0][1]}"
+            if refused
+            else "there are no groups"
         )
     for left_out, reason in refused:
         warnings.warn(f"left out {left_out}: {reason}", CalibrantWarning, stacklevel=2)

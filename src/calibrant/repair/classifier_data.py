@@ -355,7 +355,7 @@ def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
         return None
     out = np.asarray(weights, dtype=np.float64)
     if out.shape != (n,):
-        raise BadInput(f"sample_weight has shape {out.shape}: pass one weight for each of the {n} rows")
+        raise BadInput(f"sample_weight has shape {out.shape}: pass one weight for each of the {n:,} rows")
     if not (np.isfinite(out) & (out >= 0)).all():
         raise BadInput("sample_weight must be finite and not negative: leave rows out by the weight 0")
     if not out.any():

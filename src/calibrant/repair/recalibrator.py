@@ -151,7 +151,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.decision_ = self._are_decisions(X, values, flat) if self.scale == "auto" else self.scale == "decision"
         clusters = None if groups is None else column_or_1d(groups)
         if clusters is not None and len(clusters) != n:
-            raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {n} rows")
+            raise BadInput(f"groups has {len(clusters):,} values: pass one for each of the {n:,} rows")
         rows = ClassRows(self._stated(values), labels, self._table(X), clusters)
         result = rows.counted().fitted(recipe)
         self.calibrators_, self._divisor = result.calibrators, result.scale
@@ -227,7 +227,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {self.n_features_in_} feature(s), all of them variables: add the column of the score"
             )
         if classes == 2 and len(at) != 1:
-            raise BadInput(f"scores={self.scores!r} names {len(at)} columns: of two classes one holds the score")
+            raise BadInput(f"scores={self.scores!r} names {len(at):,} columns: of two classes one holds the score")
         if classes > 2 and len(at) != classes:
             raise BadInput(
                 f"Only binary classification is supported. The type of the target is multiclass: unless X holds a "

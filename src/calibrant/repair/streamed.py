@@ -83,7 +83,7 @@ def apply_calibrator(
         return out
 
     def settle() -> None:
-        faults.check(spec)
+        faults.check(spec, source.place)
         if warn is not None and faults.mostly_low(spec):
             fix = "multiply them by 100, for the calibrator is of percentages" if one.percent else "leave --percent out"
             warn(f"column {score!r}: most scores are under 1 percent; if they are probabilities, {fix}")

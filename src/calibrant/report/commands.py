@@ -1,14 +1,23 @@
-"""The commands that a report prints: the audit again, and the repair that it recommends."""
+"""The commands that a report prints: the audit again, and the repair that it recommends.
+
+Of data that came as arrays or as a frame each is the Python call that does the same; a report is
+written in options of the command line, and `in_python` words every one of them as an argument, so that no sentence
+has to ask who reads it.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
 
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import names_cluster
+from calibrant.report.spans import Span, label
 from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
@@ -44,13 +53,35 @@ READING = (  # options that read data
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
+ARRAYS = ("y_true", "y_prob")  # what label and score of `Predictions` are called
 GROUPS = 2  # columns that a report proposes
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
+DATA = "data"  # what the data are called that an audit in Python was passed
+LISTS = ("by", "key", "variables", "allow", "fail_on")
+NUMBERS = ("limit", "limit_relative", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
+SEVERAL = ("threshold", "costs")
+SWITCHES = ("intersections", "percent", "drop_missing", "quick", "publish", "allow_same")
+TEXTS = (
+    *("label", "score", "positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
+    *("noun", "model", "intended_use", "period", "population", "set_by"),
+)
+FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
+READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
+PLANNED = ("by", "intersections", "limit", "steps", "alpha")
+COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
+ARGUMENTS = (*LISTS, *NUMBERS, *SEVERAL, *SWITCHES, *TEXTS, *FORM, "bins")
+OPTION = re.compile(
+    rf"--({'|'.join(sorted((a.replace('_', '-') for a in ARGUMENTS), key=len, reverse=True))})(?![\w-])"
+)
+WITH_VALUE = re.compile(rf"{OPTION.pattern}[ =](none\b|[A-Z]{{3,}}\b)")  # in the middle of a sentence
+Node = TypeVar("Node")
 
 
 def command(record: AuditRecord) -> str:
     """The command that writes this report again, with every setting; empty where no command can."""
     words = _audit_words(record, _flags(record))
+    if words and from_python(record):
+        return _finished(record, [*words, "--report audit.html"])
     return " \\\n  ".join([*words, "--report audit.html"]) if words else ""
 
 
@@ -63,7 +94,7 @@ def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Seque
     words = _audit_words(record, kept)
     if not words:
         return ""
-    return _wrapped([w for w in words if w not in without] + [*more, "--report audit.html"])
+    return _finished(record, [w for w in words if w not in without] + [*more, "--report audit.html"])
 
 
 def repair(record: AuditRecord, method: str = "") -> str:
@@ -72,9 +103,13 @@ def repair(record: AuditRecord, method: str = "") -> str:
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
+        kept.append(("--limit", record.settings["limit"]))
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
-    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"])
+    return _finished(
+        record, [*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"]
+    )
 
 
 def look(record: AuditRecord) -> str:
@@ -84,6 +119,8 @@ def look(record: AuditRecord) -> str:
 
 def rows_of(record: AuditRecord, name: str) -> str:
     """The command that writes the rows of a group or subgroup; empty where no command can."""
+    if from_python(record):
+        return _rows_in_python(record, name)
     out = "rows.csv" if "rows.csv" not in listed(record.data.get("sources")) else "rows-to-look-at.csv"
     return _reading(record, "audit", READING, [*_typed([("--rows-of", name)]), f"-o {out}"])
 
@@ -91,7 +128,9 @@ def rows_of(record: AuditRecord, name: str) -> str:
 def plan(record: AuditRecord) -> str:
     """The command that says what these rows can decide, and how many would; empty where it takes no such data."""
     files, limit = listed(record.data.get("sources") or record.data.get("files")), record.everyone.limit
-    if len(files) != 1 or files[0] == "-" or record.data.get("two_way") or record.data.get("missing") == "keep":
+    if not from_python(record) and (len(files) != 1 or files[0] == "-"):
+        return ""
+    if record.data.get("two_way") or record.data.get("missing") == "keep":
         return ""
     words = _typed([("--limit", limit)]) if limit is not None else []
     text = _reading(record, "plan", PLANNING, words)
@@ -120,7 +159,7 @@ def _reading(record: AuditRecord, what: str, options: Collection[str], more: Seq
         "--allow-same": bool(record.settings.get("allow_same")),
     }
     switched = [k for k, wanted in switches.items() if wanted and k in options]
-    return _wrapped([start, *_typed(kept), *switched, *more])
+    return _finished(record, [start, *_typed(kept), *switched, *more])
 
 
 def naming_groups(record: AuditRecord) -> str:
@@ -150,6 +189,37 @@ def by_groups(columns: Sequence[str]) -> str:
     return " ".join(_typed([("--by", _list(columns))]) + ["--intersections"] * (len(columns) > 1))
 
 
+def _rows_in_python(record: AuditRecord, name: str) -> str:
+    """The rows of a group of categories; of other groups and subgroups the error along their first variable."""
+    kinds, group = described(record), next((f for f in record.groups if label(f) == name), None)
+    of = () if group is None else group.variables
+    plain = [k for k, v in of if kinds.get(k, {}).get("kind") == "category" and not kinds[k].get("folded")]
+    if of and len(plain) == len(of) and not _arrays(record):
+        return rows_where(of)
+    c = record.curve("subgroups")
+    rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
+    variable = of[0][0] if of else str(rules[name][0]["variable"])
+    kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
+    return call("audit", _typed(kept), _arrays(record), variable)
+
+
+def from_python(record: AuditRecord) -> bool:
+    """Whether the data came as arrays or as a frame, so that what is to be typed is Python."""
+    return not listed(record.data.get("sources") or record.data.get("files")) and not _untypable(record, ())
+
+
+def _arrays(record: AuditRecord) -> bool:
+    """Whether the data were `Predictions`."""
+    return (record.data.get("label"), record.data.get("score")) == ARRAYS
+
+
+def _finished(record: AuditRecord, words: Sequence[str]) -> str:
+    """A command on as few lines as hold it; in Python the call."""
+    if not from_python(record):
+        return _wrapped(words)
+    return call(words[0].split()[1], words[1:], _arrays(record))
+
+
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
     start, data, s = _start(record, "audit"), record.data, record.settings
     if not start:
@@ -168,6 +238,8 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
 def _start(record: AuditRecord, what: str) -> str:
     """The command and its files; empty where the command line cannot name all that was audited."""
     sources = listed(record.data.get("sources") or record.data.get("files"))
+    if from_python(record):
+        return f"calibrant {what} {DATA}"
     if not sources or _untypable(record, sources):
         return ""
     paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)
@@ -288,3 +360,141 @@ def listed(value: object) -> list[str]:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [str(v) for v in value]
     return [str(value)]
+
+
+# ---- in Python ----
+
+
+def arguments(words: Sequence[str]) -> dict[str, str]:
+    """The arguments that options are in Python, each as it is written there."""
+    out: dict[str, str] = {}
+    bins: dict[str, list[float]] = {}
+    for name, value in _pairs(words):
+        if name == "bins":
+            column, _, edges = value.rpartition("=")
+            bins[column] = [float(edge) for edge in edges.split(",")]
+        else:
+            out[name] = _written(name, value)
+    return out | ({"bins": _literal(bins)} if bins else {})
+
+
+def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Options and their values, such as ``("limit_relative", "0.2")``; a switch has none."""
+    tokens = shlex.split(" ".join(words))
+    while tokens:
+        name, _, value = tokens.pop(0).partition("=")
+        name = name.lstrip("-").replace("-", "_")
+        if name not in SWITCHES and not value:
+            value = tokens.pop(0)
+        yield name, value
+
+
+def _written(name: str, value: str) -> str:
+    if name in SWITCHES:
+        return "True"
+    if name in NUMBERS:
+        return value if value != "none" else '"none"'
+    if name in SEVERAL:
+        numbers = [float(v) for v in value.split(",")]
+        return _literal(numbers if len(numbers) > 1 else numbers[0])
+    if name in LISTS:
+        if value == "none":
+            return "()"
+        items = _items(value)
+        return _literal(items if len(items) > 1 else items[0])
+    return _literal(value)
+
+
+def _items(value: str) -> list[str]:
+    """The names of a list as an option takes it: some of them in quotes."""
+    out = re.findall(r'"((?:[^"]|"")*)"|([^,]+)', value)
+    return [quoted.replace('""', '"') or plain for quoted, plain in out]
+
+
+def _literal(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> str:
+    """The Python lines that do what a command does, or show the error along a variable.
+
+    `arrays`: the data are `Predictions`, whose columns are known.
+    """
+    passed = arguments(words)
+    known = ("label", "score", *FORM) if arrays else ()
+    kept = {k: v for k, v in passed.items() if k not in known and (k, v) != ("name", _literal(DATA))}
+    if what == "look":
+        return f"{_called('look = cal.look', kept)}\nprint(look)"
+    if what == "audit" and not variable:
+        outputs = [kept.pop(k) for k in ("report", "json") if k in kept]
+        return "\n".join([_called("record = cal.audit", kept), *(f"record.save({name})" for name in outputs)])
+    rows = DATA if arrays else "rows"
+    lines = [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
+    if variable:
+        lines.append(f"print(cal.diagnose.variable_curve({rows}, {_literal(variable)}).to_frame())")
+    elif what == "plan":
+        lines.append(_called("plan = cal.certify.decidable", {k: kept[k] for k in PLANNED if k in kept}, rows))
+        lines.append("print(plan.to_frame())")
+    else:
+        lines.append(_called("result = cal.repair.compare", {k: kept[k] for k in COMPARED if k in kept}, rows))
+        lines.append("print(result.recommended, result.verdicts)")
+    return "\n".join(lines)
+
+
+def _called(function: str, passed: Mapping[str, str], first: str = DATA) -> str:
+    """A call on one line, or with its arguments on as few lines as hold them."""
+    inside = [first, *(f"{k}={v}" for k, v in passed.items())]
+    if len(line := f"{function}({', '.join(inside)})") <= WIDTH:
+        return line
+    lines = [f"    {inside[0]},"]
+    for word in inside[1:]:
+        if len(lines[-1]) + len(word) + 2 > WIDTH:
+            lines.append(f"    {word},")
+        else:
+            lines[-1] += f" {word},"
+    return "\n".join([f"{function}(", *lines, ")"])
+
+
+def rows_where(conditions: Sequence[tuple[str, str]]) -> str:
+    """The rows of a frame that have these values."""
+    each = [f"(data[{_literal(k)}].astype(str) == {_literal(v)})" for k, v in conditions]
+    return f"rows = data[{' & '.join(each)}]"
+
+
+# ---- options in sentences ----
+
+
+def in_python(node: Node) -> Node:
+    """The same node with every option of its sentences as the argument that it is in Python."""
+    made: object = node
+    if isinstance(made, Span):
+        made = replace(made, text=_coded(made.text) if made.kind == "code" else _worded(made.text))
+    elif isinstance(made, tuple) and not hasattr(made, "_fields"):
+        made = tuple(map(in_python, made))
+    elif is_dataclass(made) and not isinstance(made, type):
+        own = {f.name: getattr(made, f.name) for f in fields(made)}
+        new = {k: in_python(v) for k, v in own.items() if isinstance(v, tuple) or is_dataclass(v)}
+        made = replace(made, **{k: v for k, v in new.items() if v != own[k]})
+    return cast("Node", made)
+
+
+def _coded(text: str) -> str:
+    """An option with its value, such as ``--cluster none``, as an argument; other code as it is."""
+    if not OPTION.match(text):
+        return text
+    return ", ".join(f"{k}={v}" for k, v in arguments([text]).items()) if " " in text or "=" in text else _named(text)
+
+
+def _worded(text: str) -> str:
+    """The options in a sentence by their names in Python, with a value that follows."""
+    return OPTION.sub(lambda result: _named(result[0]), WITH_VALUE.sub(_valued, text))
+
+
+def _named(option: str) -> str:
+    name = option.lstrip("-").replace("-", "_")
+    return f"{name}=True" if name in SWITCHES else f"{name}="
+
+
+def _valued(result: re.Match[str]) -> str:
+    name = result[1].replace("-", "_")
+    return result[0] if name in SWITCHES else f"{name}={_literal(result[2])}"

@@ -127,6 +127,26 @@ def crossing(record: AuditRecord) -> Mapping[str, int]:
     return record.data.get("two_way") or {}
 
 
+def other_columns(record: AuditRecord) -> bool:
+    """Whether there may be columns other than label and score; where some were not read, nobody knows."""
+    known, d = record.data.get("columns"), record.data
+    every = tuple(record.settings.get("variables") or ()) == ("*",)
+    return not known or not every or bool({*known} - {d.get("label"), d.get("score")})
+
+
+RARE = 0.05  # share of events under which gaps of tenths of a point matter, and the ratio of rates says more
+
+
+def rare(record: AuditRecord) -> bool:
+    """Whether events are so few that gaps are written to hundredths of a point, and tables add their ratio."""
+    return record.everyone.events < RARE * record.everyone.rows
+
+
+def decimals(record: AuditRecord) -> int:
+    """The decimals of gaps in points."""
+    return 2 if rare(record) else 1
+
+
 def withheld(record: AuditRecord) -> bool:
     """Whether nothing is decided: rows are copies, or share clusters that nobody named."""
     return record.withheld is not None

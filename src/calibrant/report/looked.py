@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.column_names import of_column
 from calibrant.inspect.command import typed_option
-from calibrant.inspect.looked import UNLABELLED, WEIGHTLESS, Column, Look
+from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, WEIGHTLESS, Column, Look
 from calibrant.report import numbers as num
-from calibrant.report.terminal import cells, clip, pad, wrap
+from calibrant.report.spans import one_stop
+from calibrant.report.terminal import aligned, cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
 from calibrant.report.wording.terms import joined
 from calibrant.results import Curve
@@ -22,7 +23,7 @@ NAME, KIND, HOLDS = 24, 14, 29  # cells of the table's columns, at most
 MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
-LIST_ALL = "`calibrant plan --data` with these columns says it of any groups and limit."
+LIST_ALL = "`calibrant plan --data` lists any groups and limit."
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
 
@@ -35,6 +36,7 @@ def written(seen: Look) -> str:
     blocks = ["\n".join(wrap(_heading(seen), "", WIDTH)), "\n".join(_table(seen))]
     reported = [line for lead, text in sentences(seen) for line in _item(lead, text)]
     blocks += ["\n".join(reported)] if reported else []
+    blocks += ["\n".join(_decided(seen.decides))] if seen.decides is not None else []
     blocks += ["\n".join(_in_the_way(seen))] if seen.refusals else []
     if seen.command:
         blocks.append(f"{_run(seen)}\n" + "\n".join(f"  {line}" for line in typed(seen.command)))
@@ -63,6 +65,7 @@ def html(seen: Look) -> str:
         rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
         more=len(seen.columns) - 10 * MOST,
         reported=[(lead, as_message(text)) for lead, text in sentences(seen)],
+        decides=None if seen.decides is None else _decides_parts(seen.decides),
         refusals=[as_message(r) for r in seen.refusals],
         run=_run(seen),
         command=sanitize(seen.command),
@@ -75,6 +78,9 @@ HTML = """\
 <tbody>{% for row in rows %}<tr>{% for c in row %}<td style="text-align:left">{{ c }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
 {% if more > 0 %}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
+{% if decides %}<p>{{ decides[0] }}</p>
+<table><tbody>{% for row in decides[1] %}<tr>{% for c in row %}<td style="text-align:left">{{ c }}</td>{% endfor %}</tr>
+{% endfor %}</tbody></table><p>{{ decides[2] }}</p>{% endif %}
 <ul>{% for lead, text in reported %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
 {% if refusals %}<p>In the way:</p><ol>{% for r in refusals %}<li>{{ r }}</li>{% endfor %}</ol>{% endif %}
 {% if command %}<p>{{ run }}</p><pre>{{ command }}</pre>{% endif %}</div>"""
@@ -138,7 +144,8 @@ def _weight(c: Column, seen: Look) -> int:
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    role = c.role if c.role in ("label", "score", "key", "weights") else "cluster" if c.role == "cluster" else c.kind
+    role = c.role if c.role in ("label", "score", "key", "weights", "cluster") else c.kind
+    role = "cluster" if c.name in seen.candidates.get("cluster", ()) and role == c.kind else role
     return sanitize(c.name) or "(no name)", role, _missing(c, seen), sanitize(_holds(c))
 
 
@@ -155,6 +162,12 @@ def part_of(n: int, rows: int) -> str:
     share = 100 * n / max(rows, 1)
     reported = "all" if n == rows else "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
     return f"{num.count(n)} ({reported})"
+
+
+def rows_of(n: int, rows: int) -> str:
+    """Write a number of rows with its share: "1,204 rows (1.2%)"."""
+    count, share = part_of(n, rows).split(" ")
+    return f"{count} row{'' if n == 1 else 's'} {share}"
 
 
 def _holds(c: Column) -> str:
@@ -192,6 +205,10 @@ def _end(value: float | str) -> str:
 
 
 def sentences(seen: Look) -> Iterator[tuple[str, str]]:
+    return ((lead, one_stop(text)) for lead, text in _sentences(seen))
+
+
+def _sentences(seen: Look) -> Iterator[tuple[str, str]]:
     rows, kept = seen.rows_read, {c.name: c for c in seen.columns}
     if seen.holds == "sketch":
         yield from _of_sketch(seen)
@@ -209,38 +226,52 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
     if seen.repeats:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
         which = "every column" if all(c.stored for c in seen.columns) else "every column that was read"
-        yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in {which}. {same}"
+        equal = "equals" if seen.repeats == 1 else "equal"
+        yield "Repeated", f"{rows_of(seen.repeats, rows)} {equal} an earlier one in {which}. {same}"
     yield from _of_columns(seen)
-    if seen.decides is not None:
-        yield "Decides", decides(seen.decides)
 
 
-def decides(plan: Curve) -> str:
-    """What so many rows can decide, in a few sentences: of everyone, and of the largest and smallest groups."""
-    names, *groups = zip(*(plan.columns[k] for k in ("group", "gap_within", "error_within", "rows")), strict=True)
+# ---- what so many rows can decide ----
+
+
+def _decides_parts(plan: Curve) -> tuple[str, list[tuple[str, ...]], str]:
+    """What the table is about, the table, and what it leaves out."""
     level = f"{100 * plan.settings['power']:g}%"
-    text = (
-        f"If scores are right, so many {_units(plan)} show with probability {level} that everyone's error is "
-        f"{_at_most(names[2])} and the gap {_at_most(names[1])}."
+    about = (
+        f"If scores are right, these rows show with probability {level} that a gap or error is at most these points:"
     )
-    if not groups:
-        return text
-    reported = [f"{sanitize(n)} ({num.count(r)} rows): gap {_at_most(g)}, error {_at_most(e)}" for n, g, e, r in groups]
-    count = plan.settings["groups"]
-    more = (
-        f" The other {num.count(count - len(groups))} {'lies' if count == len(groups) + 1 else 'lie'} between."
-        if count > len(groups)
-        else ""
-    )
-    return f"{text} Of {num.count(count)} groups judged together: {'; '.join(reported)}.{more} {LIST_ALL}"
+    return about, _decides_rows(plan), _others(plan)
 
 
-def _units(plan: Curve) -> str:
-    return "rows" if plan.columns["clusters"][0] is None else "clusters"
+def _decided(plan: Curve) -> list[str]:
+    about, rows, others = _decides_parts(plan)
+    table = aligned([(clip(row[0], 34), *row[1:]) for row in rows])
+    return [*wrap(about, "", WIDTH), "", *(f"  {line}" for line in table), "", *wrap(others, "", WIDTH)]
+
+
+def _decides_rows(plan: Curve) -> list[tuple[str, ...]]:
+    """A row each of everyone and of the largest and smallest groups, below the heads."""
+    clusters = plan.columns["clusters"][0] is not None
+    heads = ("", "rows", *(["clusters"] if clusters else []), "gap within", "error within")
+    rows = [heads]
+    for i, name in enumerate(plan.columns["group"]):
+        sizes = [plan.columns[k][i] for k in ("rows", *(["clusters"] if clusters else []))]
+        ends = [plan.columns[k][i] for k in ("gap_within", "error_within")]
+        rows.append((sanitize(name), *map(num.count, sizes), *map(_at_most, ends)))
+    return rows
+
+
+def _others(plan: Curve) -> str:
+    count, shown = plan.settings["groups"], len(plan.columns["group"]) - 1
+    if not shown:
+        return LIST_ALL
+    more = f"; the other {num.count(count - shown)} lie between" if count - shown > 1 else ""
+    more = "; the other one lies between" if count - shown == 1 else more
+    return f"{num.count(count)} group{'s are judged together' if count != 1 else ' is judged'}{more}. {LIST_ALL}"
 
 
 def _at_most(limit: float) -> str:
-    return "not limited" if limit >= 1.0 else f"within {num.upper_bound(limit)} points"
+    return "no limit" if limit >= 1.0 else num.upper_bound(limit)
 
 
 def _encoding(seen: Look) -> str:
@@ -276,18 +307,20 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
     if zero := gone.pop(WEIGHTLESS, 0):
         yield (
             "Left out",
-            f"{sanitize(str(seen.settings['weights']))} is 0 in {part_of(zero, rows)} rows: they are left out.",
+            f"{sanitize(str(seen.settings['weights']))} is 0 in {rows_of(zero, rows)}, left out.",
         )
     unlabelled = gone.pop(UNLABELLED, 0) if keeps else gone.get(UNLABELLED, 0)
     if lost := sum(gone.values()):
         why = ", ".join(f"{num.count(n)} {reason}" for reason, n in gone.items())
         left = "were left out" if seen.holds == "sketch" else "would be left out with --missing drop"
-        yield "Dropped", f"{part_of(lost, rows)} rows {left}: {why}."
+        left = left.replace("were", "was") if lost == 1 else left
+        first = f" First: {sanitize(seen.first_dropped)}." if seen.first_dropped else ""
+        yield "Dropped", f"{rows_of(lost, rows)} {left}: {why}.{first}"
     if keeps and unlabelled:
         of = rows + unlabelled if seen.holds == "sketch" else rows
         yield (
             "Kept",
-            (f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."),
+            f"{rows_of(unlabelled, of)} without a label: counted apart; the report shows what they could change.",
         )
     dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     if unlabelled and not keeps and not dependent and not any("score" in why for why in gone):
@@ -323,6 +356,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     for why in list(dict.fromkeys(c.why for c in lost))[:LISTED]:
         yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {sanitize(why)}."
     marked = {c.name: fix for c in seen.columns for why, fix in FIXES.items() if c.why.endswith(f": {why}")}
+    marked |= {c.name: "Write a number there, or leave it empty" for c in seen.columns if f": {NO_NUMBER}" in c.why}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
         yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. {marked[c.name]}."
     if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "cluster")]:
@@ -363,13 +397,17 @@ def _label(seen: Look) -> str:
     total = sum(n for _, n in seen.label_values)
     values = dict(seen.label_values)
     name, is_event = sanitize(seen.label), sanitize(quote_blank(seen.event))
+    if len(values) == 1 and seen.settings.get("positive") is None and seen.holds == "rows":
+        only = sanitize(next(iter(values)))
+        more = "" if seen.event in values else f" If {only} is the event, pass {typed_option('positive', only)}."
+        return f"{name} is {only} in every row. Add rows of the other outcome, or name another column.{more}"
     if seen.event not in values:
         return f"{name} holds no {sanitize(seen.event)!r}, which would be the event."
-    reported = f"{name} = {is_event} is the event: {part_of(values[seen.event], total)} rows."
+    reported = f"{name} = {is_event} is the event: {rows_of(values[seen.event], total)}."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
     others = [v for v in values if v != seen.event]
     if not others:
-        return f"{reported} No row holds another value."
+        return f"{reported} No row holds another value: add rows of the other outcome, or name another column."
     if named or seen.holds == "sketch":
         return reported
     return f"{reported} If it is {sanitize(others[0])!r}, pass {sanitize(typed_option('positive', others[0]))}."
@@ -385,6 +423,7 @@ def _score(seen: Look, c: Column) -> str:
         if seen.settings.get("percent")
         else ": points or percent? Points, ranks and deciles are no probabilities.",
         "logit": ": looks like logits; apply 1/(1+exp(-x)).",
+        "outliers": ": probabilities, but for a few values.",
         "rounding": ": a trifle outside 0 to 1; clip it.",
         "decision": ": 0 and 1 only, decisions; a probability is audited.",
         "other": ": neither probabilities nor percent nor logits.",
@@ -406,12 +445,16 @@ def _item(lead: str, text: str) -> list[str]:
 
 def _run(seen: Look) -> str:
     if lacking := [
-        word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command) or f"='{word}'" in seen.command
+        word
+        for word, kept in (("OUTCOME", seen.label), ("SCORE", seen.score))
+        if word != kept and (word in shlex.split(seen.command) or f"='{word}'" in seen.command)
     ]:
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
     if seen.candidates.get("classes") and not (seen.label or seen.score):
         return "Run, of one class against the others:"
+    if len(seen.label_values) == 1 and not seen.refusals:
+        return "Run, once rows of both outcomes are there:"
     return "Run, once that is fixed:" if seen.refusals else "Run:"
 
 

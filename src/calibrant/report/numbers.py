@@ -43,12 +43,12 @@ def decimals_of(limit: float | None) -> int:
     return max(1, -exponent if isinstance(exponent, int) else 1)
 
 
-def lower_bound(probability: float, limit: float | None = None) -> str:
-    """Write a lower bound, a fraction, in points: rounded down, with the decimals of the limit.
+def lower_bound(probability: float, limit: float | None = None, digits: int = 1) -> str:
+    """Write a lower bound, a fraction, in points: rounded down, with the decimals of the limit, `digits` or more.
 
     What is over the limit is never written as under it: the limit is one of the values that can be written.
     """
-    return written(cut(exact(probability), decimals_of(limit), ROUND_FLOOR))
+    return written(cut(exact(probability), max(decimals_of(limit), digits), ROUND_FLOOR))
 
 
 def upper_bound(probability: float, limit: float | None = None) -> str:
@@ -88,13 +88,13 @@ def gap(probability: float, digits: int = 1) -> str:
     return written(cut(exact(probability), digits, ROUND_HALF_UP), signed=True)
 
 
-def rates(predicted: float, observed: float) -> tuple[str, str]:
-    """Write two rates in 100, with enough digits that rates which differ look different."""
-    for digits in range(1, 9):
+def rates(predicted: float, observed: float, least: int = 1) -> tuple[str, str]:
+    """Write two rates in 100, with enough digits, `least` or more, that rates which differ look different."""
+    for digits in range(least, 9):
         a, b = nearest(predicted, digits), nearest(observed, digits)
         if a != b or predicted == observed:
             return a, b
-    return nearest(predicted), nearest(observed)
+    return nearest(predicted, least), nearest(observed, least)
 
 
 def reported_rate(rate: float, rows: float, digits: int = 1) -> str:

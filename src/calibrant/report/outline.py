@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report.brief import facts, nodes
+from calibrant.report.commands import from_python, in_python
 from calibrant.report.document import Contents, Document, Entry, Link, Node, Section
 from calibrant.report.findings import stands
 from calibrant.report.wording.headline import page_title
@@ -67,7 +68,7 @@ def shown(record: AuditRecord) -> tuple[Declared, ...]:
 
 
 def document(record: AuditRecord) -> Document:
-    return Document(
+    made = Document(
         name=sanitize(record.name),
         title=page_title(record),
         facts=tuple(facts(record)),
@@ -76,6 +77,7 @@ def document(record: AuditRecord) -> Document:
             for d in shown(record)
         ),
     )
+    return in_python(made) if from_python(record) else made
 
 
 UNDONE = ("not-applicable", "not-run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,10 +97,9 @@ def sentence(text: object) -> str:
 
 
 def value_label(finding: Finding) -> str:
-    """The values that define a group, without their variables."""
-    if finding.pooled:
-        return f"{finding.pooled} small values pooled"
-    return ", ".join(shown(v) for _, v in finding.variables)
+    """The values that define a group, without their variables; of a pool those that may be named."""
+    text = ", ".join(shown(v) for _, v in finding.variables)
+    return f"{text} pooled" if finding.pooled and "pooled" not in text else text
 
 
 def variable_label(finding: Finding) -> str:
@@ -118,7 +118,13 @@ def label(finding: Finding) -> str:
 
 def plain(text: Text) -> str:
     """A sentence as plain text; what only leads to another part of the page is left out."""
-    return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if s.kind != "lead").strip()
+    parts = [titled(s.text) if s.kind == "title" else s.text for s in text if s.kind != "lead"]
+    return one_stop("".join(parts).strip())
+
+
+def one_stop(text: str) -> str:
+    """A text in which no name that ends with a full stop is followed by another."""
+    return re.sub(r"(?<=[^.\s])\.\.(?=\s|$)", ".", text)
 
 
 def titled(text: str) -> str:

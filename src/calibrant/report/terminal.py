@@ -12,8 +12,10 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.brief import brief
+from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards
-from calibrant.report.findings import declared, limit_of, lines_of, range_of, shared_by
+from calibrant.report.commands import from_python, in_python
+from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
@@ -330,9 +332,10 @@ def _error_shown(result: Comparison) -> str:
     row = result.row(AS_AUDITED)
     ends = [row[k] for k in ("error_low", "worst_group_low") if row[k] is not None]
     tests = [row[k] for k in ("local_p", "strong_p", "scan_p") if row[k] is not None]
-    if max(ends, default=0.0) > 0.0 or min(tests, default=1.0) <= result.settings["alpha"]:
+    over = "over" in result.fixed.columns.get("now", ())
+    if over or max(ends, default=0.0) > 0.0 or min(tests, default=1.0) <= result.settings["alpha"]:
         return "Error is shown all the same: fit it on more rows, with other --variables, or retrain the model."
-    return "No error is shown either."
+    return "On the rows judged no error is shown of the score as audited."
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -368,12 +371,13 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield f"Audit of {sanitize(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
     word = "" if limit is None else f"{'WITHHELD' if record.withheld else VERDICTS[record.verdict].upper()}. "
     yield f"{word}{headline(record)}"
-    for card in cards(record):
+    worded = in_python if from_python(record) else tuple  # options as whoever made the record writes them
+    for card in worded(cards(record)):
         yield _lead(card.who, card.word, "")
         yield f"    {plain(card.text)}"
-    if (result := shared_by(record)) and not declared(record):
-        name = sanitize(result.option)
-        yield f"Rows of one {name} are correlated: pass cluster={name!r} (to predictions: one value a row)."
+    (action,) = worded((decision(record),))
+    yield from wrap(f"What to do: {plain(action.text)}", width=WIDEST - 1)
+    yield from (f"    {line}" for line in action.command.splitlines())
     yield SAVE
     yield MORE
 

@@ -41,6 +41,7 @@ from calibrant.stats.cusum import (
 )
 from calibrant.views.features import Features, features_of, rows_of
 from calibrant.views.points import even_weights
+from calibrant.views.sample import clusters_in
 
 Ids = NDArray[np.uint64]
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
@@ -114,6 +115,11 @@ class DetectorInputs:
     def clusters_of(self, rows: Rows) -> tuple[Rows, Ids]:
         """The clusters of some rows, numbered from 0, and the identities of each; of independent rows each is one."""
         return np.arange(len(rows)), self.ids[rows]
+
+    def people(self, rows: Rows, inside: NDArray[np.bool_]) -> tuple[int, int]:
+        """Rows, or clusters, that have some of these rows, and that have others of them."""
+        outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
+        return own, outside
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
@@ -197,7 +203,7 @@ def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
     """Check the settings, and put them together with the rows."""
     rows, s = rows_of(data), settings.checked()
     if rows.n < LEAST_ROWS:
-        raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
+        raise NotComputable(f"there are {rows.n:,} rows: residual models need at least {LEAST_ROWS}")
     sampled: Callable[..., Sample] = Sample
     if rows.weights is not None:
         sampled = partial(WeightedSample, weights=even_weights(rows))
@@ -217,7 +223,7 @@ def _clusters(cluster: NDArray[np.generic], folds: int) -> Rows:
     codes: Rows = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
     count = int(codes.max()) + 1
     if count < 2 * folds:
-        raise NotComputable(f"there are {count} clusters: {folds} folds of whole clusters need at least {2 * folds}")
+        raise NotComputable(f"there are {count:,} clusters: {folds} folds of whole clusters need at least {2 * folds}")
     return codes
 
 

@@ -34,7 +34,7 @@ from calibrant.stats.subgroups.ranges import Ranges, RowRanges
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.features import chunks, first_look
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import assumed, cluster_totals
+from calibrant.views.sample import assumed, cluster_totals, sides_in
 
 Floats = NDArray[np.float64]
 
@@ -424,7 +424,7 @@ class ClusterBoxed(Boxed):
 
     def people(self, inside: NDArray[np.bool_]) -> int:
         """Return how many clusters have some of the rows."""
-        return len(np.unique(self.clusters.cluster[inside]))
+        return sides_in(self.data, inside)[0]
 
 
 def boxed(data: Predictions | Sketch, tables: Tables, seed: int) -> Boxed:

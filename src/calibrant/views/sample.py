@@ -401,6 +401,12 @@ def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[
     return clusters_in(code, remembered(data, "cluster codes", lambda: _numbered(cluster)), of)
 
 
+def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return how many people there are among some rows, and among the others: see `people_in`."""
+    outside, own = people_in(data, inside.astype(np.intp), 2).tolist()
+    return own, outside
+
+
 def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
     """Return how many clusters, which have numbers, have rows at each of so many codes."""
     count = int(cluster.max(initial=0)) + 1

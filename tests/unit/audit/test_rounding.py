@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -223,7 +224,7 @@ def test_the_position_of_a_peak_is_told_alike_in_its_chart() -> None:
 def test_exact_numbers_are_reported_as_they_are() -> None:
     exact = Sums.of(37, 4, 5.25)
     assert (exact.rows, exact.events, exact.expected) == (37, 4, 5.25)
-    assert exact.end(0.123, -1, "low") == exact.over(0.123, "low") == exact.within(0.123, "low") == 0.123
+    assert exact.end(0.123, -1) == exact.over(0.123) == exact.within(0.123) == exact.near(0.123) == 0.123
     assert exact.step(37) == 0.0
     assert stepped(0.0237, exact.step(37), -1) == 0.0237
 
@@ -257,8 +258,80 @@ def test_layers_of_a_group_share_their_draws() -> None:
     )
     certified = reported.gap(exact)
     layer = Layered(value=-0.01, interval=ends, guaranteed=certified.interval, p_value=1.0, assumes="", settings={})
-    moved = reported_layer(layer, reported, ("certify.gap low", "certify.gap high")).interval
+    moved = reported_layer(layer, reported).interval
     assert moved is not None
     assert (moved.low, moved.high) == (certified.interval.low, certified.interval.high)
-    others = [reported_layer(layer, reported, (f"{k} low", f"{k} high")).interval for k in range(20)]
-    assert len({(o.low, o.high) for o in others if o is not None}) > 1
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_numbers_of_a_group_move_together(below: bool) -> None:
+    """The more is added to its events by chance, the higher its gap and, where too few happened, the lower its error.
+
+    So error and gap are mirror images: moved apart, their difference would be free of chance.
+    """
+    rng, moved = np.random.default_rng(3), []
+    for _ in range(200):
+        expected = 70.0 + float(rng.uniform(-20, 20))
+        one = RandomRounding.of(250, round(expected) + (-12 if below else 12), expected)
+        low, high = np.sort(rng.uniform(0.02, 0.4, 2)).tolist()
+        gap = (one.end(-high, -1), one.end(-low, 1)) if below else (one.end(low, -1), one.end(high, 1))
+        error = one.end(low, -1, 0.0, rises=one.error_rises), one.end(high, 1, 0.0, rises=one.error_rises)
+        assert error == pytest.approx((-gap[1], -gap[0]) if below else gap)
+        u = step(250)
+        moved.append([(one.end(v, side) - v) / u for v, side in ((-0.5 * u, -1), (0.5 * u, 1))])
+        assert one.near(0.033 * u) / u in (pytest.approx(0.0), pytest.approx(1.0))
+    lows, highs = np.array(moved).T
+    assert (lows <= 0).all()
+    assert (highs >= 0).all()
+    assert np.corrcoef(lows, highs)[0, 1] > 0.9  # of draws of their own: 0
+
+
+def right_guesses(n: int, numbers: Any, tries: int = 1_500) -> float:
+    """How often the mean change of some numbers guesses the outcome of one person who joins n others.
+
+    The person's score is known. A guess is the likelier outcome: one event more than expected, or none.
+    """
+    rng, right = np.random.default_rng(n), 0
+    for _ in range(tries):
+        events, expected, score = int(rng.integers(n // 8, n // 3)), float(rng.uniform(n / 8, n / 3)), 0.3
+        outcome = int(rng.integers(2))
+        before = RandomRounding.of(n, events, expected)
+        after = RandomRounding.of(n + 1, events + outcome, expected + score)
+        half = np.array([0.1, 0.06, 0.03]) + rng.uniform(0, 0.02, 3)
+        first, then = (np.mean(numbers(q, (q.exact[1] - q.exact[2]) / n, half)) for q in (before, after))
+        right += ((then - first) * n > 0.5 - score) == bool(outcome)
+    return right / tries
+
+
+def signed(q: RandomRounding, gap: float, half: Any) -> list[float]:
+    """All that is reported of a gap and of the error, signed as the gap is."""
+    out = [q.end(gap - w, -1) for w in half] + [q.end(gap + w, 1) for w in half]
+    sign, rises = (1.0, True) if q.error_rises else (-1.0, False)
+    return [*out, *(sign * q.end(abs(gap) + w, 1, -1.0, 2.0, rises=rises) for w in half)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 250, 2_500])
+def test_all_numbers_of_a_group_tell_hardly_more_than_one(n: int) -> None:
+    """One end guesses two in three; nine with draws of their own would guess some four in five."""
+    alone = right_guesses(n, lambda q, gap, half: [q.end(gap + half[0], 1)])
+    assert right_guesses(n, signed) <= alone + 0.06
+    assert right_guesses(n, signed) <= 0.72
+
+
+def test_a_relative_limit_of_few_people_is_in_steps() -> None:
+    """A share of the mean score to three digits would be the expected events of a group to a tenth of one."""
+    for n in (25, 250, 6_000):
+        u = step(n)
+        told = [RandomRounding.of(n, n // 9, n / 8 + i / 7) for i in range(9)]
+        for limit in (0.0004, 0.0231, 0.0589, 0.2, 0.41):
+            reported = {one.relative(limit) for one in told}
+            assert len(reported) == 1  # no chance: what is judged by it is the same
+            (value,) = reported
+            assert value is None if limit < u else value == pytest.approx(u * math.floor(limit / u + 1e-9))
+            for one in told if value is not None else ():  # verdicts are those at the limit as reported
+                for rises in (True, False):
+                    assert one.over(limit, rises=rises) == pytest.approx(one.over(value, rises=rises))
+                    assert one.within(limit, rises=rises) == pytest.approx(one.within(value, rises=rises))
+        assert RandomRounding.of(n, 1, 1.0).relative(None) is None
+        assert Sums.of(n, 1, 1.0).relative(0.0231) == 0.0231

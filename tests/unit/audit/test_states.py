@@ -51,7 +51,7 @@ def test_a_group_whose_error_is_certified_over_the_limit_is_over() -> None:
     assert (group(auto, "a").verdict, group(gap, "a").verdict) == ("over", "within")
     one = group(auto, "a")
     assert one.lower.interval.low > 0.1 > one.gap.guaranteed.high
-    assert "error ≥ 1" in next(line for line in terminal.render(auto).splitlines() if "g = a" in line)
+    assert "error ≥\N{NO-BREAK SPACE}1" in next(line for line in terminal.render(auto).splitlines() if "g = a" in line)
 
 
 def test_judged_by_one_measure_all_are() -> None:

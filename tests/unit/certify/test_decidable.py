@@ -1,5 +1,6 @@
 """What a log can decide: the promised power is that of the certificates, and no outcome is read."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,9 @@ def test_a_look_says_what_can_be_decided(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "log.csv").write_text("\n".join(["ill,risk,site", *lines]))
     assert main(["look", str(tmp_path / "log.csv")]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "If scores are right, so many rows show with probability 80% that everyone's error is within" in said
-    assert "Of 4 groups judged together: site = a (" in said
+    assert "If scores are right, these rows show with probability 80% that a gap or error is at most these" in said
+    assert re.search(r"rows gap within error within everyone 900 \d+\.\d \d+\.\d site = a \d+", said)
+    assert "4 groups are judged together." in said
     options = ["--data", str(tmp_path / "log.csv"), "--label", "ill", "--score", "risk", "--draws", "20"]
     assert main(["plan", *options, "--by", "site", "--limit", "0.15"]) == 0
     said = " ".join(capsys.readouterr().out.split())

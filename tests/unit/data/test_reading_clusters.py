@@ -217,7 +217,7 @@ def test_an_audit_and_a_look_count_rows_of_weight_0(tmp_path: Path, capsys: pyte
     assert "--drop-missing" not in printed
     assert main(["look", *asked]) == 0
     seen = " ".join(capsys.readouterr().out.split())
-    assert "weight is 0 in 100 (25.0%) rows: they are left out." in seen
+    assert "weight is 0 in 100 rows (25.0%), left out." in seen
     assert "--missing drop" not in seen
 
 

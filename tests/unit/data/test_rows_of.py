@@ -49,6 +49,7 @@ def written(log: Path, name: str, *more: str) -> pd.DataFrame:
     return pd.read_parquet(out)
 
 
+@pytest.mark.slow
 def test_every_group_of_an_audit_is_written_by_its_name(frame: pd.DataFrame, log: Path) -> None:
     record = cal.audit(frame, label="y", score="p", by=["site", "age over all"], variables=(), quick=True, mask=None)
     assert len(record.groups) > 8  # as many values, and ranges

@@ -474,15 +474,18 @@ def test_rows_without_a_label_may_be_kept() -> None:
     y = [0, 1, None, 1] * 30
     log: dict[str, list[object]] = {"y": list(y), "p": [0.2, 0.7, 0.6, 0.4] * 30, "patient": list(range(60)) * 2}
     reported = " ".join(str(cal.look(log, label="y", score="p")).split())
-    assert "30 (25.0%) rows would be left out with --missing drop: 30 label missing." in reported
+    assert (
+        "30 rows (25.0%) would be left out with --missing drop: 30 label missing. First: row 2, counting from 0."
+        in reported
+    )
     assert "--missing keep, in place of drop, counts the 30 rows without a label apart" in reported
     kept = cal.look(log, label="y", score="p", missing="keep")
     assert kept.refusals == ()
     reported = " ".join(str(kept).split())
-    assert "30 (25.0%) rows have no label: counted apart" in reported
+    assert "30 rows (25.0%) without a label: counted apart" in reported
     assert "drop" not in reported
     assert "missing='keep'" in kept.command
-    assert "30 (25.0%) rows have no label" in " ".join(
+    assert "30 rows (25.0%) without a label" in " ".join(
         str(cal.look(cal.sketch(log, label="y", score="p", missing="keep"))).split()
     )
     assert "--missing keep" not in str(cal.look(log, label="y", score="p", cluster="patient"))  # refused with units
@@ -573,7 +576,7 @@ def test_the_most_frequent_spelling_is_proposed_as_the_case() -> None:
 
 def test_a_stray_score_is_no_sign_of_per_cent() -> None:
     seen = cal.look({"y": [0, 1] * 75, "p": [*np.linspace(0.01, 0.99, 149), 55.0]}, label="y", score="p")
-    assert (seen.scale, "percent" in seen.command) == ("other", False)
+    assert (seen.scale, "percent" in seen.command) == ("outliers", False)
     assert "the other 149 are within" in seen.refusals[0]
 
 
@@ -587,8 +590,9 @@ def test_texts_that_an_audit_takes_for_missing_labels_are_missing_and_no_class(t
     assert (label.missing, label.frequent, seen.label_values) == (20, (("ja", 40),), (("ja", 40),))
     assert seen.dropped == {"label missing": 20}
     reported = " ".join(str(seen).split())
-    assert "20 (33.3%)" in reported
-    assert "No row holds another value." in reported
+    assert "20 rows (33.3%)" in reported
+    assert "y is ja in every row. Add rows of the other outcome" in reported
+    assert "First: line 2 of a.csv." in reported
     assert "'NA'" not in reported
     assert "levels of their own" not in reported
     assert "one-class" in seen.warnings
@@ -614,7 +618,7 @@ def test_copies_are_told_where_label_and_score_are_read(header: str, which: str,
     seen = cal.look(path)
     assert seen.repeats == 300
     assert "equal-rows" in seen.warnings
-    assert f"300 (50.0%) rows equal an earlier one in {which}. Where" in " ".join(str(seen).split())
+    assert f"300 rows (50.0%) equal an earlier one in {which}. Where" in " ".join(str(seen).split())
     assert "repeated-rows" in cal.audit(path, label="y", score="p", quick=True).data["warnings"]
 
 
@@ -916,3 +920,42 @@ def test_what_marks_rows_of_a_calibrator_is_no_group_and_no_covariate(score: str
     assert "x_fitted_on" in [
         c.name for c in cal.sketch(rows | {"x_fitted_on": fitted}, label="y", score="risk", variables="*").spec.codings
     ]
+
+
+ODD_ROWS = [f"{i % 2},{0.011 + i / 200:.3f},x" for i in range(150)]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        (
+            "0,1.7,x",
+            "1 value is outside 0 to 1; the other 149 are within: correct it, or leave its row out; if every score",
+        ),
+        ("maybe,0.5,x", "label column 'y' holds 'maybe' next to 0 and 1"),
+        ("0,oops,x", "score column 'risk' holds text, such as 'oops' in line 103 of a.csv; convert it"),
+        ("0,NaN,x", "1 row (0.7%) would be left out with --missing drop: 1 score missing."),
+    ],
+)
+def test_one_value_among_many_is_named_with_its_line(spoilt: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [*ODD_ROWS[:50], '1,0.5,"two\nlines"', "", *ODD_ROWS[51:99], spoilt, *ODD_ROWS[100:]]
+    path.write_text("\n".join(["y,risk,note", *rows]), encoding="utf-8")
+    seen = cal.look(path)
+    assert (seen.label, seen.score) == ("y", "risk")
+    reported = " ".join(str(seen).split())
+    assert said in reported
+    assert "line 103 of a.csv" in reported
+    if "left out" not in said:
+        with pytest.raises(cal.BadInput, match=r"line 103 of a\.csv"):
+            cal.audit(path, label="y", score="risk", quick=True)
+
+
+def test_a_column_that_is_called_score_stands_for_itself_and_one_class_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["y,SCORE,note", *ODD_ROWS]), encoding="utf-8")
+    assert "\nRun:\n" in str(cal.look(path))
+    path.write_text("\n".join(["y,p,note", *(f"0{row[1:]}" for row in ODD_ROWS)]), encoding="utf-8")
+    seen = str(cal.look(path))
+    assert "y is 0 in every row. Add rows of the other outcome" in " ".join(seen.split())
+    assert "Run, once rows of both outcomes are there:" in seen

@@ -6,6 +6,7 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.audit.record import AuditRecord
+import factories
+from calibrant.audit.record import AuditRecord, Groups
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
-from calibrant.report import commands
+from calibrant.report import commands, html, markdown, terminal
 from calibrant.report.brief.action import MADE, STATES, decision, state_of
-from calibrant.report.spans import plain
+from calibrant.report.brief.signing import signing
+from calibrant.report.spans import Span, plain
 
 DOCS = Path(__file__).parents[3] / "docs"
 ENDS = {  # exit statuses that the help of each command names; 2 only where something in the way is the answer
@@ -159,3 +162,126 @@ def test_the_documented_table_has_every_state_in_its_order() -> None:
     lines = (DOCS / "read-a-report.md").read_text(encoding="utf-8").splitlines()
     rows = [line.split("|")[1].strip() for line in lines if line.startswith("| ") and line.count("|") == 5]
     assert [row for row in rows if row in STATES] == list(STATES) == list(MADE)
+
+
+def known(record: AuditRecord, verdict: str, shown: str = "everyone") -> AuditRecord:
+    """A record whose parts all have one verdict, with error shown of one part, and without a repair that helps."""
+    fixed = record.curve("fixed")
+    fixed = replace(fixed, settings={**fixed.settings, "candidate": None})
+    parts = ("everyone", "groups", "subgroups")
+    one = replace(record.everyone, verdict=verdict, error_shown=shown == "everyone")
+    groups = tuple(replace(f, verdict=verdict, error_shown=shown == "groups") for f in record.groups)
+    return replace(
+        record,
+        verdict=verdict,
+        verdicts=dict.fromkeys(parts, verdict),
+        error_shown={part: part == shown for part in parts},
+        everyone=one,
+        groups=Groups(groups),
+        curves={k: v for k, v in record.curves.items() if k != "subgroups"} | {"fixed": fixed},
+    )
+
+
+def test_error_within_the_limit_is_nothing_to_stop_for() -> None:
+    made = factories.whole()
+    for shown, command in (("groups", "--rows-of"), ("everyone", "--json audit.json")):
+        record = known(made, "within", shown)
+        assert state_of(record) == "shown, within the limit"
+        text = plain(decision(record).text)
+        assert "within the limit, but error is shown" in text
+        assert "Do not rely" not in text
+        assert command in decision(record).command
+        assert state_of(known(made, "undecided", shown)) in ("off, look at it", "off, not repaired")
+
+
+def test_what_is_judged_after_looking_says_so_in_the_next_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.2, 0.8, 900).round(3)
+    pd.DataFrame({"y": (rng.uniform(size=900) < p).astype(int), "p": p}).to_csv("log.csv", index=False)
+    record = cal.audit("log.csv", label="y", score="p", limit=0.06, quick=True, about={"set_by": "the board"})
+    assert state_of(record) == "gap decides"
+    main([*shlex.split(decision(record).command.replace("\\\n", " "))[1:], "--json", "next.json"])
+    after = AuditRecord.load("next.json")
+    assert after.everyone.verdict == "within"
+    assert "the board; gap chosen after the calibration error was undecided" in html.render(after)
+
+
+def test_certified_ranges_say_the_level_that_they_have() -> None:
+    rng = np.random.default_rng(0)
+    p, site = rng.uniform(size=600), np.array(["a", "b", "c"])[np.arange(600) % 3]
+    data = cal.predictions(rng.uniform(size=600) < p, p, {"site": site})
+    levels = {}
+    for judge in ("auto", "error", "gap"):
+        record = cal.audit(data, by="site", limit=0.1, judge=judge, quick=True)
+        one, group = record.everyone, record.groups[0]
+        levels[judge] = tuple(f.guaranteed.level for f in (one.error, one.gap, group.error, group.gap))
+        assert all(f.gap.interval.level == 0.95 for f in (one, *record.groups))
+        spent = {f.gap.settings["delta"] for f in record.groups}
+        assert {round(1.0 - 3 * sum(d), 9) for d in spent} == {round(group.gap.guaranteed.level, 9)}
+    assert levels == {
+        "auto": (0.9, 0.95, 0.965, 0.96),
+        "error": (0.9, 0.95, 0.95, 0.95),
+        "gap": (0.9, 0.95, 0.95, 0.95),
+    }
+
+
+def test_whoever_signs_reads_the_error_of_what_is_certified_at_thresholds() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=600)
+    data = cal.predictions(rng.uniform(size=600) < p, p)
+    record = cal.audit(data, limit=0.1, threshold=0.4, alpha=0.1, quick=True)
+    joint = next(plain(e.text) for e in signing(record).entries if e.term == "Joint error")
+    assert "decisions 10%, net benefit curve 10%, rates 10%" in joint
+    without = cal.audit(data, limit=0.1, alpha=0.1, quick=True)
+    assert "at thresholds" not in next(plain(e.text) for e in signing(without).entries if e.term == "Joint error")
+
+
+@pytest.mark.slow
+def test_an_audit_made_in_python_is_answered_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The call of each action runs, and no option of the command line stands in text, page or Markdown."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    p, site = rng.uniform(size=400).round(3), np.array(["Valley", 'a "b", c'])[np.arange(400) % 2]
+    off = np.where(site == "Valley", 0.35, 0.0)
+    frame = pd.DataFrame({"y": (rng.uniform(size=400) < np.clip(p + off, 0, 1)).astype(int), "p": p, "site": site})
+    how: dict[str, Any] = {"label": "y", "score": "p", "quick": True}
+    arrays = cal.predictions(frame["y"], frame["p"], {"site": site})
+    for data, options in (
+        (frame, how),
+        (frame, how | {"limit": 0.05, "by": "site"}),
+        (frame, how | {"limit": 0.3, "by": ["site"], "variables": ()}),
+        (arrays, {"quick": True, "limit": 0.2, "by": "site", "judge": "gap"}),
+    ):
+        record = cal.audit(data, **options)
+        made = decision(record)
+        exec(made.command, {"cal": cal, "data": data})  # noqa: S102  # what a reader would run
+        exec(commands.command(record), {"cal": cal, "data": data})  # noqa: S102
+        for text in (markdown.render(record), repr(record), terminal.render(record)):
+            assert not re.search(r"(?<![\w|-])--[a-z]", text), re.search(r".{40}--[a-z].{20}", text)
+        assert made.command.splitlines()[0] in repr(record)
+    rows: dict[str, Any] = {"cal": cal, "data": frame}
+    exec(commands.rows_of(cal.audit(frame, **how, by="site"), "site = Valley"), rows)  # noqa: S102
+    assert len(rows["rows"]) == 200
+
+
+@pytest.mark.parametrize(
+    ("option", "argument"),
+    [
+        ("--cluster none", 'cluster="none"'),
+        ("--by 'site,\"a, b\"' --intersections", 'by=["site", "a, b"], intersections=True'),
+        ("--variables none", "variables=()"),
+        ("--bins age=40,60", 'bins={"age": [40.0, 60.0]}'),
+        ("--limit-relative 0.2", "limit_relative=0.2"),
+        ("--costs 1,4", "costs=[1.0, 4.0]"),
+        ("--quick", "quick=True"),
+        ("--ward", "--ward"),
+    ],
+)
+def test_options_are_arguments_in_python(option: str, argument: str) -> None:
+    assert commands.in_python((Span(option, "code"),)) == (Span(argument, "code"),)
+    assert commands.in_python(Span("Keep it with --allow (--cluster COLUMN).", "text")).text == (
+        'Keep it with allow= (cluster="COLUMN").'
+    )

@@ -18,12 +18,13 @@ import factories
 from calibrant.audit.record import About, AuditRecord, CheckRecord
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html
-from calibrant.report.brief import brief, parts
+from calibrant.report.brief import brief, nodes, parts
 from calibrant.report.brief.action import decision
 from calibrant.report.brief.forest import ROWS
 from calibrant.report.brief.rests import not_checked, reading, rests
 from calibrant.report.document import Decision, Forest, Opening, Paragraph, Parts, Signing
 from calibrant.report.numbers import exact
+from calibrant.report.sections.groups import table
 from calibrant.report.spans import plain
 from calibrant.results import Curve
 
@@ -118,12 +119,26 @@ def test_a_subgroup_that_is_shown_to_be_off_stands_in_the_plot():
     assert (shown.status, drawn.lines.index(shown)) == ("over", 1)
 
 
-def test_of_rare_events_the_ratio_is_reported_with_its_interval():
+def test_of_rare_events_plot_and_cards_say_one_quantity_and_the_table_both():
     one = factories.finding(expected=0.010, observed=0.012)
-    record = factories.record(one, [])
-    (line,) = of(record, Forest).lines
-    assert line.estimate.startswith("O/E 1.20 (")
-    assert "O/E 1.20" in plain(parts(record)[0].text)
+    record = factories.record(one, [group("a", 0.0, 0.002)])
+    line = of(record, Forest).lines[0]
+    assert line.estimate.startswith("+0.20 (")
+    assert plain(parts(record)[0].text).startswith("Predicted 1.00%, observed 1.20%: +0.20 points (")
+    assert "O/E" not in str(list(nodes(record)))
+    found = replace(group("a", 0.0069, 0.03), by="gap")
+    found = replace(found, gap=replace(found.gap, guaranteed=replace(found.gap.guaranteed, low=0.0069, high=0.03)))
+    drawn = factories.record(one, [found], limit=0.005, judge="gap")
+    assert "; at least 0.69 guaranteed" in plain(parts(drawn)[1].text)
+    heads = [plain(c.head) for c in table(record).columns]
+    assert "Observed / expected" in " ".join(heads).replace("\n", " ")
+    assert (
+        table(record)
+        .rows[0]
+        .cells[heads.index(next(h for h in heads if "expected" in h))]
+        .text[0]
+        .text.startswith("1.20")
+    )
 
 
 def test_of_few_people_whose_counts_are_published_no_estimate_is_shown():

@@ -196,7 +196,7 @@ def test_every_certified_number_is_the_json_rounded_outward(pages, name):
 
 def test_the_headline_is_the_title_and_every_entry_of_the_contents_has_a_mark(pages):
     text = pages["employment"][1]
-    stated = "Within the limit overall. foreign born is over it"
+    stated = "Within the limit overall. Group foreign born is over it"
     assert f"<title>{stated}: calibration audit of employment_ma</title>" in text
     assert f'<h1 id="summary-h">{stated}.</h1>' in text
     for name in RECORDS:

@@ -38,7 +38,7 @@ def test_markdown_keeps_names_inside_code_spans():
 
 def test_markdown_says_what_the_page_says():
     text = markdown(factories.employment())
-    assert "## Within the limit overall. foreign born is over it." in text
+    assert "## Within the limit overall. Group foreign born is over it." in text
     assert "- **41 groups shown: 1 over the limit, 8 within, 32 undecided.** `foreign born`: +" in text
     assert "| `nativity = foreign born` | 40,333 |" in text
     assert "confidence interval" not in text.replace("not a confidence interval", "")

@@ -198,7 +198,7 @@ def test_a_model_card_has_the_measures_of_an_audit_and_small_numbers_stay_number
 
 def test_a_summary_is_short_and_says_the_decision_first() -> None:
     text = cal.testing.summary(factories.scanned(factories.employment()))
-    assert "## Within the limit overall. foreign born and one unlisted subgroup are over it." in text
+    assert "## Within the limit overall. Group foreign born and one unlisted subgroup are over it." in text
     assert "**What to do.**" in text
     assert "What changed" not in text
     assert len(text.split()) < 350

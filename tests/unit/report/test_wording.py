@@ -140,7 +140,7 @@ KNOWN = [
         "within",
         ["over", "within"],
         "within",
-        "Of those whose outcome is known: within the limit overall. region 0 is over it.",
+        "Where the outcome is known: within the limit overall. Group region 0 is over it.",
     ),
     ("over", [], "within", "Of those whose outcome is known: over the limit overall. Groups were not checked."),
 ]
@@ -166,10 +166,10 @@ def test_errors_that_cancel_are_told_of_the_known_too():
 
 
 EXACT = [
-    ("within", ["over", "within"], "absent", "Within the limit overall. region 0 is over it."),
-    ("within", ["over"], "over", "Within the limit overall. region 0 and age over 72 are over it."),
-    ("within", ["over"] * 3, "over", "Within the limit overall. region 0 and three more are over it."),
-    ("undecided", ["within"], "over", "Undecided overall. age over 72 is over the limit."),
+    ("within", ["over", "within"], "absent", "Within the limit overall. Group region 0 is over it."),
+    ("within", ["over"], "over", "Within the limit overall. Group region 0 and subgroup age over 72 are over it."),
+    ("within", ["over"] * 3, "over", "Within the limit overall. Group region 0 and three more are over it."),
+    ("undecided", ["within"], "over", "Undecided overall. Subgroup age over 72 is over the limit."),
     ("over", ["within"], "within", "Over the limit overall. Every group and unlisted subgroup is within it."),
     ("within", ["within"], "error_shown", "Within the limit overall. Error is shown in unlisted subgroups."),
     ("within", ["undecided"] * 3, "within", "Within the limit overall. Three groups are undecided."),
@@ -194,7 +194,7 @@ def test_error_that_is_shown_of_any_size_is_named_where_nothing_is_over_the_limi
     shown = replace(record, everyone=one, error_shown={**record.error_shown, "everyone": True})
     assert headline(shown) == "Within the limit overall, with error shown. Valley is miscalibrated."
     over = factories.scanned(shown)
-    assert headline(over) == "Within the limit overall. x2 over 0.8 with x3 over 0.8 is over it."
+    assert headline(over) == "Within the limit overall. Subgroup x2 over 0.8 with x3 over 0.8 is over it."
     nolimit = replace(
         factories.record(factories.finding(limit=None), [replace(group, verdict="not_checked")], limit=None)
     )
@@ -212,7 +212,7 @@ def test_a_pocket_that_is_a_named_group_is_named_once():
     lines = replace(lines, settings={**lines.settings, "conditions": (level,)})
     group = factories.finding(0.03, 0.05, variables=[("region", "0")])
     record = factories.scanned(factories.record(groups=[group]), lines=lines)
-    assert headline(record).endswith("overall. region = 0 is over it.")
+    assert headline(record).endswith("overall. Group region = 0 is over it.")
 
 
 def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
@@ -326,7 +326,7 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit():
     assert "calibration error at least 9.2" in repr(record)
     over = replace(factories.finding(0.05, 0.09, variables=[("g", "north")]), verdict="over")
     with_group = headline(factories.record(one, [over], judge="gap", limit=0.02))
-    assert with_group.endswith("errors cancel. north is over it.")
+    assert with_group.endswith("errors cancel. Group north is over it.")
     met = replace(record, verdicts=dict.fromkeys(record.verdicts, "within"))
     assert "judge the calibration error too" in plain(decision(met).text)
 
@@ -335,7 +335,7 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit():
 
 
 def test_pooled_and_blank_names():
-    assert label(factories.finding(variables=[("race", "x")], pooled=3)) == "race: 3 small values pooled"
+    assert label(factories.finding(variables=[("race", "x")], pooled=3)) == "race: x pooled"
     assert label(factories.finding(variables=[("race", ""), ("sex", "f")])) == "race = (blank), sex = f"
     assert label(factories.finding(variables=[("g", "a")])) == "g = a"
     assert label(factories.finding(variables=[("g", "a ")])) == 'g = "a "'

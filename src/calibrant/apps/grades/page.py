@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant import __version__
 from calibrant.apps.grades.sheet import BackTest, GradeValidation
-from calibrant.apps.grades.workbook import Sheet, Value, sheets
+from calibrant.apps.grades.workbook import Sheet, Value, p_value_head, sheets
 from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import (
     Document,
@@ -90,7 +90,17 @@ def _name(b: BackTest) -> str:
 
 def _tested(result: GradeValidation, lines: Sequence[BackTest]) -> Node:
     """Lines of back-testing: what is estimated, its range, the tests, and the state."""
-    heads = ["Grade", "PD", "Customers", "Defaults", "Rate", "O/E (range)", "p-value", "All together", "Light"]
+    heads = [
+        "Grade",
+        "PD",
+        "Customers",
+        "Defaults",
+        "Rate",
+        "O/E (range)",
+        p_value_head(result),
+        "All together",
+        "Light",
+    ]
     heads += ["Limit"] if result.settings["limit_relative"] is not None else []
     return number_table("O/E: observed over expected defaults.", heads, [_line(b, heads) for b in lines], "cards")
 

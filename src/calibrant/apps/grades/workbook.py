@@ -243,9 +243,26 @@ def _width(values: Sequence[Value]) -> int:
 # ---- a terminal ----
 
 
+def p_value_head(result: GradeValidation) -> str:
+    """What the p-values of a table are: of defaults with a correlation, where one was given."""
+    rho = result.settings["rho"]
+    return f"p-value at correlation {rho:g}" if rho else "p-value"
+
+
 def lines(result: GradeValidation) -> str:
     """The grades with their lights, then a line each for discrimination, migrations and concentration."""
-    heads = ("grade", "PD", "customers", "defaults", "rate", "O/E", "its range", "p-value", "together", "light")
+    heads = (
+        "grade",
+        "PD",
+        "customers",
+        "defaults",
+        "rate",
+        "O/E",
+        "its range",
+        p_value_head(result),
+        "together",
+        "light",
+    )
     rho, limited = bool(result.settings["rho"]), result.settings["limit_relative"] is not None
     table: list[tuple[str, ...]] = [(*heads, "limit") if limited else heads]
     for b in (*result.back_testing, result.portfolio, *result.segments):

@@ -171,7 +171,7 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
         n = len(p)
         if covariates.ndim != 2 or covariates.shape[0] != n or not covariates.shape[1]:
             raise BadInput(
-                f"covariates have shape {tuple(covariates.shape)}: pass {n} rows and a column for each variable"
+                f"covariates have shape {tuple(covariates.shape)}: pass {n:,} rows and a column for each variable"
             )
         if n < 2 and self.pairs == "distinct":
             raise BadInput("a batch of one row has no pairs: use larger batches, or pairs='all'")

@@ -39,7 +39,7 @@ def published_rows(
         if getattr(data, what, None) is not None:
             raise NotComputable(f"{name} has no proof for {what}: use measure.ece, whose interval takes it")
     if len(data.p) < smallest:
-        raise BadInput(f"{name} was given {len(data.p)} rows: pass at least {smallest}.")
+        raise BadInput(f"{name} was given {len(data.p):,} rows: pass at least {smallest}.")
     return data.p, data.y
 
 

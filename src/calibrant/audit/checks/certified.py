@@ -98,7 +98,8 @@ def layered(
         if of is None
         else (of.error(plan.steps, plan.alpha, context.seed), of.gap(plan.alpha), of.observed_expected(plan.alpha))
     )
-    value, range_of = between(lower, upper), replace(upper.interval, low=lower.interval.low)
+    level = round(lower.interval.level + upper.interval.level - 1.0, 12)  # each end has its own share of alpha
+    value, range_of = between(lower, upper), replace(upper.interval, low=lower.interval.low, level=level)
     return Layers(
         error=Layered(
             value=value,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.pooling import guarded, order_of, pool_levels, unshown_levels
+from calibrant.audit.pooling import few, guarded, order_of, pool_levels, unshown_levels
 from calibrant.audit.rounding import (
     Sums,
     reported_by_variable,
@@ -57,26 +57,21 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], contex
 
     Worst bins are reported of the variables of `hidden` alone.
     """
-    c, n, mask = ranking.columns, ranking.settings.get("n", 0), context.mask
-    keys = [k for k in c if k.startswith("worst")]
+    c, settings = ranking.columns, dict(ranking.settings)
+    n, keys = settings.get("n", 0), [k for k in c if k.startswith("worst")]
+    people = settings.pop("people", None) or tuple((rows, n - rows) for rows in c.get("worst_rows", ()))
     if not keys:
         return ranking
     keep = [
-        name in hidden
-        and rows >= mask
-        and not 0 < n - rows < mask
-        and (levels := hidden[name]) is not None
-        and worst not in levels
-        for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
+        name in hidden and not few(sides, context.mask) and (levels := hidden[name]) is not None and worst not in levels
+        for name, worst, sides in zip(c["variable"], c["worst"], people, strict=True)
     ]
     reported = [
         reported_worst({k: c[k][i] for k in keys}, _sums(context, c["kind"][i])) if kept else dict.fromkeys(keys)
         for i, kept in enumerate(keep)
     ]
     worst = {k: tuple(line[k] for line in reported) for k in keys}
-    return Curve(
-        method=ranking.method, columns={**c, **reported_sizes(c, n, context.sums), **worst}, settings=ranking.settings
-    )
+    return Curve(method=ranking.method, columns={**c, **reported_sizes(c, n, context.sums), **worst}, settings=settings)
 
 
 def _sums(context: AuditContext, kind: str) -> type[Sums]:
@@ -169,15 +164,16 @@ def _map(rows: Predictions, name: str, context: AuditContext) -> Curve | None:
         whole = local_bias(rows, name, grid=POINTS, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
     except NotComputable:
         return None
-    c = whole.columns
+    c, settings = whole.columns, dict(whole.settings)
+    people = settings.pop("people", c["people"])
     order = order_of(name, [None if x is None else str(x) for x in c["x"]])
-    shown = sorted(g[0] for g in pool_levels(c["people"], context.mask, order) if len(g) == 1)
+    shown = sorted(g[0] for g in pool_levels(people, context.mask, order) if len(g) == 1)
     if not shown or (len(shown) < len(c["x"]) and c["people"] == c["rows"] and _is_binned(context, name)):
         return None
     columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
     seen = set(columns["x"])  # a place that is not shown keeps its turn, and not its value
-    axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"])
-    curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
+    axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in settings["axes"])
+    curve = Curve(method=whole.method, columns=columns, settings={**settings, "axes": axes})
     if columns["people"] == columns["rows"]:
         sets = reported_sets(curve, rows.n, context.sums)
         people = tuple(map(int, sets.columns["rows"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,11 +66,15 @@ class Group:
         least, most = size(self.gap)
         return least, abs(self.gap.value), most
 
-    def draws(self, by: By) -> tuple[str, str]:
-        """What the ends of its range are reported by: the same draws for its verdict, and as the worst of all."""
+    def _points(self, of: Callable[..., float], limit: float, by: By) -> Limit:
+        """Where evidence is taken in place of a limit, on the side of too many events and on that of too few.
+
+        By the same draws as the ends of the range are reported by. An error has one side.
+        """
         if by == "error":
-            return f"{self.lower.method} low", f"{self.upper.method} high"
-        return f"{self.gap.method} low", f"{self.gap.method} high"
+            at = of(limit, rises=self.reported.error_rises)
+            return Limit(at, at)
+        return Limit(of(limit, rises=True), of(limit, rises=False))
 
     # The verdict as a function of the limit tells no more than reported ends do. An end from below, as reported, is
     # over the limit if and only if the exact end is at least `RandomRounding.over(limit)`, and the exact end is at
@@ -84,10 +88,7 @@ class Group:
     def over(self, limit: float, by: By | None = None) -> float:
         """The log e-value that it is over the limit, as it may be reported; by its error, its gap or what is judged."""
         by = by or self.judge
-        low, high = self.draws(by)
-        return (self.errors if by == "error" else self.gaps).over(
-            Limit(self.reported.over(limit, low), self.reported.over(limit, high))
-        )
+        return (self.errors if by == "error" else self.gaps).over(self._points(self.reported.over, limit, by))
 
     def p_value(self, by: By) -> float:
         """The p-value against "there is none", as its range is reported: at the end that the draw makes no error."""
@@ -95,16 +96,14 @@ class Group:
 
     def within(self, limit: float) -> float:
         """The log e-value that it is within the limit, as it may be reported."""
-        low, high = self.draws(self.judge)
-        return self.evidence.within(Limit(self.reported.within(limit, high), self.reported.within(limit, low)))
+        return self.evidence.within(self._points(self.reported.within, limit, self.judge))
 
     def top(self, delta: float) -> float:
         """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
-        low, high = self.draws(self.judge)
         least, most = self.evidence.ends(delta, delta)
         if self.judge == "error":
-            return self.reported.end(most, 1, high, 0.0)
-        return max(self.reported.end(most, 1, high), -self.reported.end(least, -1, low))
+            return self.reported.end(most, 1, 0.0, rises=self.reported.error_rises)
+        return max(self.reported.end(most, 1), -self.reported.end(least, -1))
 
 
 def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
@@ -162,7 +161,7 @@ def _people(context: AuditContext) -> str:
 
 def _certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:
     """Certify one of so many groups."""
-    plan, level = context.judging, 1.0 - context.judging.alpha
+    plan = context.judging
     # A range decides what closed testing decides, under the same share: so both have the ends of a share for "over".
     # What is not judged has ranges of half of alpha an end.
     shares, target = plan.shares, plan.target or q.target
@@ -170,8 +169,9 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
     each, least, most = over_gap / (2.0 * count), over_error / count, plan.alpha / (2.0 * count)
     errors, gaps = bet_sizes_for(over_error, count), bet_sizes_for(over_gap / 2.0, count)
     reported = context.sums.of(q.n, q.events, q.expected)
-    lower = raw_certificate(q, errors).run((least, 0.0), level, context.seed)
-    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, most), level, context.seed)
+    level = {key: round(1.0 - spent * count, 12) for key, spent in (("gap", 2 * each), ("low", least), ("high", most))}
+    lower = raw_certificate(q, errors).run((least, 0.0), level["low"], context.seed)
+    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, most), level["high"], context.seed)
     return Group(
         name=name,
         members=members,
@@ -179,7 +179,7 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
         reported=reported,
         lower=reported.estimate(lower),
         upper=reported.estimate(upper),
-        gap=reported.gap(signed(q, (each, each), level, gaps, target)),
+        gap=reported.gap(signed(q, (each, each), level["gap"], gaps, target)),
         errors=ErrorEvidence.of(q, plan.steps, errors, context.seed),
         gaps=SignedEvidence.of(q, gaps, target),
         judge=plan.by("groups"),
@@ -209,7 +209,7 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
         **_as_reported(layered(context, g.people, (g.lower, g.upper, g.gap), p), g),
         verdict=verdict,
         by=g.judge,
-        limit=g.limit,
+        limit=g.limit if plan.limit_relative is None else g.reported.relative(g.limit),
         rows_needed=rows,
         clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
@@ -219,13 +219,13 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
 
 def _as_reported(layers: Layers, g: Group) -> Layers:
     """The numbers of a group as they are reported: ends moved outward, of the ratio in steps of expected events."""
-    ratio, errors, gaps = layers["observed_expected"], g.draws("error"), g.draws("gap")
+    ratio = layers["observed_expected"]
     if ratio is not None and g.reported.expected:
         ratio = replace(ratio, value=g.reported.events / g.reported.expected)
-        ratio = reported_layer(ratio, replace(g.reported, share_of=g.people.expected), gaps, 0.0, math.inf)
+        ratio = reported_layer(ratio, replace(g.reported, share_of=g.people.expected), 0.0, math.inf)
     return Layers(
-        error=reported_layer(layers["error"], g.reported, errors, 0.0),
-        gap=reported_layer(layers["gap"], g.reported, gaps),
+        error=reported_layer(layers["error"], g.reported, 0.0, rises=g.reported.error_rises),
+        gap=reported_layer(layers["gap"], g.reported),
         observed_expected=ratio if g.reported.expected else None,
     )
 
@@ -244,7 +244,7 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
     shown, pooled = context.everyone.judged(plan.steps), sum(g.members for g in groups)
-    many = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+    many = "1 group" if len(groups) == 1 else f"{len(groups):,} groups"
     which = f"{many} shown, {pooled} small ones only pooled" if pooled else many
     return Estimate(
         method="certify.worst_group",

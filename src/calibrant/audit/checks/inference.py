@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.audit.context import NO_COVARIATES, AuditContext, Check, CheckResult
+from calibrant.audit.context import NONE_NAMED, AuditContext, Check, CheckResult
 from calibrant.audit.pooling import unshown_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -32,7 +32,7 @@ def inference(sketch: Sketch, alpha: float, mask: int) -> Curve:
     """
     names = [c.name for c in sketch.spec.codings if c.kind != "constant"]
     if not names:
-        return Curve(method=METHOD, columns={}, settings={"reason": NO_COVARIATES})
+        return Curve(method=METHOD, columns={}, settings={"reason": NONE_NAMED})
     if min(sketch.events, sketch.n - sketch.events) < mask:
         return Curve(method=METHOD, columns={}, settings={"reason": FEW.format(mask)})
     tested = [(q, level) for name in names for q, level in _lines(sketch, name, mask)]

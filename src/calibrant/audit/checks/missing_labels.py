@@ -44,15 +44,19 @@ class Outward(Exact):
 
     def end(self, value: float, side: int) -> float:
         """Move an end outward by up to two steps."""
-        return self.people.end(value, side, f"missing {side}", 0.0 if self.judge == "error" else -1.0)
+        return self.people.end(value, side, 0.0 if self.judge == "error" else -1.0, rises=self._rises)
 
     def over(self, limit: float) -> float:
         """Return what an end from below must be."""
-        return self.people.over(limit, "missing -1")
+        return self.people.over(limit, rises=self._rises)
 
     def within(self, limit: float) -> float:
         """Return what an end from above may be."""
-        return self.people.within(limit, "missing 1")
+        return self.people.within(limit, rises=self._rises)
+
+    @property
+    def _rises(self) -> bool:
+        return self.judge == "gap" or self.people.error_rises
 
 
 def counts_reported(cells: Cells, sums: type[Sums]) -> tuple[int, int]:

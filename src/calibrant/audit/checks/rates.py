@@ -89,13 +89,13 @@ def rates(people: People, at: int, alphas: tuple[float, float], context: AuditCo
             yield Rate(*who, rate, None, None, None, None, None)
             continue
         reported = context.sums.of(among, hits, 0.0)
-        least, most = reported.end(low, -1, f"{rate} low", 0.0), reported.end(high, 1, f"{rate} high", 0.0)
-        value = min(max(reported.near(value, rate), least), most)
+        least, most = reported.end(low, -1, 0.0), reported.end(high, 1, 0.0)
+        value = min(max(reported.near(value), least), most)
         ends: tuple[float | None, float | None] = (None, None)
         if interval is not None:
             ends = (
-                min(reported.end(interval[0], -1, f"{rate} ordinary low", 0.0), value),
-                max(reported.end(interval[1], 1, f"{rate} ordinary high", 0.0), value),
+                min(reported.end(interval[0], -1, 0.0), value),
+                max(reported.end(interval[1], 1, 0.0), value),
             )
         yield Rate(*who, rate, value, *ends, least, most)
 

@@ -14,6 +14,7 @@ Fields: TypeAlias = Mapping[str, Kind]  # types by the names of the fields that 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Gap = Annotated[float, Meta(ge=-1, le=1)]
 Level = Annotated[float, Meta(gt=0, lt=1)]
+Joint = Annotated[float, Meta(ge=0, lt=1)]  # of both ends of a range, each of which may spend half
 Positive = Annotated[float, Meta(gt=0)]
 Size = Annotated[float, Meta(ge=0)]
 Odds = Annotated[float, Meta(ge=1)]

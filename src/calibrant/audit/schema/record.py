@@ -23,6 +23,7 @@ from calibrant.audit.schema.curves import (
     Fewest,
     Fields,
     Gap,
+    Joint,
     Judge,
     Kind,
     Level,
@@ -157,7 +158,7 @@ def layered(name: str, ends: tuple[Kind, Kind], value: Kind, text: str) -> Kind:
     """The type of a number in two layers: an estimate with its ordinary interval, and what is guaranteed of it."""
     low, high = ends
     kinds = {
-        layer: part(f"{name}{layer.title()}", {"low": low, "high": high, "level": Level, "guarantee": Literal[of]})
+        layer: part(f"{name}{layer.title()}", {"low": low, "high": high, "level": Joint, "guarantee": Literal[of]})
         for layer, of in (("interval", "asymptotic"), ("guaranteed", "finite-sample"))
     }
     fields = {

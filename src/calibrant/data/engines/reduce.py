@@ -147,7 +147,7 @@ def sketch_source(
     task = Task(kind="count", spec=spec, rows=known)
     whole = cast(Sketch, _reduced(source, task, progress))
     whole.faults.caller = caller
-    whole.faults.check(spec)
+    whole.faults.check(spec, source.place)
     expected = source.rows if looked is None else looked.rows_read
     if expected is not None and expected != whole.rows_read:
         raise BadInput(CHANGED.format(expected, whole.rows_read))
@@ -177,7 +177,7 @@ def chosen_rows(
     columns = Choice(spec, names, most).columns
     with source.one_pass():
         result = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
-    chosen = result.chosen(source.name, caller)
+    chosen = result.chosen(source.name, caller, source.place)
     result.faults.check_scale(spec)
     return chosen
 

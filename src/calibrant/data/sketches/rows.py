@@ -40,7 +40,7 @@ from calibrant.data.sketches.sample import (
     source_order,
 )
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import Place, Source, row_of
 from calibrant.data.specs.coding import Rows, encode
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
@@ -119,10 +119,10 @@ class Choice:
         self.rows_read += other.rows_read
         return self
 
-    def chosen(self, name: str, caller: Caller) -> Chosen:
+    def chosen(self, name: str, caller: Caller, place: Place = row_of) -> Chosen:
         """The rows if all were sound, or if those that were not may be left out."""
         self.faults.caller = caller
-        self.faults.check(self.spec)
+        self.faults.check(self.spec, place)
         lines, spec = self.sample.lines, self.spec
         if not len(lines):
             lack = lacking(spec.cluster, spec.weights)

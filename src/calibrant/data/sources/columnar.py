@@ -141,7 +141,7 @@ def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         with readable(file.name, PARQUET):
             rows = meta.row_group(g).num_rows
         if rows < 0:
-            raise BadInput(f"{file.name} says that row group {g} has {rows} rows; {AGAIN}")
+            raise BadInput(f"{file.name} says that row group {g} has {rows:,} rows; {AGAIN}")
         parts.append(Part(name, start, file.reader(g)))
         pieces.append((path, name, start, g, rows, ()))
         start += rows
@@ -217,7 +217,7 @@ class ParquetRows:
                             yield encoded(sound, texts) if len(kept) < len(texts) else sound
                         row += batch.num_rows
                 if row != result.num_rows:
-                    raise BadInput(f"{self.name}: row group {group} has {row} of its {result.num_rows} rows; {AGAIN}")
+                    raise BadInput(f"{self.name}: row group {group} has {row} of its {result.num_rows:,} rows; {AGAIN}")
 
         return read
 

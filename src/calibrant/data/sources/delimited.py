@@ -188,6 +188,7 @@ class Cut:
     size: int
     first_row: int
     rows: int
+    line: int  # lines before it
 
 
 @dataclass
@@ -219,6 +220,7 @@ def scanned(head: Head, wanted: Collection[int]) -> Scan:
             if head.encoding == "utf-8":
                 checked(block, name, int(tally[fields.LINE]))
             first, rows = np.zeros((width, fields.CODES, 3), dtype=np.int64), int(tally[fields.ROWS])
+            line_before = int(tally[fields.LINE])
             tally[fields.TAKEN] = 0
             scan_fields(np.frombuffer(block, np.uint8), final, ord(head.delimiter), seen, first, tally)
             _refuse(tally, head, block)
@@ -227,7 +229,7 @@ def scanned(head: Head, wanted: Collection[int]) -> Scan:
                 value = block[begin : min(end, begin + 100)].decode("utf-8", "ignore")
                 out.places[column][code] = (name, line, value)
             if size := int(tally[fields.TAKEN]):
-                out.cuts.append(Cut(at, size, rows, int(tally[fields.ROWS]) - rows))
+                out.cuts.append(Cut(at, size, rows, int(tally[fields.ROWS]) - rows, line_before))
                 at += size
     out.multiline = bool(tally[fields.MULTILINE])
     return out
@@ -372,7 +374,27 @@ class Texts:
         comma = any(k.comma for k in kinds.values())
         form = Form(head.encoding, head.delimiter, "," if comma else ".")
         twice = tuple((c, SAME_NAME) for c, n in Counter(head.columns).items() if n > 1)
-        return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form, unread=twice)
+
+        def place(_: str, row: int) -> str:
+            return f"line {_line_of(head, scan, row):,} of {head.path.name}"
+
+        return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form, unread=twice, place=place)
+
+
+def _line_of(head: Head, scan: Scan, row: int) -> int:
+    """Return the line of a file in which a row begins; an empty line is no row, and a value may have line ends."""
+    runs = [cut for cut in scan.cuts if cut.first_row <= row]
+    with _opened(head) as chunk:  # what is translated is read in order
+        text = [chunk(cut) for cut in (runs[-1:] if head.sought else runs)][-1]
+    cut = runs[-1]
+    lines = io.StringIO(text.decode("utf-8", "replace"), newline="").readlines()
+    number, before = cut.first_row - 1, 0
+    for values, read in _rows(lines, head.delimiter):
+        number += len(values) > 1 or "".join(values).strip() != ""
+        if number == row:
+            break
+        before = read
+    return cut.line + before + 1
 
 
 def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:
@@ -381,7 +403,7 @@ def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:
     for c in columns:
         there = [i for i, name in enumerate(head.columns) if name == c]
         if len(there) > 1 and list(columns).count(c) != len(there):
-            raise BadInput(f"{head.path.name} has {len(there)} columns named {c!r}: rename all but one")
+            raise BadInput(f"{head.path.name} has {len(there):,} columns named {c!r}: rename all but one")
         out.append((there[used.setdefault(c, 0)], c))
         used[c] += 1
     return out

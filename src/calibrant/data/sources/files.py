@@ -29,7 +29,7 @@ from calibrant.data.sources.listing import (
     with_keys,
 )
 from calibrant.data.sources.query import HOW, QUERY, Query, relation
-from calibrant.data.sources.source import DETECTED, Form, Fragments, Part, Read, Source, parallel_map, shared
+from calibrant.data.sources.source import DETECTED, Form, Fragments, Part, Read, Source, parallel_map, row_of, shared
 from calibrant.data.sources.standard_input import STDIN, spooled
 from calibrant.errors import BadInput
 from calibrant.plugins import FORMATS
@@ -264,7 +264,12 @@ def _together(opened: list[Source], files: list[str], value: str) -> Source:
     first = Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
     kinds = {c: kind for s in opened for c, kind in s.kinds.items()}
     unread = tuple(dict.fromkeys(u for s in opened for u in s.unread))
-    return replace(first, kinds=kinds, form=opened[0].form, unread=unread, log=log)
+    places = {q.name: s.place for s in opened for q in s.parts}
+
+    def place(part: str, row: int) -> str:
+        return places.get(part, row_of)(part, row)
+
+    return replace(first, kinds=kinds, form=opened[0].form, unread=unread, log=log, place=place)
 
 
 # ---- the one door for rows: whatever holds them, as a source ----

@@ -99,7 +99,7 @@ class InferredType:
         if self.code < 0:
             return ""
         reason = REASONS.get(self.code, "no number")
-        return f"{shown(self.value)} in line {self.line} of {self.file}: {reason}"
+        return f"{shown(self.value)} in line {self.line:,} of {self.file}: {reason}"
 
     def score(self, name: str) -> None:
         """Refuse text as scores, with the value that is no number; percent may be asked for."""

@@ -49,6 +49,13 @@ DETECTED = Form()  # everything is found out
 
 # ---- what a source is ----
 
+Place = Callable[[str, int], str]  # a part and a row of it, to the words for where it stands
+
+
+def row_of(part: str, row: int) -> str:
+    """Where a row stands that has no line in a file of text."""
+    return f"row {row:,}{f' of {part}' if part else ''}, counting from 0"
+
 
 @dataclass(frozen=True)
 class Log:
@@ -120,6 +127,7 @@ class Source:
     as_text: Callable[[Collection[str]], Source] | None = None
     form: Form = DETECTED  # of text: how it is written
     log: Log = NO_LOG  # of logs of evaluations
+    place: Place = row_of  # where a row of a part stands: of text, in which line of its file
 
     @property
     def not_read(self) -> tuple[tuple[str, str], ...]:
@@ -133,6 +141,18 @@ class Source:
         seen = ", ".join(repr(clipped(c)) for c in self.columns[:12])
         return f"no rows to audit: {where} has the columns {seen} and nothing below them: check how it was written"
 
+    @contextmanager
+    def naming_lines(self) -> Iterator[None]:
+        """Add to a refusal that names the value which made a column text in which line it first stands."""
+        try:
+            yield
+        except BadInput as e:
+            for name, kind in self.kinds.items():
+                about = f"column {name!r} holds {clipped(kind.value.strip())!r}"
+                if kind.line and about in str(e) and kind.file not in str(e):
+                    raise BadInput(f"{e}. First: line {kind.line:,} of {kind.file}.") from None
+            raise
+
     def knowing(self, texts: Collection[str]) -> Source:
         """Return this with those columns as text that an earlier look at other files took for text."""
         there = [t for t in texts if t in self.columns]
@@ -142,7 +162,8 @@ class Source:
     def one_pass(self) -> Iterator[None]:
         """Refuse, at the end or for whatever goes wrong, files that changed meanwhile."""
         try:
-            yield
+            with self.naming_lines():
+                yield
         except Exception:
             self.check()
             raise
@@ -199,6 +220,7 @@ def _without(opened: Source, mark: str) -> Source:
         columns=tuple(c for c in opened.columns if c != mark),
         rows=None if opened.rows is None else opened.rows - fitted,
         fragments=None,
+        place=row_of,  # rows are numbered without those left out
         log=replace(opened.log, excluded=(*opened.log.excluded, why)),
     )
 

@@ -75,7 +75,7 @@ class Attribute:
         need(self.kind == ("number" if coding is None else coding.kind), where, "is of another kind")
         if self.kind == "category" and coding is not None:
             need(not self.edges, where, "has both levels and edges")
-            need(len(self.levels) <= LEVELS, where, f"has {len(self.levels)} levels")
+            need(len(self.levels) <= LEVELS, where, f"has {len(self.levels):,} levels")
             own = set(self.levels)
             need(self.levels == tuple(v for v in coding.levels if v in own), where, "has other levels")
             need(self.rest == coding.labels[-2:], where, "calls its last cells by other names")

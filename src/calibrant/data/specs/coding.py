@@ -84,7 +84,7 @@ class Coding:
         """Refuse a stored coding that no data can have led to; its types were checked when it was decoded."""
         need(self.scale > 0, where, f"has scale {self.scale}")
         if self.kind == "category":
-            need(1 <= len(self.levels) <= TOP, where, f"has {len(self.levels)} levels")
+            need(1 <= len(self.levels) <= TOP, where, f"has {len(self.levels):,} levels")
             need(len(set(self.levels)) == len(self.levels), where, "has one level twice")
             need(not (self.ranks or self.cells or self.missing), where, "is a category with cells or ranks")
             return

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import MULTICLASS, Floats, are_absent, spellings, two_spellings
+from calibrant.data.sources.source import Place, row_of
 from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -127,31 +128,36 @@ class Faults:
             known = self.files.get(part, (0, 0))
             self.files[part] = known[0] + there, known[1] + above
 
-    def check(self, spec: Spec) -> None:
+    def check(self, spec: Spec, place: Place = row_of) -> None:
         """Raise `BadInput` for the first fault there is."""
-        for _, why in self.refusals(spec):
+        for _, why in self.refusals(spec, place):
             raise BadInput(why)
 
-    def refusals(self, spec: Spec) -> Iterator[tuple[int, str]]:
+    def refusals(self, spec: Spec, place: Place = row_of) -> Iterator[tuple[int, str]]:
         """Yield what is wrong, the gravest first, each behind its kind; of spellings and gaps a number beyond these."""
+
+        def line(kind: int, column: str, what: str) -> str:
+            where = self.first[kind]
+            return _line(column, self.counts[kind], place(*where) if where else "", self.example[kind], what)
+
         if self.counts[SCORE_RANGE]:
             span = "outside 0 to 1 after division by 100" if spec.percent else "outside 0 to 1"
             what = "infinite" if self.infinite == self.counts[SCORE_RANGE] else span
-            yield SCORE_RANGE, self._line(SCORE_RANGE, spec.score, f"{what}; {self._hint(spec.percent)}")
+            yield SCORE_RANGE, line(SCORE_RANGE, spec.score, f"{what}; {self._hint(spec.percent)}")
         if self.counts[LABEL_VALUE]:
-            yield LABEL_VALUE, self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}")
+            yield LABEL_VALUE, line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}")
         if why := two_spellings(self.spelt, spec.label, spec.positive or ""):
             yield KINDS, why
         if self.counts[WEIGHT_VALUE]:
             what = "negative or infinite: a weight is a positive number, or 0 to leave its row out"
-            yield WEIGHT_VALUE, self._line(WEIGHT_VALUE, spec.weights, what)
+            yield WEIGHT_VALUE, line(WEIGHT_VALUE, spec.weights, what)
         attached = (CLUSTER_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
         for kind, column in (*attached, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
             if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
-                yield kind, self._line(kind, column, f"missing (null or NaN); {self._filling(kind)}")
+                yield kind, line(kind, column, f"missing (null or NaN); {self._filling(kind)}")
         fix = f"fill them in, or leave {self.caller.says('missing')} out to make them a level of their own"
         for name, (count, part, row) in sorted(self.gaps.items()):
-            yield KINDS + 1 + list(self.gaps).index(name), _line(name, count, (part, row), "", f"missing; {fix}")
+            yield KINDS + 1 + list(self.gaps).index(name), _line(name, count, place(part, row), "", f"missing; {fix}")
 
     def _filling(self, kind: int) -> str:
         if "missing" in self.caller.lacks:
@@ -258,14 +264,10 @@ class Faults:
         there, above = self._scores()
         return spec.percent and there > 0 and 2 * above < there
 
-    def _line(self, kind: int, column: str, what: str) -> str:
-        return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
 
-
-def _line(column: str, count: int, first: tuple[str, int], example: str, what: str) -> str:
+def _line(column: str, count: int, place: str, example: str, what: str) -> str:
     """Say what is wrong with values of a column, and where the first of them is."""
-    part, row = first
-    place = f"row {row}" + (f" of {part}" if part else "")
     shown = f" ({example})" if example else ""
     noun = "value is" if count == 1 else "values are"
-    return f"column {column!r}: {count} {noun} {what}. First: {place}, counting from 0{shown}."
+    first = f" First: {place}{shown}." if place else ""
+    return f"column {column!r}: {count:,} {noun} {what}.{first}"

@@ -188,7 +188,9 @@ def compare(
     scores (`stats.betting`). For a group one range of its gap as audited gives the change of every repair, since
     the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
     Where nothing that matters is shown better, ordinary intervals of paired differences and of groups' gaps decide,
-    which hold in large samples: ``settings["basis"]`` is then "estimated". Folds: each has its limits and certificates
+    which hold in large samples: ``settings["basis"]`` is then "estimated". A gap of a group decides nothing there where
+    fewer than ten events, or non-events, are expected. A repair whose Brier score or log loss ordinary intervals show
+    to be worse is never recommended, whatever is guaranteed. Folds: each has its limits and certificates
     at ``alpha / folds``, averaged by size; they are about the average over the folds' maps, while `calibrators` are
     fitted on all rows. Recommendation: `judge.verdict`. Before and after: each range now has its share of alpha among
     all groups, each range after among all groups and repairs, so that the groups

@@ -12,6 +12,7 @@ from calibrant.report.brief.cards import cards as parts
 from calibrant.report.brief.forest import forest
 from calibrant.report.brief.rests import reading, rests
 from calibrant.report.brief.signing import signing
+from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.clusters import counted
@@ -28,7 +29,8 @@ LONG = 60  # characters of the model and of its use, over the brief
 def brief(record: AuditRecord) -> doc.Document:
     """The first layer of a report by itself: what a terminal prints, and a notebook shows."""
     section = doc.Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
-    return doc.Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
+    made = doc.Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
+    return in_python(made) if from_python(record) else made
 
 
 def nodes(record: AuditRecord) -> Iterator[doc.Node]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.estimates import estimate_of, rare
+from calibrant.report.brief.estimates import estimate_of
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
 from calibrant.report.spans import Span, clipped, code, label, say, shown
@@ -81,6 +82,7 @@ MONTHS = 24  # from here on a time is reported in years
 LONGEST = 50  # years: a longer time is reported as over them
 PLACEHOLDER = '--intended-use "…"'
 KEPT = "--json audit.json"
+AFTER_LOOKING = "gap chosen after the calibration error was undecided"
 RELATIVE = "--limit-relative 0.2"  # of rare events: the observed are from .8 to 1.2 times the expected
 Need = tuple[int, bool]  # rows that would decide, and whether at least
 
@@ -92,6 +94,7 @@ STATES = (
     "no limit",
     "in question",
     "repair helps",
+    "shown, within the limit",
     "off, look at it",
     "off, not repaired",
     "groups or subgroups missing",
@@ -119,6 +122,7 @@ def state_of(record: AuditRecord) -> str:
         "no limit": facts.limit_of(record) is None,
         "in question": bool(_in_question(record)),
         "repair helps": (_off(record) or undecided) and helped(record),
+        "shown, within the limit": _off(record) and judged(record) and _within(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
         "off, not repaired": _off(record),
         "groups or subgroups missing": state["everyone"] != "undecided" and bool(_closer(record)[0]),
@@ -134,6 +138,12 @@ def state_of(record: AuditRecord) -> str:
 def _off(record: AuditRecord) -> bool:
     """Whether anybody is over the limit, or error of any size is shown."""
     return record.verdict == "over" or any(record.error_shown.values())
+
+
+def _within(record: AuditRecord) -> bool:
+    """Whether everyone and every group is within the limit, and no subgroup is over it."""
+    known = record.verdicts
+    return known["everyone"] == "within" and known["groups"] in ("within", "not_checked") and record.verdict != "over"
 
 
 def _in_question(record: AuditRecord) -> str:
@@ -192,7 +202,7 @@ def _by_clusters(record: AuditRecord) -> Decision:
 
 def _give_a_limit(record: AuditRecord) -> Decision:
     text = "Choose the largest error you can accept, before you see the next data, and pass it: "
-    if rare(record):
+    if facts.rare(record):
         text += "0.2 lets the observed be from 0.8 to 1.2 times the expected."
         return Decision(say(text), commands.audit_again(record, [RELATIVE]))
     return Decision(say(f"{text}0.02 is 2 points."), commands.audit_again(record, ["--limit 0.02"]))
@@ -241,6 +251,18 @@ def _look_at(record: AuditRecord) -> Decision:
     who, name, estimate = _first_off(record)
     text = say("Do not rely on it yet for ", who, f"{estimate}: look at these rows first. {capital(_tried(record))}.")
     return Decision(text, commands.rows_of(record, name))
+
+
+def _watch(record: AuditRecord) -> Decision:
+    """What to do where error is shown, of everyone and groups that are within the limit all the same."""
+    who, name, estimate = _first_off(record)
+    all_of = "Everyone and every group is" if record.groups else "Everyone is"
+    if name:
+        shown_of = say(f"{all_of} within the limit, but error is shown of ", who, f"{estimate}: look at these rows ")
+        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."))
+        return Decision(reported, commands.rows_of(record, name))
+    text = f"{all_of} within the limit, but error is shown. {capital(_tried(record))}: keep this record, and compare "
+    return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
 
 
 def _retrain(record: AuditRecord) -> Decision:
@@ -307,7 +329,11 @@ def _judge_by_gap(record: AuditRecord) -> Decision:
     need = facts.need_of(record.everyone)
     text = "Judge everyone by the gap: it is guaranteed to be within the limit already. Errors that cancel "
     text += "would not be seen." if need is None else f"are decided {_growth(record, need)}."
-    return Decision(say(text), commands.audit_again(record, ["--judge gap"], without=["--judge"]))
+    # What is judged is then chosen with the labels in view, so the next record has to say it where the limit is signed.
+    text += " The choice comes after these labels were read: the command says so in the record."
+    chosen = f"{facts.stated_of(record, 'set_by') or 'nobody named'}; {AFTER_LOOKING}"
+    more = ["--judge gap", f"--set-by {shlex.quote(chosen)}"]
+    return Decision(say(text), commands.audit_again(record, more, without=["--judge", "--set-by"]))
 
 
 def _cancelling(record: AuditRecord) -> Decision:
@@ -434,6 +460,7 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "no limit": _give_a_limit,
     "in question": _leave_out,
     "repair helps": _recalibrate,
+    "shown, within the limit": _watch,
     "off, look at it": _look_at,
     "off, not repaired": _retrain,
     "groups or subgroups missing": _look_closer,

@@ -6,7 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, rare
+from calibrant.report.brief.estimates import estimate_of, gap_guaranteed
 from calibrant.report.commands import naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.clusters import too_narrow
@@ -35,7 +35,7 @@ def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
 
 def _everyone(record: AuditRecord) -> Text:
     one = record.everyone
-    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
     start = f"Predicted {predicted}%, observed {observed}%: {estimate_of(record, one, unit=True)}."
     if facts.withheld(record):
         return say(f"{start} {too_narrow(record)}")
@@ -59,7 +59,11 @@ def _error(record: AuditRecord, finding: Finding) -> str:
 def _groups(record: AuditRecord) -> Text:
     if not record.groups:
         reason = unshown_reason(record)
-        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
+        if reason:
+            return say(f"{reason} Name coarser ones.")
+        if not facts.other_columns(record):
+            return say("Label and score are the only columns: add one that names groups.")
+        return say("Name some: ", code(naming_groups(record)), ".")
     if facts.withheld(record):
         return say(too_narrow(record))
     ranked = facts.by_evidence(record.groups)
@@ -75,9 +79,10 @@ def _sure(record: AuditRecord, finding: Finding) -> str:
     limit, least = facts.limit_for(record, finding), facts.ends(record, finding)[0]
     if not facts.by_gap(record, finding):
         return f"{_error(record, finding)} guaranteed"
-    if float(num.lower_bound(least, limit)) > 0:
-        return f"at least {num.lower_bound(least, limit)} guaranteed"
-    return f"{'gap ' if rare(record) else ''}{gap_guaranteed(record, finding)} guaranteed"
+    reported = num.lower_bound(least, limit, facts.decimals(record))
+    if float(reported) > 0:
+        return f"at least {reported} guaranteed"
+    return f"{gap_guaranteed(record, finding)} guaranteed"
 
 
 def _subgroups(record: AuditRecord) -> Text:
@@ -98,7 +103,9 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
         return say("Guaranteed to be off are only groups that are named.")
     rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
     if known and not rule:
-        return say(f"One is off by at least {num.lower_bound(known[0].least, limit)}, guaranteed.")
+        return say(
+            f"One is off by at least {num.lower_bound(known[0].least, limit, facts.decimals(record))}, guaranteed."
+        )
     if not rule:
         high = worst.interval.high
         if high >= facts.UNREPORTED:
@@ -108,6 +115,6 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     if not known and num.gap(float(c["gap"][at])) == num.gap(0.0):
         return say("None is guaranteed to be off.")
     name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
-    ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at])))
-    sure = f"at least {num.lower_bound(known[0].least, limit)}" if known else ends
-    return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]))}; {sure} guaranteed.")
+    ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at]), facts.decimals(record)))
+    sure = f"at least {num.lower_bound(known[0].least, limit, facts.decimals(record))}" if known else ends
+    return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]), facts.decimals(record))}; {sure} guaranteed.")

@@ -14,6 +14,7 @@ SPOTS = {  # the shape of an estimate: a disc, a diamond, a triangle, an open ri
     "error_shown": "M0 -6.5l6.5 11.5h-13z",
     "undecided": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
 }
+ARROWS = ("M-1 -6l-7 6l7 6z", "0"), ("M1 -6l7 6l-7 6z", "100%")  # beyond the left and the right edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,22 @@ def estimated(  # one line of a forest plot
     limit: float | None,
     status: str,
 ) -> Svg:
-    """Return an estimate as a shape, its interval as a line and what is guaranteed as a bar; the limit as a band."""
+    """Return an estimate as a shape, its interval as a line and what is guaranteed as a bar; the limit as a band.
+
+    What goes on beyond the axis ends at its edge, and an estimate beyond it is an arrow there.
+    """
+
+    def inside(points: float) -> float:
+        return max(scale.low, min(scale.high, points))
+
     parts = []
     if limit is not None:
-        left, right = (max(scale.low, min(scale.high, v * 100)) for v in (-limit, limit))
+        left, right = (inside(v * 100) for v in (-limit, limit))
         across = percent((right - left) / (scale.high - scale.low))
         parts.append(tag("rect", cls="okzone", x=scale.at(left), width=across, height="100%"))
     parts.append(tag("line", cls="ax", x1=scale.at(0), x2=scale.at(0), y2="100%"))
     if guaranteed is not None:
-        low, high = (max(scale.low, min(scale.high, v * 100)) for v in guaranteed)
+        low, high = (inside(v * 100) for v in guaranteed)
         wide = max(high - low, THINNEST * (scale.high - scale.low))
         bar = tag(
             "rect",
@@ -56,21 +64,21 @@ def estimated(  # one line of a forest plot
             rx=3,
         )
         parts.append(tag("svg", bar, y="50%", overflow="visible"))
-        ends = (
-            ("M-1 -6l-7 6l7 6z", "0", guaranteed[0] * 100 < scale.low),
-            ("M1 -6l7 6l-7 6z", "100%", guaranteed[1] * 100 > scale.high),
-        )
+        off = guaranteed[0] * 100 < scale.low, guaranteed[1] * 100 > scale.high
         parts += [
             tag("svg", tag("path", cls=f"sure {status}", d=d), x=x, y="50%", overflow="visible")
-            for d, x, off in ends
-            if off
+            for (d, x), beyond in zip(ARROWS, off, strict=True)
+            if beyond
         ]
     if interval is not None:
-        low, high = (v * 100 for v in interval)
+        low, high = (inside(v * 100) for v in interval)
         parts.append(tag("line", cls=f"span {status}", x1=scale.at(low), x2=scale.at(high), y1="50%", y2="50%"))
     if value is not None:
-        shape = tag("path", cls=f"spot {status}", d=SPOTS.get(status, SPOTS["within"]))
-        parts.append(tag("svg", shape, x=scale.at(value * 100), y="50%", overflow="visible"))
+        points = value * 100
+        arrow, _ = ARROWS[points > scale.high]
+        d = SPOTS.get(status, SPOTS["within"]) if inside(points) == points else arrow
+        shape = tag("path", cls=f"spot {status}", d=d)
+        parts.append(tag("svg", shape, x=scale.at(inside(points)), y="50%", overflow="visible"))
     return tag("svg", *parts, cls="t", aria_hidden="true")
 
 

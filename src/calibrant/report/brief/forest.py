@@ -8,7 +8,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places
 from calibrant.report.brief import drawing
-from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, heading, shown
+from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, shown
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.parts import state_of
 from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
@@ -44,7 +44,7 @@ def forest(record: AuditRecord) -> doc.Forest:
     what = f"Gap (observed minus predicted, percentage points): estimate, {level}% interval, guaranteed range and state"
     return doc.Forest(
         what,
-        heading(record),
+        "observed minus predicted",
         tuple(lines),
         folded,
         len(rest) - len(folded),
@@ -96,20 +96,21 @@ def _error(record: AuditRecord, f: Finding) -> str:
     low, high = error_bounds(record, f)
     if two_way(f):
         return f"raw error ≥ {low}, rounded ≤ {high}"
-    return f"error ≥ {low}" if f.verdict == "over" else f"error ≤ {high}"
+    nbsp = "\N{NO-BREAK SPACE}"
+    return f"error ≥{nbsp}{low}" if f.verdict == "over" else f"error ≤{nbsp}{high}"
 
 
 def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:
     limit, over = facts.limit_of(record), {one.rule for one in facts.subgroups_over(record)}
     status = "over" if o.rule in over and limit is not None else "error_shown"
     word = VERDICTS["over"] if status == "over" else "Error shown"
-    low, high = num.signed_range(o.low, o.high)
+    low, high = num.signed_range(o.low, o.high, facts.decimals(record))
     picture = drawing.estimated(scale, o.gap, None, (o.low, o.high), limit, status)
     return doc.Line(
         clipped(sanitize(o.rule), NAMED),
         num.count(o.rows),
         f"{num.count(o.rows)} · unlisted subgroup",
-        num.gap(o.gap),
+        num.gap(o.gap, facts.decimals(record)),
         f"{low} to {high}",
         status,
         word,

@@ -9,7 +9,7 @@ from calibrant.report import document as doc
 from calibrant.report.brief.rests import not_checked
 from calibrant.report.findings import limit_of, stated_of
 from calibrant.report.spans import Text, code, literal, say
-from calibrant.report.wording.terms import bound_of, joint_shares
+from calibrant.report.wording.terms import at_thresholds, bound_of, joint_shares
 from calibrant.sanitize import sanitize
 
 DIGITS = 16  # of the fingerprint; whole where the data are described
@@ -26,8 +26,10 @@ def _entries(record: AuditRecord) -> Iterator[doc.Entry]:
     yield doc.Entry("Limit", _limit(record, by))
     over, within, error = joint_shares(record)
     verdicts = "" if limit_of(record) is None else f"over {over}, within {within}, "
+    acting = at_thresholds(record)
+    more = f" Certified at thresholds, each by itself: {acting}." if acting else ""
     joint = f"at most: {verdicts}error shown {error}." if record.shares else "none: nothing is decided."
-    yield doc.Entry("Joint error", say(joint))
+    yield doc.Entry("Joint error", say(f"{joint}{more}"))
     version = sanitize(record.versions.get("calibrant", ""))
     made = say(
         "data ", code(str(record.data.get("fingerprint", ""))[:DIGITS]), f", calibrant {version}" if version else ""
@@ -40,4 +42,8 @@ def _entries(record: AuditRecord) -> Iterator[doc.Entry]:
 def _limit(record: AuditRecord, by: str) -> Text:
     if limit_of(record) is None:
         return say("none set: nothing is judged.")
-    return say(bound_of(record), ", set by ", literal(by), ".") if by else say(f"{bound_of(record)}; nobody is named.")
+    return (
+        say(bound_of(record), ", set by ", literal(by), ".")
+        if by
+        else say(f"{bound_of(record)}; who set it is not stated.")
+    )

@@ -286,8 +286,8 @@ CURVE = """\
 
 
 def record(of: AuditRecord) -> str:
-    first = outline.declared()[0]
-    return framed(html.show(n for n in first.nodes(of) if not isinstance(n, Contents)))
+    shown_nodes = outline.document(of).sections[0].nodes
+    return framed(html.show(n for n in shown_nodes if not isinstance(n, Contents)))
 
 
 def curve(of: Curve) -> str:

@@ -157,7 +157,7 @@ def _not_of_rows(record: AuditRecord) -> str:
 def table(record: AuditRecord) -> doc.Table:
     """All groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.by_evidence(record.groups)[: facts.MOST_ROWS]
-    judged, gap = limit is not None, facts.by_gap(record, "groups")
+    judged, gap, rare = limit is not None, facts.by_gap(record, "groups"), facts.rare(record)
     top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
@@ -166,6 +166,9 @@ def table(record: AuditRecord) -> doc.Table:
         doc.Column(lines("Model says,", "in 100"), "r hide"),
         doc.Column(lines("Happened,", "in 100"), "r hide"),
         doc.Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
+        doc.Column(
+            lines("Observed /", "expected"), "r hide", "Observed / expected", where=doc.WHOLE if rare else doc.NOWHERE
+        ),
         doc.Column(axis, "c", where=doc.PAGE),
         doc.Column(lines("Calibration", "error, points"), "r iv", "Calibration error, certified range, points"),
         doc.Column(say("Verdict"), "vd", where=doc.WHOLE if judged else doc.NOWHERE),
@@ -187,13 +190,18 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
     reported_in = facts.fives(record, f.rows) if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
-    first, last = num.signed_range(*gap_ends(f))
+    digits, ratio = facts.decimals(record), None if reported_in else f.observed_expected
+    first, last = num.signed_range(*gap_ends(f), digits)
+    over_expected = "–" if ratio is None else f"{ratio.value:.2f}"
+    if ratio is not None and ratio.interval is not None:
+        over_expected += f" ({ratio.interval.low:.2f} to {ratio.interval.high:.2f})"
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
-        num.reported_rate(predicted, reported_in),
-        num.reported_rate(observed, reported_in),
-        f"{num.reported_gap(f.gap.value, reported_in)} ({first} to {last})",
+        num.reported_rate(predicted, reported_in, digits),
+        num.reported_rate(observed, reported_in, digits),
+        f"{num.reported_gap(f.gap.value, reported_in, digits)} ({first} to {last})",
+        over_expected,
         doc.Cell(sort=f"{low:.4g}", picture=track),
         error_range(record, f),
         doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),

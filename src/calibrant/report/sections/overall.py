@@ -85,7 +85,7 @@ def overall(record: AuditRecord) -> Iterator[doc.Node]:
 def overall_answer(record: AuditRecord) -> Text:
     """The first line of "How far off are the probabilities?"."""
     one = record.everyone
-    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
     start = f"On average by {certified_range(record, one)} points."
     if two_way(one):
         low, high = error_bounds(record, one)
@@ -412,7 +412,7 @@ def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     if mean_gap is None:
         return OutlineCheck("Overall gap", "", "does the model underpredict or overpredict on average?", False)
     low, high = num.signed_range(mean_gap.interval.low, mean_gap.interval.high)
-    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
     meaning = f"the model says {predicted} in 100; {observed} happened"
     numbers = f"{num.gap(mean_gap.value)} points ({low} to {high})"
     return OutlineCheck("Overall gap", numbers, meaning, facts.gap_side(record) != "unclear")

@@ -222,7 +222,6 @@ def folded(record: AuditRecord) -> tuple[Text, ...]:
 
 # ---- the command that does it again ----
 
-ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
 UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
 
 
@@ -232,8 +231,7 @@ def reproduce(record: AuditRecord) -> Iterator[doc.Node]:
     if typed:
         yield doc.Command(typed)
     else:
-        start = UNTYPABLE if listed(data.get("files")) else ARRAYS
-        yield doc.Paragraph(say(start, code("calibrant.audit"), " with the settings below."), where=doc.PAGE)
+        yield doc.Paragraph(say(UNTYPABLE, code("calibrant.audit"), " with the settings below."), where=doc.PAGE)
     left_out = num.count(dropped(data)) if dropped(data) else "none"
     rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
     same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."

@@ -9,7 +9,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.findings import STRONG, Line, fives, lines_of, noun, products, ran, stands
+from calibrant.report.findings import STRONG, Line, decimals, fives, lines_of, noun, products, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, Text, code, lines, literal, say, shown
 from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, joined, p_reported, variable_names
@@ -228,16 +228,17 @@ def rules_table(record: AuditRecord) -> doc.Table:
 
 
 def _rule(c: Line, record: AuditRecord) -> doc.Row:
-    low, high = num.signed_range(float(c["low"]), float(c["high"]))
+    digits = decimals(record)
+    low, high = num.signed_range(float(c["low"]), float(c["high"]), digits)
     rows, result, name = fives(record, c["rows"], searched=True), off(c, record), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {noun(record)} judged; {searches}"
     return doc.row(
         doc.Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
         f"{num.nearest(float(c['share']))}%",
-        num.reported_rate(float(c["predicted"]), rows),
-        num.reported_rate(float(c["observed"]), rows),
-        f"{num.reported_gap(float(c['gap']), rows)} ({low} to {high})",
+        num.reported_rate(float(c["predicted"]), rows, digits),
+        num.reported_rate(float(c["observed"]), rows, digits),
+        f"{num.reported_gap(float(c['gap']), rows, digits)} ({low} to {high})",
         doc.Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
     )
 

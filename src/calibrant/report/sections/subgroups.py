@@ -115,12 +115,13 @@ def table(record: AuditRecord, results: Sequence[facts.Line]) -> doc.Table:
 
 
 def _row(r: facts.Line, limit: float | None, top: float, record: AuditRecord) -> doc.Row:
-    low, high = num.signed_range(float(r["low"]), float(r["high"]))
+    digits = facts.decimals(record)
+    low, high = num.signed_range(float(r["low"]), float(r["high"]), digits)
     kind, word = verdict(r, limit)
     name = literal(shown(r["rule"]))
     again = f"found again in {round(HALVES * float(r['stability']))} of {HALVES} halves"
     rows = facts.fives(record, r["rows"], searched=True)
-    says, happened = (num.reported_rate(float(r[k]), rows) for k in ("predicted", "observed"))
+    says, happened = (num.reported_rate(float(r[k]), rows, digits) for k in ("predicted", "observed"))
     people = f"{num.count(r['rows'])} {facts.noun(record)}, {people_share(float(r['share']))}"
     first, more = f"{people}: {says} predicted, {happened} happened", [again]
     if r["gap_left"] is not None:
@@ -132,7 +133,7 @@ def _row(r: facts.Line, limit: float | None, top: float, record: AuditRecord) ->
     return doc.row(
         doc.Cell(say(name, *under), brief=brief),
         doc.Cell(sort=f"{gap:.6g}", picture=svg.signed_track(at, gap, end, top, limit, kind)),
-        f"{num.reported_gap(gap, rows)} ({low} to {high})",
+        f"{num.reported_gap(gap, rows, digits)} ({low} to {high})",
         doc.Cell(say(word), icon=kind if limit is not None else ""),
     )
 

@@ -146,6 +146,8 @@ def counts_as_independent(record: AuditRecord) -> Text:
     looked = f"looked at {num.count(n)} column{'' if n == 1 else 's'}{also} that rows share"
     by = tuple(dict.fromkeys(variable for group in record.groups for variable, _ in group.variables))
     none = f"Rows count as independent: {looked}, and detected no correlation. A small one is not detected."
+    if not n and not joint:
+        none = "Rows count as independent: no column was there that rows of one person or one site could share."
     if not by:
         return say(none)
     named = names_of(by) if len(by) <= NAMED else say(f"the {num.count(len(by))} columns of ", code("--by"))

@@ -116,16 +116,36 @@ def counted(results: Sequence[facts.Off]) -> str:
 
 def _whom(results: Sequence[facts.Off]) -> Iterator[tuple[str, bool]]:
     """Yield ways to say who is off and whether that is several, the longest first; the first is named if it can be."""
-    names = [capital(n) if n.startswith(UNNAMED) else n for n in map(off_named, results[:2])]
+    names = [off_named(o) for o in results[:2]]
+    first = _opening(results[0], names[0])
     if len(results) == 2 and all(names):
-        yield " and ".join(names), True
+        yield _both(results, names, first), True
     if names[0] and len(results) == 1:
-        yield names[0], False
+        yield first, False
     elif names[0]:
         kind = " group" if results[0].finding is not None else " unlisted subgroup"
-        yield f"{names[0]} and {counted(results[1:]).replace(kind, f' more{kind}', 1)}", True
-        yield f"{names[0]} and {cardinal(len(results) - 1)} more", True
+        yield f"{first} and {counted(results[1:]).replace(kind, f' more{kind}', 1)}", True
+        yield f"{first} and {cardinal(len(results) - 1)} more", True
     yield capital(counted(results)), len(results) > 1
+
+
+def _both(results: Sequence[facts.Off], names: Sequence[str], first: str) -> str:
+    """Two names as a sentence begins with them, behind their kinds where the first needs its own."""
+    if first == names[0] or not first.endswith(names[0]):
+        return f"{first} and {names[1]}"
+    kinds = ["subgroup" if o.finding is None else "group" for o in results]
+    if kinds[0] == kinds[1]:
+        return f"{capital(kinds[0])}s {names[0]} and {names[1]}"
+    return f"{first} and {kinds[1]} {names[1]}"
+
+
+def _opening(o: facts.Off, name: str) -> str:
+    """A name as a sentence begins with it: what data spell with a small letter stays so, behind its kind."""
+    if not name[:1].islower():
+        return name
+    if name.startswith((UNNAMED, "the ")):
+        return capital(name)
+    return f"{'Subgroup' if o.finding is None else 'Group'} {name}"
 
 
 def everyone_off(record: AuditRecord) -> list[facts.Off]:

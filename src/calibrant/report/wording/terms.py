@@ -219,3 +219,13 @@ def jointly_wrong(record: AuditRecord) -> str:
 def joint_shares(record: AuditRecord) -> tuple[str, ...]:
     """The joint error of "over", of "within" and of "error shown", each in percent."""
     return tuple(f"{num.percent(record.joint_error[kind])}%" for kind in ("over", "within", "error_shown"))
+
+
+AT_THRESHOLDS = {"decisions": "decisions", "decision_curve": "net benefit curve", "rates": "rates"}
+
+
+def at_thresholds(record: AuditRecord) -> str:
+    """The error of each part that is certified at thresholds, by the alpha that it used; empty where none is."""
+    parts = ((word, record.curve(name)) for name, word in AT_THRESHOLDS.items())
+    used = [f"{word} {num.percent(float(c.settings['alpha']))}%" for word, c in parts if c.columns]
+    return ", ".join(used)

@@ -28,7 +28,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # generated pages have the first
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # generated pages have the first,
+source_suffix |= {".myst": "myst-nb"}  # and those of docs/_ext/made.py this
 exclude_patterns = [
     "_templates",
     "examples",

@@ -14,6 +14,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reproduce import experiment
+from reproduce.claim import Claim
 from reproduce.experiment import ITEMS, PAPERS, Result
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -71,7 +72,7 @@ def written(paper: str) -> str:
         e, result = experiment.find(name), Result.load(name)
         rows.append(
             {
-                "item": f"[{', '.join(e.items)}](papers/{paper}.md#{anchor(name)})",
+                "item": f"[{', '.join(e.items)}](papers/{paper}.myst#{anchor(name)})",
                 "shows": e.title,
                 "status": e.status,
                 "claims of the paper that hold": held(result, False),
@@ -105,7 +106,7 @@ def counts() -> str:
     return text
 
 
-def judged() -> Iterator[tuple[str, str, str, experiment.Claim]]:
+def judged() -> Iterator[tuple[str, str, str, Claim]]:
     """Every claim: paper, experiment, words, outcome."""
     for paper in PAPERS:
         for name in made(paper):
@@ -186,7 +187,7 @@ def details(folder: Path) -> None:
     for paper, title in PAPERS.items():
         body = "\n".join(section(name, folder) for name in made(paper))
         text = f"{APART}# {title}\n\n[Papers reproduced](../reproduce.md)\n\n{body}"
-        (folder / f"{paper}.md").write_text(text, encoding="utf-8")
+        (folder / f"{paper}.myst").write_text(text, encoding="utf-8")
 
 
 def order(name: str) -> tuple[int, str]:

@@ -120,7 +120,7 @@ def commands() -> list[str]:
     found = commands_of(build_parser())
     for name, parser in found.items():
         below = commands_of(parser)
-        out += [f"### `calibrant {name}`", "", *described(parser)]
+        out += [f"## calibrant {name}", "", *described(parser)]
         if below:
             for one in below.values():
                 one.format_help()
@@ -133,19 +133,16 @@ def commands() -> list[str]:
             ]
             for method, one in below.items():
                 own = options(one, frozenset({*shared, "FILE"}))
-                out += [f"#### `calibrant {name} {method}`", "", *described(one), *own]
+                out += [f"### calibrant {name} {method}", "", *described(one), *own]
         else:
             out += options(parser)
-    lines = [(f"`{n}`", *(cell(statuses(p).get(s, "")) for s in "0123")) for n, p in found.items() if statuses(p)]
-    return [
-        "## Exit statuses",
-        *rows(("command", "0", "1", "2", "3"), lines),
-        "Status 70 is an unexpected error.",
-        "",
-        "## Commands",
-        "",
-        *out,
-    ]
+    meanings: dict[tuple[str, ...], list[str]] = {}
+    for name, parser in found.items():
+        if known := statuses(parser):
+            meanings.setdefault(tuple(cell(known.get(s, "")) for s in "0123"), []).append(f"`{name}`")
+    lines = [(", ".join(names), *meaning) for meaning, names in meanings.items()]
+    head = ["## Exit statuses", *rows(("command", "0", "1", "2", "3"), lines), "Status 70 is an unexpected error.", ""]
+    return [*head, *out]
 
 
 # ---- the record ----
@@ -247,7 +244,7 @@ def pages(_: Sphinx) -> None:
     page.details(DOCS / "papers")
     evidence = DOCS / "evidence"
     head = f"{page.APART}# Tables of the evidence\n\n[Evidence](../evidence.md) says how they were made.\n"
-    write(evidence / "tables.md", "\n".join([head, *tables(evidence)]))
+    write(evidence / "tables.myst", "\n".join([head, *tables(evidence)]))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

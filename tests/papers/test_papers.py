@@ -145,7 +145,7 @@ def test_the_summary_and_the_list_of_claims_say_what_the_results_say(tmp_path: P
 
 def test_the_summary_links_to_every_section_of_the_details(tmp_path: Path) -> None:
     page.details(tmp_path)
-    links = re.findall(r"\]\(papers/(\w+\.md)#([\w-]+)\)", page.SUMMARY.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(papers/(\w+\.myst)#([\w-]+)\)", page.SUMMARY.read_text(encoding="utf-8"))
     assert len(links) == len(NAMES)
     for file, place in links:
         assert f'<a id="{place}"></a>' in (tmp_path / file).read_text(encoding="utf-8")

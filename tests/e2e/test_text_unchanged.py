@@ -65,12 +65,7 @@ def test_untouched_columns(
     columns = ["--label", "y", "--score", "p"]
     target, made = tmp_path / out, tmp_path / "calibrator.json"
     data = str(tmp_path / name)
-    assert (
-        main(
-            ["repair", data, *columns, "--method", "platt", "--quick", "--out", str(target), "-o", str(made)]
-        )
-        < 2
-    )
+    assert main(["repair", data, *columns, "--method", "platt", "--quick", "--out", str(target), "-o", str(made)]) < 2
     written = read(target, delimiter)
     assert written[0] == [*HEADER, "p_repaired", "p_fitted_on"]
     assert [row[: len(HEADER)] for row in written[1:]] == lines

@@ -262,7 +262,7 @@ SYNONYMS = {  # of scikit-learn, and what they are called here
     "y_true": "label",
 }
 INSTEAD = {  # names that have no meaning here, and what to write
-    "groups": "write by= for people to compare, cluster= for rows that belong together",
+    "groups": "write by= for people to compare, cluster= for rows that are clusters",
     "n_bins": "leave it out, there are no bins",
     "random_state": "leave it out, nothing is drawn at random",
     **dict.fromkeys(("prob", "proba", "probability", "y_pred", "y_score", "scores"), "write score="),
@@ -319,8 +319,8 @@ class Call:
         """Refuse a name that is not declared, and a value that needs a name, with what to write."""
         unknown = next((n for n in kwargs if n not in self.own and not self.open), None)
         if unknown is not None:
-            said = f"{self.name}() got an unexpected keyword argument {unknown!r}"
-            raise TypeError(f"{said}: {self._instead(unknown)}")
+            stated = f"{self.name}() got an unexpected keyword argument {unknown!r}"
+            raise TypeError(f"{stated}: {self._instead(unknown)}")
         if len(args) > len(self.places) and self.keywords:
             first = next((n for n in self.keywords if n not in kwargs), self.keywords[0])
             count = f"{len(self.places)} positional argument{'' if len(self.places) == 1 else 's'}"

@@ -44,15 +44,15 @@ def synonym(name: str, own: Iterable[str]) -> str:
 
 def lacking(module: str, name: str, own: Iterable[str]) -> AttributeError:
     """The error of a module without such a name, which says what to write where that is known."""
-    said = f"module {module!r} has no attribute {name!r}"
+    stated = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_") or _is_file(module, name):
-        return AttributeError(said)
+        return AttributeError(stated)
     short = module.removeprefix(PUBLIC).lstrip(".")
     instead = INSTEAD.get((short, name)) or _elsewhere(SYNONYMS.get(name, name), short)
     if instead:
-        return AttributeError(f"{said}: write {PUBLIC}.{instead}")
+        return AttributeError(f"{stated}: write {PUBLIC}.{instead}")
     near = get_close_matches(name, own, 1)
-    return AttributeError(f"{said}: did you mean {near[0]}?" if near else said)
+    return AttributeError(f"{stated}: did you mean {near[0]}?" if near else stated)
 
 
 def _is_file(module: str, name: str) -> bool:

@@ -116,3 +116,33 @@ def test_an_estimate_with_a_guarantee_says_which_end_to_compare(compare: Callabl
     assert compare(about, 0.01) == compare(0.02, 0.01)
     assert compare(about, about) == compare(0.02, 0.02)
     assert sure.high < 0.04 < float("inf")
+
+
+def test_an_estimate_prints_with_its_range_unpacks_and_rounds() -> None:
+    one = Estimate(
+        method="certify.rounded",
+        value=0.0154,
+        unit="probability",
+        n=9,
+        interval=Interval(low=0.0009, high=0.0411, level=0.95, guarantee="finite-sample"),
+        assumes="",
+    )
+    assert str(one) == "0.015 (0.000 to 0.042), guaranteed"
+    assert round(one, 3) == 0.015
+    low, high = one.interval
+    assert (low, high) == (0.0009, 0.0411)
+    assert str(one.interval) == "0.000 to 0.042"
+    row = one.to_arrow().to_pylist()[0]
+    assert row["value"] == 0.0154
+    assert row["guarantee"] == "finite-sample"
+    assert one.to_pandas().loc[0, "high"] == 0.0411
+    one.remember("polars")
+    assert type(one.to_frame()).__module__.startswith("polars")
+    one.remember("a_library_that_is_not_here")
+    with pytest.raises(ImportError, match=r"a frame needs a_library.* or take to_arrow\(\)"):
+        one.to_frame()
+
+
+def test_a_test_has_the_p_value_under_both_names() -> None:
+    one = Outcome(method="m", statistic=1.5, p_value=0.01, alternative="a", null="n", law="exact")
+    assert one.pvalue == one.p_value == one.to_arrow().to_pylist()[0]["p_value"]

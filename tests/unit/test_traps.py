@@ -107,3 +107,36 @@ def test_a_pipeline_takes_weights_and_one_by_names_is_refused_in_a_line() -> Non
     with pytest.raises(BadInput, match="'m' cannot be fitted to an array of standardised numbers without names") as why:
         cal.detect.strong_calibration_test(data, models=[("m", named)], **how)
     assert "\n" not in str(why.value)
+
+
+# ---- names ----
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        (cal, "ece", "write calibrant.measure.ece"),
+        (cal, "expected_calibration_error", "write calibrant.measure.ece"),
+        (cal.certify, "published_kernel", "write calibrant.papers.published_kernel"),
+        (cal.detect, "adaptive_score_test", "write calibrant.papers.adaptive_score_test"),
+        (cal.repair, "compare", "write calibrant.repair.evaluate"),
+        (cal.repair, "Isotonc", "did you mean Isotonic"),
+        (cal.measure, "brierr", "did you mean brier"),
+        (cal.testing, "assert_met", "write calibrant.testing.assert_within"),
+        (import_module("calibrant.data"), "load_employmnt", "no attribute"),
+    ],
+)
+def test_a_name_that_is_not_there_says_what_to_write(module: object, name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as error:
+        getattr(module, name)
+    assert instead in str(error.value)
+    assert not hasattr(module, "_private")
+
+
+def test_names_of_scikit_learn_are_those_of_ours() -> None:
+    assert cal.measure.roc_auc is cal.measure.auroc
+    assert cal.detect.hosmer_lemeshow is cal.detect.hosmer_lemeshow_test
+    assert cal.repair.CalibratedClassifierCV is cal.repair.CalibratedClassifier
+    assert "roc_auc" not in dir(cal.measure)
+    with pytest.raises(TypeError, match=r"calibrant.certify is a module: name the function, such as .*rounded"):
+        cal.certify(DATA)  # type: ignore[operator]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from importlib import import_module
 from itertools import islice
 from os import PathLike
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar, overload
@@ -23,7 +22,7 @@ from calibrant.data.predictions import (
     predictions,
 )
 from calibrant.errors import BadInput
-from calibrant.results import Framed
+from calibrant.results import Frame, Framed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,16 +150,17 @@ def _is_column(value: object) -> bool:
     return isinstance(value, Iterable) and hasattr(value, "__len__")
 
 
-def as_came(values: Floats, column: object) -> Floats:
-    """Values of rows as the column or frame that the rows came in, of pandas with its labels or of Polars."""
-    library = frame_of(column)
-    if not library:
-        return values
-    made, name = import_module(library), getattr(column, "name", None)
-    if library == "polars":
-        return made.Series(name or "", values) if values.ndim == 1 else made.DataFrame(values, schema=column.columns)  # type: ignore[no-any-return, attr-defined]
-    names = {"name": name} if values.ndim == 1 else {"columns": column.columns}  # type: ignore[attr-defined]
-    return (made.Series if values.ndim == 1 else made.DataFrame)(values, index=column.index, **names)  # type: ignore[no-any-return, attr-defined]
+def as_came(values: Floats, column: Frame) -> Frame:
+    """Values of rows in the kind of series or frame that the rows came in: of pandas with its row labels, of Polars."""
+    library, several = frame_of(column), values.ndim == 2
+    if library == "pandas":
+        one = column.iloc[:, -1] if hasattr(column, "columns") and not several else column
+        names = {"columns": column.columns} if several else {"name": one.name}
+        return type(one)(values, index=column.index, **names)
+    if library == "polars" and not several:
+        one = column.to_series(-1) if hasattr(column, "columns") else column
+        return type(one)(one.name, values)
+    return type(column)(values, schema=column.columns) if library == "polars" else values
 
 
 def answers_of(

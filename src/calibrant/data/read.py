@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.arguments import checked_seed, shown, takes
-from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
@@ -34,6 +33,7 @@ from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source, unfitted
+from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable

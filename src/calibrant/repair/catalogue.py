@@ -106,7 +106,7 @@ def recipes() -> Mapping[str, Entry]:
     return MappingProxyType(dict(sorted(_DECLARED.items(), key=lambda item: item[1].simplicity)))
 
 
-def recipe_named(argument: str, name: str) -> Any:
+def recipe_named(argument: str, name: str) -> object:
     """The recipe of the score that a word names, with its default settings: its command's word, or "sigmoid"."""
     of_scores = {e.command or key.lower(): e for key, e in recipes().items() if not e.covariates}
     named = {"sigmoid": of_scores["platt"]} | of_scores  # as scikit-learn calls it

@@ -378,7 +378,8 @@ class Calibrator:
             raise BadInput(f"p={shown(p)}: pass probabilities of one row or more, an array of shape (n,)")
         own = matrix_of(p, "p") if self.several else p
         data = predictions(np.zeros(rows, np.int8), np.zeros(rows) if self.several else p, covariates)
-        return as_came(self.scores(own if self.several else data.p, columns=data.covariates), p)  # type: ignore[arg-type]
+        made: Floats = as_came(self.scores(own if self.several else data.p, columns=data.covariates), p)  # type: ignore[arg-type]
+        return made
 
     transform = predict  # as `sklearn.isotonic.IsotonicRegression` has both
 

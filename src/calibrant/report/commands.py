@@ -434,7 +434,7 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> s
         lines.append(_called("plan = cal.certify.decidable", {k: kept[k] for k in PLANNED if k in kept}, rows))
         lines.append("print(plan.to_frame())")
     else:
-        lines.append(_called("result = cal.repair.compare", {k: kept[k] for k in COMPARED if k in kept}, rows))
+        lines.append(_called("result = cal.repair.evaluate", {k: kept[k] for k in COMPARED if k in kept}, rows))
         lines.append("print(result.recommended, result.verdicts)")
     return "\n".join(lines)
 

@@ -133,7 +133,7 @@ def test_names_of_scikit_learn_are_taken_for_ours() -> None:
             r"it belongs to the rows, .*predictions\(y_true, y_prob, weights=...\)",
         ),
         (lambda: call(DATA, sample_weight=W), r"so write calibrant.predictions\(y_true, y_prob, weights=...\)"),
-        (lambda: call(DATA, groups="sex"), "write by= for people to compare, cluster= for rows that belong together"),
+        (lambda: call(DATA, groups="sex"), "write by= for people to compare, cluster= for rows that are clusters"),
         (lambda: call(DATA, n_bins=3), "leave it out, there are no bins"),
         (lambda: planned(0.1, random_state=3), "leave it out, nothing is drawn at random"),
         (lambda: call(DATA, aplha=0.1), "did you mean alpha="),

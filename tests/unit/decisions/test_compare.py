@@ -670,3 +670,30 @@ def test_rows_without_a_label_are_refused_with_what_compare_takes(
         assert f"column {column!r}: 1 value is missing" in err
         assert "fill them in, or leave those rows out of the data" in err
         assert "--" not in err.replace("--label", ""), "no option that compare lacks"
+
+
+# ---- as a scikit-learn program calls it ----
+
+
+def test_models_come_as_predictions_as_columns_and_in_either_order(rows: dict[str, np.ndarray], log: str) -> None:
+    plain = cal.compare(both(rows), rows["y"], {"sex": rows["sex"]}, by="sex", margin=0.01)
+    made = {name: cal.predictions(rows["y"], p, {"sex": rows["sex"]}) for name, p in both(rows).items()}
+    how = {"by": "sex", "margin": 0.01}
+    assert cal.compare(made, **how) == plain
+    assert cal.compare(made["old"], made["new"], **how) == plain
+    assert cal.compare(rows["y"], both(rows), {"sex": rows["sex"]}, **how) == plain
+    assert cal.compare(log, label="y", score=["old", "new"], **how) == plain
+    turned = cal.compare(log, label="y", score=["new", "old"], reference="old", **how)
+    assert turned.verdicts == plain.verdicts
+    for refused, line in (
+        (lambda: cal.compare(log, label="y", score=["old"]), "pass the columns of two models or more"),
+        (lambda: cal.compare(log, rows["y"], label="y", score=["old", "new"]), "leave y_true and covariates out"),
+        (lambda: cal.compare(log, label="y", score=["old", "new"], reference="neww"), "reference='neww': pass 'old'"),
+        (lambda: cal.compare({"a": made["old"], "b": rows["new"]}, rows["y"]), "pass predictions alone"),
+        (
+            lambda: cal.compare(made["old"], cal.predictions(1 - rows["y"], rows["new"])),
+            "model 'new': its labels are not those of the first",
+        ),
+    ):
+        with pytest.raises(cal.BadInput, match=line):
+            refused()

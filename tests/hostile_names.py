@@ -28,6 +28,7 @@ from calibrant.cli.reporting import ENDINGS
 from calibrant.cli.run import main
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.formulas.dialects import DIALECTS
+from calibrant.report.commands import toml_line
 from calibrant.report.html import render
 from calibrant.sanitize import sanitize
 
@@ -171,8 +172,14 @@ class Scenario:
         (self.folder / "calibrator.json").write_text(fit.to_json(), encoding="utf-8")
         if not audit:
             return
-        record = ("-o", str(self.folder / "record.json"), f"--name={self.event}", f"--outcome={self.event}")
-        self.run("audit", *self.rows, self.by, "--limit", "0.2", "--quick", *record)
+        record = ("-o", str(self.folder / "record.json"))
+        self.run("audit", *self.rows, self.by, "--limit", "0.2", "--quick", *self.about(), *record)
+
+    def about(self) -> tuple[str, str]:
+        """The option that names the file of words, which is written with the event as the name and the outcome."""
+        path, text = self.folder / "about.toml", toml_line("name", self.event) + "\n" + toml_line("outcome", self.event)
+        path.write_bytes(text.encode(errors="surrogatepass"))
+        return "--about", str(path)
 
     @property
     def calibrator(self) -> Calibrator:
@@ -214,7 +221,7 @@ def of_record(name: str, s: Scenario) -> None:
 
 def of_audit(name: str, s: Scenario) -> None:
     """What an audit prints is what it writes, byte for byte."""
-    target, audit = s.folder / f"audit.{RECORD[name]}", ("audit", *s.rows, s.by, "--quick", f"--name={s.event}")
+    target, audit = s.folder / f"audit.{RECORD[name]}", ("audit", *s.rows, s.by, "--quick", *s.about())
     s.run(*audit, "-o", f"{name}:{target}")
     assert s.run(*audit, "-o", f"{name}:-").encode() == target.read_bytes()
 

@@ -84,7 +84,8 @@ class Caller:
         return self.name(argument) if self.command else f"{self.name(argument)}=True"
 
 
-OPTIONS = {"spec": "like"}  # where the two names differ in more than the hyphen
+# Where the two differ in more than the hyphen.
+OPTIONS = {"spec": "like", "drop_missing": "missing drop", "odds": "missing-odds"}
 PYTHON, COMMAND = Caller(), Caller(command=True)
 
 
@@ -358,6 +359,23 @@ def takes_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Under which heading the help of the command lists an option, and whether the short help does."""
+
+    heading: str = ""
+    short: bool = True
+
+    @property
+    def first(self) -> Place:
+        """The same, for what the short help has too."""
+        return replace(self, short=True)
+
+
+HEADINGS = "Input", "Groups", "Bounds", "Tests", "Decisions", "Wording", "Output"  # in the order of the help
+INPUT, GROUPS, BOUNDS, TESTS, DECISIONS, WORDING, OUTPUT = (Place(heading, short=False) for heading in HEADINGS)
+
+
+@dataclass(frozen=True)
 class Option:
     """An argument of functions and of the command, declared in the annotation of its type in a `TypedDict`.
 
@@ -371,6 +389,7 @@ class Option:
     check: Callable[..., object] | None = None  # called with its name and value, returns what is used
     choices: tuple[str, ...] = ()  # of the command
     words: str = ""
+    place: Place = Place()
 
 
 @cache
@@ -383,7 +402,7 @@ def declared(options: type) -> Mapping[str, tuple[type, Option]]:
         it = stated.get(Option, Option(default=False, check=flag) if kind is bool else Option())
         if get_origin(kind) is Literal:
             it = replace(it, check=partial(choice, options=get_args(kind)))
-        result[name] = (kind, replace(it, words=stated.get(str, "")))
+        result[name] = (kind, replace(it, words=stated.get(str, ""), place=stated.get(Place, Place())))
     return result
 
 

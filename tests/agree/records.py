@@ -18,6 +18,8 @@ from calibrant.report import html, markdown, terminal
 from calibrant.report.document import Document
 from calibrant.report.outline import document
 
+WORDS = {"noun": "stays", "model": "risk 3.1", "set_by": "the board", "intended_use": "discharge calls"}
+
 SITES = ("Valley", "Harbor", "North", "Old Town", "Lake", "West")
 PLACES = ("home", "ward", "other")
 STATUSES = (0, 1, 3)  # of an audit that ran: a verdict is no error
@@ -151,8 +153,7 @@ def _sets(rng: np.random.Generator, sketch: bool) -> list[str]:
         (0.1, ["--mask", "60"]),
         (0.1, ["--target", "population"]),
         (0.12, ["--threshold", "0.3,0.5"]),
-        (0.15, ["--noun", "stays"]),
-        (0.1, ["--model", "risk 3.1", "--set-by", "the board", "--intended-use", "discharge calls"]),
+        (0.2, ["--about", "WORDS"]),
         (0.4, ["--quick"]),
     ]
     for chance, more in now_and_then:
@@ -169,11 +170,14 @@ def audited(seed: int, folder: Path) -> Audited:
         writer = csv.writer(out)
         writer.writerow(made.columns)
         writer.writerows(zip(*made.columns.values(), strict=True))
-    words = ["audit", str(source), *made.reading, *made.options]
+    about = folder / "about.toml"
+    about.write_text("".join(f'{name} = "{word}"\n' for name, word in WORDS.items()), encoding="utf-8")
+    options = [str(about) if word == "WORDS" else word for word in made.options]
+    words = ["audit", str(source), *made.reading, *options]
     if made.sketch:
         sketch = str(source.with_suffix(".sketch"))
         _runs(["sketch", str(source), *made.reading, "--by", "site", "--out", sketch])
-        words = ["audit", sketch, *made.options]
+        words = ["audit", sketch, *options]
     _runs([*words, "-o", str(target)])
     record = AuditRecord.from_dict(json.loads(target.read_text(encoding="utf-8")))
     return Audited(

@@ -156,7 +156,7 @@ def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> 
         out, stated = run.communicate()
     assert run.returncode == 0
     assert (1 in closed) or "rows" in out or out
-    assert stated == ""
+    assert stated == ("" if 2 in closed else "written: out.json\n")
     assert (folder / "out.json").read_text().startswith("{")
 
 
@@ -177,7 +177,7 @@ def test_a_limit_of_address_space_is_kept_or_reported(folder: Path, megabytes: i
         _, stated = run.communicate(timeout=120)
     assert run.returncode == status, stated
     assert ("not enough memory" in stated) == (status == 2)
-    assert stated.count("\n") == (status == 2)
+    assert stated.count("\n") == 1  # why not, or what was written
     assert (folder / "out.json").exists() == (status == 0)
 
 

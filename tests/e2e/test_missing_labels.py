@@ -29,7 +29,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_says_what_the_function_says(log: None, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--method", "missing-labels", "--limit", "0.1", "--odds", "1.5", "--json"]
+    asked = ["--method", "missing-labels", "--limit", "0.1", "--missing-odds", "1.5", "--json"]
     assert main(["certify", "log.parquet", *COLUMNS, *asked, "--by", "site"]) == 0
     (reported,) = json.loads(capsys.readouterr().out)
     whole = cal.sketch("log.parquet", **KEPT, by="site", variables=())
@@ -55,7 +55,7 @@ def test_what_it_cannot_be_asked(log: None, capsys: pytest.CaptureFixture[str]) 
     assert "--missing keep" in capsys.readouterr().err
     assert main([*asked, "--missing", "keep", "--side", "upper"]) == 2
     assert "leave --side out" in capsys.readouterr().err
-    assert main([*asked, "--missing", "keep", "--odds", "0.5"]) == 2
+    assert main([*asked, "--missing", "keep", "--missing-odds", "0.5"]) == 2
     assert "odds" in capsys.readouterr().err
 
 

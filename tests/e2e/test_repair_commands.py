@@ -260,7 +260,7 @@ def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytes
     for values, says in (
         (
             scores((7, None), (9, float("nan"))),
-            "column 'p': 2 values are missing (null or NaN); fill them in, or pass --drop-missing",
+            "column 'p': 2 values are missing (null or NaN); fill them in, or pass --missing drop",
         ),
         (
             scores((3, 1.5)),
@@ -280,7 +280,7 @@ def test_repair_can_pass_over_missing_scores(tmp_path: Path, capsys: pytest.Capt
     args += ["--method", "platt", "--out", str(tmp_path / "o.parquet")]
     assert main(args) == 2
     assert "column 'p': 300 values are missing" in capsys.readouterr().err
-    assert main([*args, "--drop-missing"]) == 0
+    assert main([*args, "--missing", "drop"]) == 0
     repaired = pq.read_table(tmp_path / "o.parquet")["p_repaired"]
     assert repaired.null_count == 300
     assert repaired[1].as_py() is not None

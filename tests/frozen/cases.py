@@ -115,6 +115,7 @@ def audit(make: Callable[[], Columns], options: str, outputs: str = "-o a.json")
     """An audit of a CSV file."""
 
     def run(at: Bench) -> None:
+        Path("ill.toml").write_text('noun = "patients"\noutcome = "ill"\n')
         at.run(f"audit {write('log.csv', make())} {COLUMNS} {options} {outputs}", "audit")
 
     return run
@@ -125,7 +126,7 @@ cases(
     audit_within=audit(lambda: people(1500, 5), "--by sex --limit 0.15 --quick", "-o a.html -o a.json"),
     audit_over=audit(
         lambda: people(1500, 6, bend=-0.6),
-        "--by sex,region --limit 0.01 --quick --noun patients --outcome ill",
+        "--by sex,region --limit 0.01 --quick --about ill.toml",
         EVERYTHING,
     ),
     audit_by_gap=audit(
@@ -199,21 +200,10 @@ def audit_named(at: Bench) -> None:
     names = np.where(d["sex"] == "f", '<b>"f"</b>', "=1+1")
     made = {"y": np.where(d["y"] == 1, "yes", "no"), "p": d["p"] * 100, "sex, or not": names, "age": d["age"]}
     write("log.csv", made)
-    Path("about.toml").write_text('model = "risk 3.1"\nintended_use = "triage"\npopulation = "adults"\n')
-    said = [
-        "--about",
-        "about.toml",
-        "--period",
-        "2025",
-        "--set-by",
-        "the board, May 2025",
-        "--noun",
-        "people",
-        "--name",
-        "Risk <3>",
-        "--date",
-        "1 June 2025",
-    ]
+    words = {"model": "risk 3.1", "intended_use": "triage", "population": "adults", "period": "2025", "noun": "people"}
+    words |= {"set_by": "the board, May 2025", "name": "Risk <3>", "date": "1 June 2025"}
+    Path("about.toml").write_text("".join(f'{k} = "{v}"\n' for k, v in words.items()))
+    said = ["--about", "about.toml"]
     how = [
         "--label",
         "y",
@@ -236,7 +226,7 @@ def audit_named(at: Bench) -> None:
             *said,
             "-o",
             "a.html",
-            "--json",
+            "-o",
             "a.json",
             "-o",
             "a.md",
@@ -874,7 +864,7 @@ def file_evaluation_log(at: Bench) -> None:
     inspect_log("run.json")
     at.run("look run.json", "look")
     how = "run.json --label correct --score confidence_stated --cluster question"
-    at.run(f"audit {how} --by topic --noun answers --limit 0.1 --quick -o a.json", "audit")
+    at.run(f"audit {how} --by topic --limit 0.1 --quick -o a.json", "audit")
     at.run("compare run.json --label correct --score confidence_stated,confidence_judge --cluster question", "compare")
 
 

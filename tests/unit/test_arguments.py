@@ -71,7 +71,7 @@ REFUSED = [
 
 def test_an_argument_is_called_as_it_was_given():
     assert arguments.PYTHON.says("label", "score", "by") == "label=, score= and by="
-    assert arguments.COMMAND.says("drop_missing") == "--drop-missing"
+    assert arguments.COMMAND.says("drop_missing") == "--missing drop"
     with pytest.raises(BadInput, match=r"^--limit=2: pass a number between 0 and 1$"):
         arguments.share(arguments.COMMAND.name("limit"), 2)
 

@@ -53,7 +53,7 @@ def test_a_refusal_is_one_line_that_steers_nothing(kind: type[Exception]) -> Non
         ["audit", "d.csv", "--label", "y", "--score", "p", "--by", EVIL],
         ["audit", "d.csv", "--label", "y", "--score", "p", f"--{EVIL}"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--limit", EVIL],
-        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--name", EVIL, "--by", "who"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--about", EVIL, "--by", "who"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "-o", f"{EVIL}.html"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "-o", "markdown:-"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "-o", "html:-"],

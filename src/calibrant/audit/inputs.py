@@ -65,6 +65,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "repeats_score": (reported := repeats_score(sketch)),
         "warnings": (*warnings(sketch, repeats.copied), *(("repeats-score",) if reported else ())),
     }
+    results |= {"noun": sketch.log.noun} if sketch.log.noun else {}
     results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
     results |= {"in_question": tuple(tuple(v) for v in spec.in_question)} if spec.in_question else {}
     results |= {"excluded": sketch.log.excluded} if sketch.log.excluded else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, TypedDict, Unpack, get_args
 
@@ -13,8 +13,13 @@ import numpy as np
 
 from calibrant import arguments
 from calibrant.arguments import (
+    BOUNDS,
     COSTS,
+    DECISIONS,
+    GROUPS,
     PYTHON,
+    TESTS,
+    WORDING,
     By,
     Caller,
     Judge,
@@ -31,7 +36,6 @@ from calibrant.arguments import (
     number,
     optional,
     share,
-    text,
 )
 from calibrant.audit.pooling import FEWEST, MASK
 from calibrant.audit.record import (
@@ -42,6 +46,7 @@ from calibrant.audit.record import (
     Finding,
     Share,
     Verdict,
+    words_of,
 )
 from calibrant.certify.closed import OVER_BY_GAP
 from calibrant.certify.missing_labels import ODDS, checked_odds
@@ -55,7 +60,7 @@ SUBGROUPS = "subgroups"  # code of the check
 LEAST_LIMIT = 1e-9  # under which scores are read no finer
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
-POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
+POINTS = "such as 0.02 for two points"
 
 
 def checked_mask(mask: object, name: str = "mask") -> int | None:
@@ -65,6 +70,10 @@ def checked_mask(mask: object, name: str = "mask") -> int | None:
     return check_int(name, mask, FEWEST, 10**6, hint=f"such as {MASK}, or 'none' to show every group")
 
 
+# What `about` may say: what an event is ("employed"), what a row is ("people"), and what a reader must know.
+WORDS = "outcome", "noun", "model", "intended_use", "period", "population", "set_by", "name", "date"
+
+
 class JudgingOptions(TypedDict, total=False):
     """What an audit is judged by, as `audit` and the command take it."""
 
@@ -72,76 +81,90 @@ class JudgingOptions(TypedDict, total=False):
         float | None,
         "largest acceptable calibration error; 0.02 is two points",
         Option("L", check=optional(share, hint=POINTS)),
+        BOUNDS.first,
     ]
     limit_relative: Annotated[
         float | None,
         "in place of --limit: the limit as a share of the mean score; 0.1 is observed over expected from 0.9 to 1.1",
         Option("R", check=optional(share, hint="such as 0.1 for a tenth")),
+        BOUNDS,
     ]
     judge: Annotated[
         str,
         "what the limit is about: error, or gap (observed minus predicted), of all; auto (default): error of everyone, "
         "gaps of groups",
         Option(default="auto", check=partial(choice, options=get_args(Judge)), choices=get_args(Judge)),
+        BOUNDS,
     ]
     target: Annotated[
         str | None,
         "whose gap: of the rows in the data (default), or of all rows like these (with clusters or weights always)",
         Option(check=optional(partial(choice, options=get_args(Target))), choices=get_args(Target)),
+        BOUNDS,
     ]
     steps: Annotated[
         int,
         "rounding steps of scores of many values; scores of few values are judged raw (default 100: whole percent)",
         Option("K", STEPS, named(checked_steps)),
+        BOUNDS,
     ]
     bandwidth: Annotated[
         float, Option(default=2**-6, check=lambda _, value: checked_bandwidth(value, GRID))
     ]  # of the jittered certificate
     alpha: Annotated[
-        float, "error probability of each certificate (default 0.05)", Option(default=0.05, check=named(checked_alpha))
+        float,
+        "error probability of each certificate (default 0.05)",
+        Option(default=0.05, check=named(checked_alpha)),
+        BOUNDS.first,
     ]
-    quick: Annotated[bool, "leave out the tests; measures and certificates remain"]
+    quick: Annotated[bool, "leave out the tests; measures and certificates remain", TESTS.first]
     mask: Annotated[
         int | str | None,
         "smallest group size shown; smaller groups are pooled (default 20, least 5); 'none' shows every group",
         Option("N", MASK, named(checked_mask)),
+        GROUPS,
     ]
-    publish: Annotated[bool, "for readers outside: counts of groups in fives, rates of few people as ranges"]
+    publish: Annotated[bool, "for readers outside: counts of groups in fives, rates of few people as ranges", GROUPS]
     tolerance: Annotated[
         float,
         "of the strong calibration test: how far off a probability may be for anyone (default 0)",
         Option("D", 0.0, partial(number, least=0, below=1, hint=POINTS)),
+        TESTS,
     ]
     missing_odds: Annotated[
         float,
         "with --missing keep: how many times the odds may differ of people without a label (default 2, least 1)",
         Option("G", ODDS, named(checked_odds)),
+        BOUNDS,
     ]
     fail_on: Annotated[
         Iterable[str] | str | None,
         "exit with 1 if one of these finds error, 3 if undecided: ",
         Option("TESTS", check=partial(names, what="a test")),
+        TESTS,
     ]
     threshold: Annotated[
         Sequence[float] | float | None,
         "act on people from this score on (up to five): reports net benefit and errors at each, certified separately",
         Option("T,…"),
+        DECISIONS,
     ]
-    costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN")]
-    outcome: Annotated[str | None, "what an event is, for wording: employed", Option("WORD", check=optional(text))]
-    about: Annotated[AboutInput, 'the next six in a file, such as: model = "risk 3.1"', Option("FILE.toml")]
-    noun: Annotated[str | None, "what a row is, for wording: people, loans (default: rows)", Option("WORD")]
-    model: Annotated[str | None, "name and version of the model", Option("TEXT")]
-    intended_use: Annotated[str | None, "what the probabilities are used for", Option("TEXT")]
-    period: Annotated[str | None, "when the rows were recorded", Option("TEXT")]
-    population: Annotated[str | None, "whom or what they stand for", Option("TEXT")]
-    set_by: Annotated[str | None, "who set the limit, and when", Option("TEXT")]
-    name: Annotated[
-        str | None, "name of the data in the report (default: the file's)", Option("NAME", check=optional(text))
+    costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN"), DECISIONS]
+    outcome: str | None  # in Python also by themselves; the command has these in the file of `about` alone
+    about: Annotated[
+        AboutInput,
+        f"words of the report in a file, lines such as model = 'risk 3.1': {', '.join(WORDS)}",
+        Option("FILE.toml"),
+        WORDING,
     ]
-    date: Annotated[
-        str | None, "date to print in the report (default: none)", Option("DATE", check=optional(text, hint=DAY))
-    ]
+    noun: str | None
+    model: str | None
+    intended_use: str | None
+    period: str | None
+    population: str | None
+    set_by: str | None
+    name: str | None
+    date: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,10 +212,9 @@ class Judging:
         result["thresholds"], result["costs"] = acting(
             result.pop("threshold"), result["costs"], caller, MOST_THRESHOLDS
         )
-        words = {f.name: result.pop(f.name) for f in fields(About)}
-        result["about"] = About.of(result["about"], caller=caller, **words)
-        result["date"] = result["date"] or _epoch_date()
-        return cls(**result)
+        words = words_of(result.pop("about"), WORDS, {name: result.pop(name) for name in WORDS}, caller)
+        own = {name: words.pop(name, None) for name in ("outcome", "name", "date")}
+        return cls(**result, **own | {"date": own["date"] or _epoch_date()}, about=About(**words))
 
     def settings(self) -> dict[str, object]:
         """What a record holds of it, by the names of the arguments."""
@@ -219,6 +241,12 @@ class Judging:
                 f"{people.predicted:.3g} is no limit above zero: give --limit in points"
             )
         return replace(self, limit=limit)
+
+    def of_rows(self, noun: str) -> Judging:
+        """Call rows as the log calls them, unless somebody named them."""
+        if not noun or self.about.noun != About().noun:
+            return self
+        return replace(self, about=replace(self.about, noun=noun))
 
     @property
     def limited(self) -> bool:

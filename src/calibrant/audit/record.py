@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from importlib import import_module
@@ -499,20 +499,28 @@ class About:
     population: str | None = None
     set_by: str | None = None  # who set the limit, and when
 
-    @classmethod
-    def of(cls, about: AboutInput = None, *, caller: Caller = PYTHON, **value: object) -> About:
-        """Join what a mapping or a TOML file says with what is given by itself, which wins."""
-        named = {f.name for f in fields(cls)}
-        reported = _read(about, caller)
-        for name in reported:
-            if name not in named:
-                raise BadInput(f"{caller.name('about')}: {shown(name)} is not known: use {', '.join(sorted(named))}")
-        reported |= {k: v for k, v in value.items() if v is not None}
-        return cls(**{k: _one_line(caller.name(k), v) for k, v in reported.items() if v is not None})
-
     def to_dict(self) -> dict[str, Any]:
         """The words by name."""
         return asdict(self)
+
+
+def words_of(
+    about: AboutInput, known: Sequence[str], stated: Mapping[str, object], caller: Caller = PYTHON
+) -> dict[str, str]:
+    """The words that a mapping or a TOML file has, joined with what is said by itself, which wins."""
+    reported = _read(about, caller)
+    if unknown := next((name for name in reported if name not in known), None):
+        raise BadInput(f"{caller.name('about')}: {shown(unknown)} is not known: use {', '.join(sorted(known))}")
+    reported |= {k: v for k, v in stated.items() if v is not None}
+    return {k: _words(k, v, caller) for k, v in reported.items() if v is not None}
+
+
+def _words(name: str, value: object, caller: Caller) -> str:
+    """Words as they were given; but for a name, a date and an event those of one line."""
+    called = f"{caller.name('about')}: {name}" if caller.command else name
+    if name in {f.name for f in fields(About)}:
+        return _one_line(called, value)
+    return text(called, value, hint="such as '2026-01-31'" if name == "date" else "")
 
 
 def _one_line(name: str, value: object) -> str:

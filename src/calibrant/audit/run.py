@@ -204,6 +204,7 @@ def audited(
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
     judging = judging.at(everyone(sketch, sketch.spec.seed)) if judging.limit_relative is not None else judging
+    judging = judging.of_rows(sketch.log.noun)
     context = AuditContext(
         sketch,
         judging,

@@ -176,7 +176,7 @@ def example(a: Namespace) -> int:
     from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
     a.files = [str(employment_path())]
-    a.out = a.out or [EXAMPLE]
+    a.out, a.about = a.out or [EXAMPLE], a.about or {"outcome": "employed"}
     targets = check_outputs(a, a.files)
     options, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:
@@ -262,18 +262,17 @@ def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str]
 
 def sketch(a: Namespace) -> int:
     """Write the sketch of files."""
-    data, out = inputs_of(a), str(only_target(a.out))
-    checked_targets({"-o": out}, (*data, *([a.like] if a.like else ())))
+    data = inputs_of(a)
+    checked_targets({"-o": a.out}, (*data, *([a.like] if a.like else ())))
     with Progress() as progress:
         full_sketch = summarised(source(data, a.allow_same), reading(a), progress)
-    return _save(full_sketch, out)
+    return _save(full_sketch, a.out)
 
 
 def merge(a: Namespace) -> int:
     """Write the sum of sketches."""
-    out = str(only_target(a.out))
-    checked_targets({"-o": out}, a.sketches)
-    return _save(merged(a.sketches, a.allow_same), out)
+    checked_targets({"-o": a.out}, a.sketches)
+    return _save(merged(a.sketches, a.allow_same), a.out)
 
 
 def _save(full_sketch: Sketch, out: str) -> int:

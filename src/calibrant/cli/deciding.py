@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, of_declared
@@ -13,14 +12,13 @@ from calibrant.audit.compare import audits_compared, compared, scores_of_columns
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
-from calibrant.cli.reporting import checked_outs
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
-from calibrant.data.targets import written
+from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.accept import AcceptOptions, accepted
 from calibrant.decisions.acceptance_curve import acceptance_at
 from calibrant.decisions.comparison import ModelComparison
@@ -42,7 +40,7 @@ def accept(a: Namespace) -> int:
     if stated := [name for name in ("share", "power") if getattr(a, name) is not None]:
         raise BadInput(f"{COMMAND.says(*stated)} plans: name the errors to expect with --error, and no data")
     files = inputs_of(a)
-    checked_outs(a.out, files, partial(results.checked, curve=True))
+    checked_targets({f"-o {out}": results.checked(out, True) for out in a.out}, files)
     data = _read(a)
     report_left_out(data)
     _report_shared(a, data)
@@ -105,7 +103,7 @@ OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
 def compare(a: Namespace) -> int:
     """Print how models, or audits, compare."""
     files = inputs_of(a)
-    checked_outs(a.out, files, partial(results.checked, curve=True))
+    checked_targets({f"-o {out}": results.checked(out, True) for out in a.out}, files)
     result = _audits(a) if _are_audits(a) else _models(a)
     for out in a.out:
         written(out, decisions.content(result, out, results.CsvForm(a.csv_decimal, a.csv_digits)))

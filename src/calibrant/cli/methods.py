@@ -21,7 +21,6 @@ from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
 from calibrant.cli.commands import inputs_of, report_left_out, source
 from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
-from calibrant.cli.reporting import checked_outs
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
@@ -30,7 +29,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.specs.attributes import THE_SCORE
 from calibrant.data.survey import EVERY
-from calibrant.data.targets import written
+from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
 from calibrant.repair.judge.evaluate import audited_variables
@@ -65,6 +64,13 @@ class Setting:
         """It names one or more columns of the data."""
         return self.name in COLUMNS
 
+    @property
+    def example(self) -> str:
+        """A value that it takes."""
+        if self.columns:
+            return "sex" if self.name == "second" else "age"
+        return str(self.choices[0]) if self.choices else {int: "10", float: "0.05", str: "NAME"}[self.kinds[0]]
+
     def read(self, text: str) -> int | float | str:
         """Return what a text says, as the strictest kind that takes it."""
         for kind in self.kinds:
@@ -92,18 +98,13 @@ class Method:
 
     @property
     def line(self) -> str:
-        """What it does."""
-        return _doc(self.function).partition("\n")[0]
+        """What it does, as plain text."""
+        return _doc(self.function).partition("\n")[0].replace("`", "")
 
-    @property
-    def about(self) -> str:
-        """What stands before its parameters, as it is written."""
-        return _doc(self.function).partition("\n\nParameters\n---")[0]
-
-    @property
-    def notes(self) -> str:
-        """What it assumes, guarantees, costs and departs from, as it is written."""
-        return _doc(self.function).partition("Notes\n-----\n")[2].partition("\n\nReferences\n---")[0]
+    def example(self, face: str) -> str:
+        """A command that asks it, with what it needs."""
+        needed = (f"--{s.name.replace('_', '-')} {s.example}" for s in self.settings if s.needed)
+        return " ".join((f"calibrant {face} {self.name} log.parquet --label y --score p", *needed))
 
 
 def methods(face: str) -> Mapping[str, Method]:
@@ -157,6 +158,13 @@ def _parameters(doc: str) -> dict[str, str]:
 
 # ---- as commands ----
 
+ABOUT = """\
+example:
+  {example}
+
+what it assumes and guarantees, and its references: reference/generated/{page}.html of the documentation
+
+{status}"""
 VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
@@ -168,8 +176,8 @@ def add_methods(p: Command, face: str) -> None:
         sub = each.add_parser(
             name,
             help=m.line.replace("%", "%%"),
-            description=m.about,
-            epilog=f"{m.notes}\n\n{CHECK_STATUS}",
+            description=m.line,
+            epilog=ABOUT.format(example=m.example(face), page=f"calibrant.{face}.{name}", status=CHECK_STATUS),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         sub.options = partial(_add_method, m)
@@ -244,7 +252,7 @@ def run_method(a: Namespace) -> int:
     m = methods(a.command)[a.method]
     own = {s.name: v for s in m.settings if (v := _passed(a, s)) is not None}
     files = inputs_of(a)
-    checked_outs(a.out, files, partial(results.checked, curve=m.returns is Curve))
+    checked_targets({f"-o {out}": results.checked(out, m.returns is Curve) for out in a.out}, files)
     data, covariates = _data(a, m, own, files)
     if covariates is not None:
         own[COVARIATES] = covariates

@@ -8,12 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from functools import cached_property
 from itertools import zip_longest
 from os import PathLike
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from calibrant.arguments import Option, declared
+from calibrant.arguments import COMMAND, HEADINGS, INPUT, OUTPUT, Option, Place, declared
 from calibrant.data.sources.standard_input import READ
 from calibrant.data.specs.options import CommandOptions
 from calibrant.errors import BadInput
@@ -24,6 +26,35 @@ from calibrant.sanitize import as_message
 Options = Callable[["Command"], None]
 UNUSABLE = "the data or a setting cannot be used; one line says why"
 PREFIX = re.compile(r"([A-Za-z][\w-]+):(.*)", re.DOTALL)  # before what -o names; one letter is a drive of Windows
+SIMILAR = 0.65  # from here on a word is taken for a misspelt one, as difflib measures it
+# What people write who know other packages, and what it is called here.
+KNOWN_AS = {
+    **dict.fromkeys(("y", "y-true", "labels", "target-column", "truth", "actual", "outcome-column"), "--label"),
+    **dict.fromkeys(("prob", "probs", "proba", "probability", "p", "y-prob", "y-score", "y-pred"), "--score"),
+    **dict.fromkeys(("pred", "preds", "prediction", "predictions", "risk-column"), "--score"),
+    **dict.fromkeys(("pos-label", "positive-label", "positive-class", "event"), "--positive"),
+    **dict.fromkeys(("group", "groups", "group-by", "sensitive-features", "strata", "subgroup"), "--by"),
+    **dict.fromkeys(("weight", "sample-weight", "sample-weights"), "--weights"),
+    **dict.fromkeys(("clusters", "unit", "units", "id", "patient"), "--cluster"),
+    **dict.fromkeys(("random-state", "random-seed"), "--seed"),
+    **dict.fromkeys(("confidence", "confidence-level", "level", "significance"), "--alpha"),
+    **dict.fromkeys(("n-bins", "nbins", "bin"), "--bins"),
+    **dict.fromkeys(("output", "html", "csv", "md", "save", "write"), "--out"),
+    **dict.fromkeys(("features", "covariates", "columns"), "--variables"),
+    **dict.fromkeys(("max-error", "tol", "max-gap"), "--limit"),
+    **dict.fromkeys(("cost",), "--costs"),
+    **dict.fromkeys(("thresholds", "cutoff"), "--threshold"),
+    "help": "--help",
+    "version": "--version",
+    "calibrate": "repair",
+    "recalibrate": "repair",
+    "fit": "repair",
+    "check": "look",
+    "describe": "look",
+    "validate": "audit",
+    "evaluate": "audit",
+    "show": "report",
+}
 OWN = "own "  # before the names of a function's settings among all that a command line gives, which may be called alike
 
 
@@ -45,16 +76,45 @@ class Command(argparse.ArgumentParser):
     options: Options | None = None
     installed: Options | None = None  # adds what installed packages bring, when it is asked for
     spelt: Mapping[str, str] = MappingProxyType({})  # other ways to write the first word
+    lists = "--help"  # what lists the commands of this one
 
-    def __init__(self, *args: Any, **how: Any) -> None:
-        super().__init__(*args, **how)
-        # Options of before, and other names people know: from the option and the word behind it to what to write.
-        self.old: dict[str, Callable[[str, str], str]] = {}
+    @cached_property
+    def old(self) -> dict[str, Callable[[str, str], str]]:
+        """Options of before: from the option and the word behind it to what to write."""
+        return {}
+
+    @cached_property
+    def folded(self) -> set[str]:
+        """Options that the short help leaves out."""
+        return set()
+
+    @cached_property
+    def _headings(self) -> dict[str, argparse._ArgumentGroup]:
+        return {}
+
+    def under(self, place: Place, *options: str) -> argparse._ActionsContainer:
+        """Where the help lists options: under a heading, or among all; they are left out of the short help there."""
+        if not place.short:
+            self.folded |= {*options}
+        if not place.heading:
+            return self
+        if place.heading not in self._headings:
+            self._headings[place.heading] = self.add_argument_group(place.heading)
+        return self._headings[place.heading]
+
+    def note(self, text: str) -> None:
+        """Add what the whole help says under the heading of outputs."""
+        group = self.under(OUTPUT)
+        if isinstance(group, argparse._ArgumentGroup) and text:
+            group.description = f"{group.description}\n{text}" if group.description else text
 
     def _filled(self) -> None:
         if (options := self.options) is not None:
             self.options = None
             options(self)
+            if self.folded:
+                all_of = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS, "nargs": 0}
+                self.add_argument("--help-all", action=_HelpAll, help="show every option, and exit", **all_of)
 
     def _widened(self) -> None:
         if (installed := self.installed) is not None:
@@ -97,24 +157,94 @@ class Command(argparse.ArgumentParser):
         if self.installed is not None and self._beyond(sys.argv[1:] if args is None else args):
             self._widened()
         args = [self.spelt.get(args[0], args[0]), *args[1:]] if self.spelt and args else args
+        self._refuse_unknown(sys.argv[1:] if args is None else args)
         result, more = super().parse_known_args(args, namespace)
         if getattr(result, "files", None) is not None and not any(word.startswith("-") for word in more):
             result.files, more = [*result.files, *more], []  # files may stand among the options
         if more and self._subparsers is None:
-            self.error(f"unrecognized arguments: {' '.join(more)}")
+            self.error(self._unknown(more))
         return result, more
 
     def error(self, message: str) -> NoReturn:
         """Say in a line what is wrong with the arguments, which come from anywhere."""
         if message.endswith("expected one argument"):
             message += " (one that begins with - is written --option=-1)"
-        self.exit(2, f"{self.prog}: {as_message(message)}; all options: {self.prog} --help\n")
+        every = f"all options: {self.prog} {'--help-all' if self.folded else '--help'}"
+        if (kind := self._kind()) is not None:
+            every = f"all {kind}s: {self.prog} {self.lists}"
+        every = f" {every.capitalize()}" if message.endswith("?") else f"; {every}"
+        self.exit(2, f"{self.prog}: {as_message(message)}{every}\n")
 
-    def format_help(self) -> str:
-        """Describe every option."""
+    def _kind(self) -> str | None:
+        """What its words are called: "command" or "method"; None where it takes options alone."""
+        groups = [] if self._subparsers is None else self._subparsers._group_actions
+        return next((str(group.metavar).lower() for group in groups), None)
+
+    def _refuse_unknown(self, args: Sequence[str]) -> None:
+        """Refuse a command that there is not, and name the one that is meant."""
+        word = next((w for w in args if not w.startswith("-")), None)
+        if word is None or self._subparsers is None:
+            return
+        known = [name for group in self._subparsers._group_actions for name in group.choices or ()]
+        if word not in known:
+            instead = KNOWN_AS.get(word) or next(iter(get_close_matches(word, known, 1, SIMILAR)), "")
+            self.error(f"no {self._kind()} {word!r}" + (f": did you mean {self.prog} {instead}?" if instead else ""))
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        """What to say of arguments that nothing takes: of an option, which is meant."""
+        option = next((w.partition("=")[0] for w in words if w.startswith("-")), "")
+        if not option:
+            return f"unrecognized arguments: {' '.join(words)}"
+        known = list(self._option_string_actions)
+        instead = KNOWN_AS.get(option.lstrip("-").replace("_", "-"), "")
+        if instead not in known:
+            plain = {o.lstrip("-"): o for o in known}
+            close = get_close_matches(option.lstrip("-").replace("_", "-"), plain, 1, SIMILAR)
+            instead = plain[close[0]] if close else ""
+        return f"no option {option}" + (f": did you mean {instead}?" if instead else "")
+
+    def format_usage(self) -> str:
+        """Name the command, and what stands by its place."""
         self._filled()
-        self._widened()
-        return super().format_help()
+        places = [str(a.metavar or a.dest) for a in self._actions if not a.option_strings]
+        more = ["..."] if any(a.nargs in ("*", "+") for a in self._actions if not a.option_strings) else []
+        return f"usage: {' '.join([self.prog, *places, *more, '[options]'])}\n"
+
+    def format_help(self, *, every: bool = False) -> str:
+        """Describe the options that most need, or every one."""
+        self._filled()
+        every = every or not self.folded
+        if every:
+            self._widened()
+        formatter = self._get_formatter()
+        formatter.add_text(self.format_usage().rstrip())
+        formatter.add_text(self.description)
+        order = {heading: i for i, heading in enumerate(HEADINGS)}
+        groups = sorted(self._action_groups, key=lambda g: order.get(str(g.title), -1))
+        sections = [(g.title, g.description, g._group_actions) for g in groups]
+        if not every:  # one list of those that most need
+            shown = [a for g in groups[1:] for a in g._group_actions if self.folded.isdisjoint(a.option_strings)]
+            sections = [
+                sections[0],
+                (groups[1].title, None, sorted(shown, key=lambda a: a.option_strings[0] in ("-h", "--help-all"))),
+            ]
+        for title, description, actions in sections:
+            formatter.start_section(title)
+            formatter.add_text(description)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
+class _HelpAll(argparse.Action):
+    """Print the help with every option."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it, and exit."""
+        if isinstance(parser, Command):
+            sys.stdout.write(parser.format_help(every=True))
+        parser.exit()
 
 
 # ---- lists ----
@@ -151,12 +281,13 @@ def listed(p: argparse._ActionsContainer, option: str, line: str, metavar: str =
     p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
 
 
-def csv_form(p: argparse._ActionsContainer) -> None:
+def csv_form(p: Command) -> None:
     """Add how numbers are written in tables of CSV."""
+    at = p.under(OUTPUT, "--csv-decimal", "--csv-digits")
     line = "decimal mark in CSV that is written, . or , (cells are then separated by ;)"
-    p.add_argument("--csv-decimal", choices=(".", ","), default=".", help=line)
+    at.add_argument("--csv-decimal", choices=(".", ","), default=".", help=line)
     line = "significant digits in CSV that is written, ends of ranges rounded outward; 17 for all (default 4)"
-    p.add_argument("--csv-digits", type=int, choices=range(1, 18), default=4, metavar="N", help=line)
+    at.add_argument("--csv-digits", type=int, choices=range(1, 18), default=4, metavar="N", help=line)
 
 
 def numbers(text: str) -> tuple[float, ...]:
@@ -218,25 +349,26 @@ def choices_of(plain: Iterable[object]) -> tuple[str, ...]:
     return tuple(c for t in plain if get_origin(t) is Literal for c in get_args(t))
 
 
-def add(p: argparse._ActionsContainer, name: str, hint: object, it: Option) -> None:
+def add(p: Command, name: str, hint: object, it: Option) -> None:
     """Add an argument as an option; of several, an option given twice adds up where one alone is enough, too."""
-    option = f"--{name.replace('_', '-')}"
+    option = COMMAND.name(name)
     how: dict[str, Any] = {"metavar": it.value, "help": it.words}
     one, several, plain = taken(hint)
     choices = it.choices or choices_of(plain)
+    at = p.under(it.place, option)
     if bool in plain:
-        p.add_argument(option, action="store_true", help=it.words)
+        at.add_argument(option, action="store_true", help=it.words)
     elif not plain:
-        p.add_argument(option, action="append", default=[], **how)
+        at.add_argument(option, action="append", default=[], **how)
     elif several and float in plain:
-        p.add_argument(option, type=numbers, action=Listed if one else "store", **how)
+        at.add_argument(option, type=numbers, action=Listed if one else "store", **how)
     elif several:
-        listed(p, option, it.words, it.value or "COLUMNS")
+        listed(at, option, it.words, it.value or "COLUMNS")
     elif choices:
-        p.add_argument(option, choices=choices, default=it.default or None, **how)
+        at.add_argument(option, choices=choices, default=it.default or None, **how)
     else:
         kind = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
-        p.add_argument(option, type=kind, default=it.default, **how)
+        at.add_argument(option, type=kind, default=it.default, **how)
 
 
 def of_options(p: Command, options: type, *names: str, **words: str) -> None:
@@ -258,7 +390,7 @@ def of_function(p: Command, function: Callable[..., object], **words: str | tupl
 # ---- options that several commands share ----
 
 ROW_OPTIONS = "positive", "cluster", "weights", "allow_same"
-SCORE = "score", "percent", "missing", "drop_missing"
+SCORE = "score", "percent", "missing"
 COLUMNS = "label", *SCORE, *ROW_OPTIONS
 GROUPS = "by", "variables", "bins", "intersections", "allow"
 
@@ -267,12 +399,14 @@ def files(p: Command, more: str = "") -> None:
     """Add the files, or the query in their place."""
     what = f"{READ}{more}; a quoted glob or a directory works too, and - for standard input"
     p.add_argument("files", nargs="*", metavar="FILE", help=what)
+    p.old["--drop-missing"] = lambda *_: "write --missing drop"
     source(p)
 
 
 def source(p: Command) -> None:
     """Add a query, and how files are written."""
-    p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
+    line = "one SELECT in DuckDB's SQL in place of files, which is only read"
+    p.under(INPUT, "--sql").add_argument("--sql", metavar="SELECT", help=line)
     reading(p, "encoding", "delimiter", "decimal", "sheet", "dates", "format")
 
 
@@ -293,7 +427,7 @@ def seed(p: Command) -> None:
 
 def as_json(p: Command, line: str = "print JSON instead of a table") -> None:
     """Add JSON in place of what is printed."""
-    p.add_argument("--json", action="store_true", help=line)
+    p.under(OUTPUT, "--json").add_argument("--json", action="store_true", help=line)
 
 
 # ---- what is written ----
@@ -301,9 +435,25 @@ def as_json(p: Command, line: str = "print JSON instead of a table") -> None:
 Of = Literal["record", "calibrator"]
 
 
-def out(p: argparse._ActionsContainer, line: str, metavar: str = "OUT", **how: Any) -> None:
+class Once(argparse.Action):
+    """A file, named once."""
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: object, __: object = None) -> None:
+        """Keep the name, unless there is one."""
+        if (before := getattr(namespace, self.dest)) is not None:
+            raise argparse.ArgumentError(self, f"{before} and {values}: this command writes one file, name one")
+        setattr(namespace, self.dest, values)
+
+
+def one_out(p: Command, line: str, metavar: str = "OUT", *, required: bool = False) -> None:
+    """Add where to write one file."""
+    at = p.under(OUTPUT.first)
+    at.add_argument("-o", "--out", action=Once, metavar=metavar, required=required, help=line)
+
+
+def out(p: Command, line: str, metavar: str = "OUT") -> None:
     """Add where to write, given once or more."""
-    p.add_argument("-o", "--out", action="append", default=[], metavar=metavar, help=line, **how)
+    p.under(OUTPUT.first).add_argument("-o", "--out", action="append", default=[], metavar=metavar, help=line)
 
 
 def arranged(names: Iterable[str], added: Mapping[str, CommandPlugin]) -> list[str]:
@@ -321,8 +471,10 @@ def outputs(of: Of) -> dict[str, Output]:
 
 def plugged_outputs(p: Command, of: Of) -> None:
     """Add the further options of our outputs; those of installed packages where help is wanted, or one is named."""
+    known = {*p._option_string_actions}
     for one in outputs(of).values():
         one.options(p)
+    p.folded |= {*p._option_string_actions} - known
     p.installed = lambda p: _with_installed(p, of)
 
 
@@ -338,8 +490,7 @@ def _with_installed(p: Command, of: Of) -> None:
                 one.options(p)
         except BadInput as e:  # the help says why; who names it gets the same
             lines.append(f"  -o {name}:OUT  {e}")
-    if lines:
-        p.epilog = "\n".join(("outputs of installed packages:", *lines, "", p.epilog or ""))
+    p.note("\n".join(("of installed packages:", *lines) if lines else ()))
 
 
 def output_line(name: str, one: Output) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from calibrant import __version__
-from calibrant.arguments import Judge
+from calibrant.arguments import COMMAND, OUTPUT, Judge
 from calibrant.cli import options as take
 from calibrant.cli.options import (
     CHECK_STATUS,
@@ -34,7 +35,10 @@ def build_parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     top = Command(prog="calibrant", description=ABOUT, epilog=STATUS, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"calibrant {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
+    top.lists = "more"
+    commands = top.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=Command, help=argparse.SUPPRESS
+    )
 
     def add(name: str, line: str, more: str, options: Options, status: str) -> None:
         sub = commands.add_parser(name, help=line, description=f"{line}\n\n{more}", epilog=status, formatter_class=raw)
@@ -71,23 +75,31 @@ STATUS = statuses(
 )
 PRINTED_STATUS = statuses("it is printed, whatever it says")
 WRITTEN_STATUS = statuses("it is written")
-ABOUT = """Audit the predicted probabilities of any classifier: how far they are off, for whom, with certified bounds.
+ABOUT = """Audit the predicted probabilities of any classifier: how far off they are, for whom, with guaranteed bounds.
 
-start here:
-  calibrant example                          the audit of bundled real data, with a report
-  calibrant look log.parquet                 what it holds, what is in the way, and the command to run
-  calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 -o audit.html
-  calibrant repair log.parquet --label y --score p -o calibrator.json -o repaired.parquet
-  calibrant plan 0.02                        how many rows a certificate takes
-  calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
-  calibrant compare log.parquet --label y --score old,new --by sex              is the new one no worse?
+commands:
+  calibrant example                           audit bundled real data, and write the report
+  calibrant look FILE                         check a file, and print the audit to run
+  calibrant audit FILE --label Y --score P --by A,B --limit 0.02 -o audit.html
+                                              bound the error of everyone, of groups and of unlisted subgroups
+  calibrant compare FILE --label Y --score old,new
+                                              is a model better, or no worse, than another?
+  calibrant repair FILE --label Y --score P -o calibrator.json
+                                              recalibrate, judged on rows that nothing was fitted on
+  calibrant apply calibrator.json FILE --score P -o repaired.parquet
+                                              recalibrate new rows
+  calibrant report audit.json -o audit.pdf    write the report of a stored audit again
 
-for programs that act for people: calibrant guide
+`calibrant COMMAND --help` describes a command, and `calibrant more` lists the others.
+"""
+FIRST = "example", "look", "audit", "compare", "repair", "apply", "report"  # in the first help
+COMPLETION = """\
+Commands, methods, options and their values; files elsewhere.
 
-one question alone, with every setting that Python has:
-  calibrant measure --help                   estimates, such as: calibrant measure ece log.parquet --label y --score p
-  calibrant detect --help                    tests
-  calibrant diagnose --help                  curves and tables of where, and for whom
+put it where the shell reads it:
+  eval "$(calibrant completion bash)"                  in ~/.bashrc
+  eval "$(calibrant completion zsh)"                   in ~/.zshrc
+  calibrant completion fish > ~/.config/fish/completions/calibrant.fish
 """
 GUIDE = "How to read a verdict, and what never to claim: the text of AGENTS.md, as Markdown."
 GUIDE_STATUS = """exit status:
@@ -235,13 +247,12 @@ examples:
 
 # ---- the options of each command ----
 
-WRITTEN = """what -o writes:
-  -o audit.html             the report; for a file without the ending html:FILE
-  -o audit.json             the record, which `calibrant report` and `compare` read (json:FILE)
-  -o audit.md               the report as Markdown (markdown:FILE; markdown:- prints it)
-  -o audit.pdf              the report, printed by a Chromium, Chrome or Edge found here (pdf:FILE)
-  -o junit.xml              everyone, groups and tests as test results for a CI service (junit:FILE)
-  -o DIR/                   report, record, Markdown, checklist and every table, in a directory"""
+WRITTEN = """  -o audit.html               the report; for a file without the ending html:FILE
+  -o audit.json               the record, which `calibrant report` and `compare` read (json:FILE)
+  -o audit.md                 the report as Markdown (markdown:FILE; markdown:- prints it)
+  -o audit.pdf                the report, printed by a Chromium, Chrome or Edge found here (pdf:FILE)
+  -o junit.xml                everyone, groups and tests as test results for a CI service (junit:FILE)
+  -o DIR/                     report, record, Markdown, checklist and every table, in a directory"""
 OLD_OUTPUTS = {  # options of before, and what names the same
     "--report": ("html", "audit.html"),
     "--markdown": ("markdown", "audit.md"),
@@ -249,6 +260,12 @@ OLD_OUTPUTS = {  # options of before, and what names the same
     "--junit": ("junit", "junit.xml"),
     **{f"--{name}": (name, "FILE") for name in ("tripod", "summary", "metrics", "model-card")},
 }
+
+
+def _of_wording(name: str, _: str, value: str) -> str:
+    return (
+        f"write {name} = {json.dumps(value or '…', ensure_ascii=False)} into a file, and pass it by --about about.toml"
+    )
 
 
 def _of_output(option: str, value: str) -> str:
@@ -271,7 +288,7 @@ def _look(p: Command) -> None:
 def _audit(p: Command) -> None:
     _data(p)
     _judging(p)
-    p.add_argument(
+    p.under(OUTPUT, "--rows-of").add_argument(
         "--rows-of",
         metavar="GROUP",
         help="audit nothing, and write to -o rows.csv the rows of a group or subgroup, named as the report names it "
@@ -282,15 +299,16 @@ def _audit(p: Command) -> None:
 def _example(p: Command) -> None:
     _judging(p)
     take.seed(p)
-    p.set_defaults(limit=0.014, outcome="employed")
+    p.set_defaults(limit=0.014)
 
 
 def _judging(p: Command) -> None:
     from calibrant.arguments import declared
     from calibrant.audit.checks import gates
-    from calibrant.audit.judging import JudgingOptions
+    from calibrant.audit.judging import WORDS, JudgingOptions
     from calibrant.audit.record import ERROR_SHOWN
 
+    p.old |= {COMMAND.name(name): partial(_of_wording, name) for name in WORDS}
     what = declared(JudgingOptions)["fail_on"][1].words
     take.of_options(p, JudgingOptions, fail_on=what + ", ".join((*gates(), ERROR_SHOWN)))
     _written(p)
@@ -303,14 +321,13 @@ def _written(p: Command) -> None:
     take.out(p, f"write the report or record, once or more: {kinds}")
     take.as_json(p, "print the record as JSON instead of the summary")
     take.csv_form(p)
-    p.add_argument("--open", action="store_true", help="then show the report in a browser")
+    p.under(OUTPUT.first).add_argument("--open", action="store_true", help="then show the report in a browser")
     plugged_outputs(p, "record")
     p.old |= dict.fromkeys(OLD_OUTPUTS, _of_output)
     p.old["--json"] = lambda _, value: (
         f"--json prints the record: {'leave - out' if value == '-' else f'write -o {value}'}"
     )
-    lines = (output_line(name, one) for name, one in outputs("record").items())
-    p.epilog = "\n".join((WRITTEN, *lines, "", p.epilog or ""))
+    p.note("\n".join((WRITTEN, *(output_line(name, one) for name, one in outputs("record").items()))))
 
 
 def _report(p: Command) -> None:
@@ -334,6 +351,7 @@ def _certify(p: Command) -> None:
     take.of_function(p, groups, judge=f"of {grouped}: what is certified", target="of worst_group: of whose gap")
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     _settings(p, known)
+    p.old["--odds"] = lambda _, value: f"write --missing-odds {value}".rstrip()
     p.add_argument("--alpha", type=float, default=0.05)
     take.as_json(p)
 
@@ -349,7 +367,7 @@ def _settings(p: Command, known: Sequence[Offer]) -> None:
         default = {own: "none" if own.default is None else f"{own.default:g}" for own in kept}
         lines = (f"of {', '.join(of)}: {own.help} (default {default[own]})" for own, of in kept.items())
         kind = float if first.default is None else type(first.default)
-        p.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=first.letter, help="; ".join(lines))
+        p.add_argument(COMMAND.name(name), dest=name, type=kind, metavar=first.letter, help="; ".join(lines))
 
 
 def asking(face: str) -> Options:
@@ -454,13 +472,13 @@ def _sketch(p: Command) -> None:
     p.add_argument(
         "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
     )
-    take.out(p, "where to write the sketch", "FILE", required=True)
+    take.one_out(p, "where to write the sketch", "FILE", required=True)
 
 
 def _merge(p: Command) -> None:
     p.add_argument("sketches", nargs="+", metavar="SKETCH")
     take.reading(p, "allow_same")
-    take.out(p, "where to write the sum", "FILE", required=True)
+    take.one_out(p, "where to write the sum", "FILE", required=True)
 
 
 def _repair(p: Command) -> None:
@@ -530,11 +548,16 @@ def _of_sql(p: Command, default: str) -> None:
     plugged_outputs(p, "calibrator")
 
 
+def _completion(p: Command) -> None:
+    p.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+
+
 def _face(face: str, line: str, examples: str) -> tuple[str, str, Options, str]:
     return line, CHECK.format(face=face, examples=examples), asking(face), CHECK_STATUS
 
 
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
+    "more": ("list the commands that the first help leaves out", "", lambda _: None, PRINTED_STATUS),
     "guide": ("which command for which question, for agents and people", GUIDE, lambda _: None, GUIDE_STATUS),
     "look": ("look at a file before anything is computed", LOOK, _look, LOOK_STATUS),
     "audit": ("audit a file of labels, probabilities and covariates", AUDIT, _audit, STATUS),
@@ -551,4 +574,5 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "merge": ("add sketches up into one", MERGE, _merge, WRITTEN_STATUS),
     "repair": ("fit repairs, judge them on other rows, and write the best", REPAIR, _repair, REPAIR_STATUS),
     "apply": ("stream files through a calibrator", APPLY, _apply, APPLY_STATUS),
+    "completion": ("print what completes the command in bash, zsh or fish", COMPLETION, _completion, WRITTEN_STATUS),
 }

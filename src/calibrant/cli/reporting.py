@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -65,16 +65,6 @@ def only_target(outs: Sequence[str]) -> str | None:
     if len(outs) > 1:
         raise BadInput(f"-o {outs[0]} and -o {outs[1]}: this command writes one file, name one")
     return outs[0] if outs else None
-
-
-def checked_outs(
-    outs: Iterable[str], files: Sequence[str] | Sequence[Query], check: Callable[[str], object]
-) -> dict[str, Path]:
-    """Where results are written, each checked before any work is done for it."""
-    named = {f"-o {out}": out for out in outs}
-    for out in named.values():
-        check(out)
-    return checked_targets(named, files)
 
 
 # ---- of a record ----

@@ -28,6 +28,7 @@ ELSEWHERE = {  # the modules of commands that are not in `commands`
     **dict.fromkeys(("accept", "compare"), "deciding"),
     **dict.fromkeys(("repair", "apply"), "repairing"),
     **dict.fromkeys(("measure", "detect", "diagnose"), "methods"),
+    **dict.fromkeys(("more", "completion"), "completion"),
     "plan": "planning",
     "report": "reporting",
 }

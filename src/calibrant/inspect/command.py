@@ -17,9 +17,9 @@ REPORT = "audit.html"
 OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
 
 
-def command(files: Sequence[str], options: Reading, sql: str = "", noun: str = "") -> str:
-    """The command for files or a query and, for anything else, the call; `noun` is what rows are called."""
-    return _written(files, ({"sql": sql} if sql else {}) | _options(options) | ({"noun": noun} if noun else {}), sql)
+def command(files: Sequence[str], options: Reading, sql: str = "") -> str:
+    """The command for files or a query and, for anything else, the call."""
+    return _written(files, ({"sql": sql} if sql else {}) | _options(options), sql)
 
 
 def with_grades(files: Sequence[str], options: Reading, grade: str) -> str:

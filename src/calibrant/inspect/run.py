@@ -253,7 +253,7 @@ def looked_at(
     runs = (
         ""
         if scale == "points" and not options.percent
-        else command(files, typed, sql if options.caller.command else "", opened.log.noun)
+        else command(files, typed, sql if options.caller.command else "")
     )
     grade = roles.grade(columns, label, score)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit

@@ -543,7 +543,7 @@ def inputs_of(codings: Sequence[Coding]) -> Inputs:
 
 LARGEST = 16 << 20  # bytes: the fullest map that a recipe makes has a few
 LISTS = 200_000  # lists and objects: an empty one is three bytes in the file and seventy in memory
-WRITTEN = "a calibrator is written by to_json or calibrant repair --calibrator"
+WRITTEN = "a calibrator is written by to_json or calibrant repair"
 
 
 def calibrator_text(path: str) -> str:

@@ -11,7 +11,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from calibrant.arguments import MASK, STEPS, TAB
@@ -49,12 +49,13 @@ REPAIRING = (  # options that `repair` takes too
 READING = (  # options that read data
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
-    *("--intersections", "--percent", "--drop-missing", "--allow-same"),
+    *("--intersections", "--percent", "--allow-same"),
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
 ARRAYS = ("y_true", "y_prob")  # what label and score of `Predictions` are called
 GROUPS = 2  # columns that a report proposes
+ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
 LISTS = ("by", "key", "variables", "allow", "fail_on")
@@ -105,8 +106,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
         kept.append(("--limit", record.settings["limit"]))
-    switches = {"--percent": bool(data.get("percent")), "--drop-missing": drops_missing(data)}
-    words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
+    words = [start, *_typed(kept), *(["--percent"] if data.get("percent") else [])]
     return _finished(record, [*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
 
 
@@ -153,7 +153,6 @@ def _reading(record: AuditRecord, what: str, options: Collection[str], more: Seq
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
-        "--drop-missing": drops_missing(data),
         "--allow-same": bool(record.settings.get("allow_same")),
     }
     switched = [k for k, wanted in switches.items() if wanted and k in options]
@@ -225,7 +224,6 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
-        "--drop-missing": drops_missing(data),
         "--quick": bool(s.get("quick")),
         "--publish": bool(s.get("publish")),
         "--allow-same": bool(s.get("allow_same")),
@@ -276,8 +274,7 @@ def _odd(name: str) -> bool:
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     """Return every option with a value that changes the result, but those that were not given."""
     data, s = record.data, record.settings
-    options, files = s.get("variables", (EVERY,)), listed(data.get("files"))
-    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
+    options = s.get("variables", (EVERY,))
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
@@ -286,7 +283,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         ("--weights", data.get("weights")),
     ]
     flags += [("--by", _list(_group_columns(record)))]
-    flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
+    ways = data.get("missing") if data.get("missing") in ("refuse", "keep") else None
+    flags += [("--missing", ways or ("drop" if drops_missing(data) else None))]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--allow", _list(listed(s.get("allow"))))]
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
@@ -295,14 +293,35 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
-    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None)]
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
     flags += [("--judge", s["judge"] if s["judge"] != "auto" else None), ("--target", s.get("target"))]
-    flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
-    flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
+    if from_python(record):  # where each word is an argument
+        flags += [(f"--{k.replace('_', '-')}", v) for k, v in _words(record).items()]
+    else:
+        flags += [("--about", ABOUT if _words(record) else None)]
     return [(flag, value) for flag, value in flags if value is not None]
+
+
+def wording(record: AuditRecord) -> str:
+    """The file of words that the command names, as lines of TOML; empty where it names none."""
+    return "" if from_python(record) else "\n".join(toml_line(k, v) for k, v in _words(record).items())
+
+
+def _words(record: AuditRecord) -> dict[str, str]:
+    """The words of the report that are not the default."""
+    s, files = record.settings, listed(record.data.get("files"))
+    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
+    usual = asdict(About()) | ({"noun": noun} if (noun := record.data.get("noun")) else {})
+    words = {k: v for k, v in s["about"].items() if v != usual[k]}
+    words |= {"outcome": s.get("outcome"), "name": None if named_after_file else record.name, "date": s.get("date")}
+    return {k: str(v) for k, v in words.items() if v is not None}
+
+
+def toml_line(name: str, words: str) -> str:
+    return f"{name} = {json.dumps(words, ensure_ascii=False)}".replace("\x7f", "\\u007f")
 
 
 def _edge(edge: float) -> str:
@@ -418,14 +437,14 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> s
 
     `arrays`: the data are `Predictions`, whose columns are known.
     """
-    passed = arguments(words)
+    saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
+    passed = arguments([word for word in words if not word.startswith("-o ")])
     known = ("label", "score", *FORM) if arrays else ()
     kept = {k: v for k, v in passed.items() if k not in known and (k, v) != ("name", _literal(DATA))}
     if what == "look":
         return f"{_called('look = cal.look', kept)}\nprint(look)"
     if what == "audit" and not variable:
-        outputs = [kept.pop(k) for k in ("report", "json") if k in kept]
-        return "\n".join([_called("record = cal.audit", kept), *(f"record.save({name})" for name in outputs)])
+        return "\n".join([_called("record = cal.audit", kept), *(f"record.save({_literal(out)})" for out in saved)])
     rows = DATA if arrays else "rows"
     lines = [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
     if variable:

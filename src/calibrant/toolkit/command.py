@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from calibrant.cli.parser import CHECK as CHECK
     from calibrant.cli.parser import asking as asking
     from calibrant.cli.progress import Progress as Progress
-    from calibrant.cli.reporting import checked_outs as checked_outs
-    from calibrant.cli.reporting import only_target as only_target
     from calibrant.cli.standard_output import print_result as print_result
 
 _WHERE = {
@@ -32,10 +30,8 @@ _WHERE = {
     "Progress": "calibrant.cli.progress",
     "run_method": "calibrant.cli.methods",
     "asking": "calibrant.cli.parser",
-    "checked_outs": "calibrant.cli.reporting",
     "inputs_of": "calibrant.cli.commands",
     "names": "calibrant.cli.options",
-    "only_target": "calibrant.cli.reporting",
     "print_result": "calibrant.cli.standard_output",
     "options": "calibrant.cli.options:",
     "reading": "calibrant.cli.commands",

@@ -341,7 +341,7 @@ def test_a_case_that_is_spelt_in_two_ways_is_refused_however_rows_are_split(
     for entry in (cal.sketch, cal.audit, cal.read):
         with pytest.raises(BadInput, match=stated):
             entry(str(tmp_path), **asked)
-    words = ["--label", "y", "--score", "p", "--positive", "Yes", "--drop-missing"]
+    words = ["--label", "y", "--score", "p", "--positive", "Yes", "--missing", "drop"]
     assert main(["repair", str(tmp_path), *words]) == 2
     assert stated in capsys.readouterr().err
     with pytest.raises(BadInput, match="'y_true' holds 'yes' next to 'Yes'"):

@@ -214,7 +214,7 @@ def test_an_audit_and_a_look_count_rows_of_weight_0(tmp_path: Path, capsys: pyte
     printed = " ".join(capsys.readouterr().out.split())
     assert "100 of 400 rows left out, without weight above 0" in printed
     assert "--weights weight" in printed
-    assert "--drop-missing" not in printed
+    assert "--missing drop" not in printed
     assert main(["look", *asked]) == 0
     seen = " ".join(capsys.readouterr().out.split())
     assert "weight is 0 in 100 rows (25.0%), left out." in seen

@@ -465,7 +465,7 @@ def test_an_audit_on_a_terminal_begins_with_a_look(messy: str, monkeypatch: pyte
     assert main(["audit", messy, "--label", "readmitted", "--score", "risk", "--by", "sexx", "--quick"]) == 2
     stated = capsys.readouterr().err.replace("\u202f", " ")
     assert stated.startswith("messy visits: 420 rows, 11 columns; every row was read")
-    for part in ("In the way", "'sexx'", "--positive", "--percent", "--drop-missing"):
+    for part in ("In the way", "'sexx'", "--positive", "--percent", "--missing drop"):
         assert part in stated
     assert "Run" not in stated
 

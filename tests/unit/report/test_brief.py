@@ -246,7 +246,7 @@ def test_that_nothing_helps_is_an_answer():
         (
             factories.scanned(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4),
             "Say what it is for",
-            '--intended-use "…"',
+            "--about about.toml",
         ),
         (
             about(

@@ -10,8 +10,8 @@ from calibrant.apps.grades import workbook
 from calibrant.apps.grades.validation import grades as validation
 from calibrant.arguments import Caller
 from calibrant.errors import BadInput
-from calibrant.toolkit.command import checked_outs, inputs_of, print_result, source
-from calibrant.toolkit.data import FORM, OF_ROWS, Reading, in_memory, written
+from calibrant.toolkit.command import inputs_of, print_result, source
+from calibrant.toolkit.data import FORM, OF_ROWS, Reading, checked_targets, in_memory, written
 from calibrant.toolkit.report import results
 
 OF_ALL_ROWS = Caller(command=True, lacks=("missing",))
@@ -34,7 +34,7 @@ def grades(a: Namespace) -> int:
     if "grade" not in columns:
         raise BadInput("name the column of the grade at the beginning of the period: --grade COLUMN")
     files, more = inputs_of(a), [a.initial] if a.initial else []
-    checked_outs(a.out, [*files, *more], formats.checked)
+    checked_targets({f"-o {out}": formats.checked(out) for out in a.out}, [*files, *more])
     by = a.by or ()
     data = _rows(source(files, a.allow_same), a, (*columns.values(), *by))
     first = tuple(v for k, v in columns.items() if k != "end_grade")

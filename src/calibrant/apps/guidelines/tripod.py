@@ -141,8 +141,8 @@ SECTIONS: tuple[tuple[str, tuple[Item, ...]], ...] = (
     ),
 )
 ABSENT = {  # what an audit would need to carry an item, where this one was not given it
-    "3b": "audit with --intended-use and --population",
-    "5b": "audit with --period",
+    "3b": "audit with intended_use and population in the file of --about",
+    "5b": "audit with period in the file of --about",
     "6a": "audit with --cluster",
     "9b": "audit with covariates",
     "12d": "audit with --cluster",

@@ -11,7 +11,7 @@ from calibrant.toolkit.command import options as take
 
 MORE = """\
 Makes the rows look like a named population, without reading a label, and prints what that costs. OUT holds every column
-and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --drop-missing then.
+and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --missing drop then.
 
 examples:
   calibrant weights log.parquet --margins census.toml -o weighted.parquet
@@ -45,7 +45,7 @@ class Weights(Command):
         p.add_argument("--pilot", type=float, default=0.0, metavar="S", help="share of rows to learn from, which leave")
         p.add_argument("--learner", choices=("logistic", "trees"), default="logistic", help="of --method classifier")
         p.add_argument("--column", default="weight", metavar="NAME", help="of the weights in OUT (default weight)")
-        take.out(p, "write the rows with their weights: .parquet, .csv, .tsv, .arrow")
+        take.one_out(p, "write the rows with their weights: .parquet, .csv, .tsv, .arrow")
         take.as_json(p, "print JSON, which holds every weight, instead of text")
         take.seed(p)
 

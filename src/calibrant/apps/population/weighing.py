@@ -14,7 +14,7 @@ from calibrant.apps.population.printed import weighting
 from calibrant.apps.population.weighting import Weighting
 from calibrant.errors import BadInput
 from calibrant.sanitize import as_message
-from calibrant.toolkit.command import Progress, inputs_of, names, only_target, print_result, reading
+from calibrant.toolkit.command import Progress, inputs_of, names, print_result, reading
 from calibrant.toolkit.data import (
     Source,
     checked_rows,
@@ -36,8 +36,7 @@ def weights(a: Namespace) -> int:
     if a.to and not a.by:
         raise BadInput("--by: name the columns in which the rows are to be like those of --to")
     data, options = inputs_of(a), reading(a, variables=())
-    out = only_target(a.out)
-    path = checked_targets({"-o": out}, (*data, *([a.to] if a.to else [a.margins]))).get("-o")
+    path = checked_targets({"-o": a.out}, (*data, *([a.to] if a.to else [a.margins]))).get("-o")
     source = open_source(list(data) if len(data) > 1 else data[0], form=options.form)
     if path:
         checked_rows(path, source, (a.column,))
@@ -62,7 +61,7 @@ def weights(a: Namespace) -> int:
             rewrite(source, path, (), _Column(result, a.column).added, lambda: None, rows_done)
     print_result(a.json, result.to_dict, lambda: weighting(result))
     if path and not a.json:
-        print(as_message(f"rows: {out}, with column {a.column}"))
+        print(as_message(f"rows: {a.out}, with column {a.column}"))
     return 0
 
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from calibrant.arguments import OUTPUT
 from calibrant.errors import BadInput
 from calibrant.plugins import Output
 
@@ -21,7 +22,8 @@ class Summary(Output):
 
     def options(self, p: Command) -> None:
         """Add the earlier record."""
-        p.add_argument("--against", metavar="RECORD.json", help="of -o summary: an earlier record; says what changed")
+        line = "of -o summary: an earlier record; says what changed"
+        p.under(OUTPUT, "--against").add_argument("--against", metavar="RECORD.json", help=line)
 
     def reads(self, inputs: Namespace) -> Sequence[str]:
         """The earlier record."""

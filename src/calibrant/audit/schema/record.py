@@ -353,6 +353,7 @@ DATA = part(
         "other_labels?": noted(dict[str, Some | None], "Frequent values that are no event: rows, null of a few."),
         "other_label_count?": noted(Several | None, "How many there are of them; null for more than 1,000."),
         "excluded?": noted(list[str], "Rows that the calibrator was fitted on, left out: how many, and who says so."),
+        "noun?": noted(str, "What the log of an evaluation calls its rows."),
         "unfinished?": noted(list[str], "Logs that did not come to their end, each with how many answers it has."),
         "repeats_score?": noted(list[str], "Covariates that reveal the score: error along them is the score's own."),
         "columns": noted(named(COLUMN), "What each column was interpreted and used as."),

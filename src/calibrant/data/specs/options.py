@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, TypedDict
 
-from calibrant.arguments import MISSING_WAYS, ORDERS, Option, checked_seed, named, names, optional, text
+from calibrant.arguments import (
+    GROUPS,
+    INPUT,
+    MISSING_WAYS,
+    ORDERS,
+    TESTS,
+    Option,
+    checked_seed,
+    named,
+    names,
+    optional,
+    text,
+)
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
@@ -15,63 +27,78 @@ FIRST = "label", "score", "by", "variables"  # in signatures
 class RowOptions(TypedDict, total=False):
     """How rows are read, as public functions and the command take it."""
 
-    encoding: Annotated[str, "of files of text, such as cp1252 (default: detected)", Option("NAME", "")]
-    delimiter: Annotated[str, "between their columns, tab for a tab (default: detected)", Option("CHAR", "")]
-    decimal: Annotated[str, "mark of their fractions (default: detected)", Option(default="", choices=(".", ","))]
-    sheet: Annotated[str, "of an Excel file that has several", Option("NAME", "")]
-    dates: Annotated[
-        str, "of text such as 01/02/2019 if day and month can be either", Option(default="", choices=ORDERS)
+    encoding: Annotated[str, "of files of text, such as cp1252 (default: detected)", Option("NAME", ""), INPUT]
+    delimiter: Annotated[str, "between their columns, tab for a tab (default: detected)", Option("CHAR", ""), INPUT]
+    decimal: Annotated[
+        str, "mark of their fractions (default: detected)", Option(default="", choices=(".", ",")), INPUT
     ]
-    percent: Annotated[bool, "they are percentages, 0 to 100"]
+    sheet: Annotated[str, "of an Excel file that has several", Option("NAME", ""), INPUT]
+    dates: Annotated[
+        str, "of text such as 01/02/2019 if day and month can be either", Option(default="", choices=ORDERS), INPUT
+    ]
+    percent: Annotated[bool, "they are percentages, 0 to 100", INPUT]
     missing: Annotated[
         str,
         "a missing label or score is refused, other missing values are a level of their own (level, the default); "
         "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
         "counted apart (keep); or nothing may be missing (refuse)",
         Option(default="level", choices=MISSING_WAYS),
+        INPUT.first,
     ]
-    drop_missing: Annotated[bool, "short for --missing drop"]
-    positive: Annotated[str | None, "the label value that counts as an event", Option("VALUE")]
+    drop_missing: bool  # in Python, short for ``missing="drop"``
+    positive: Annotated[str | None, "the label value that counts as an event", Option("VALUE"), INPUT.first]
     cluster: Annotated[
         Columns,
         "rows of one value are one cluster (a patient); a+b is one of two columns; of a,b the coarsest counts; 'none' "
         "declares rows independent",
+        INPUT.first,
     ]
     weights: Annotated[
         str | None,
         "how much each row counts: positive numbers, 0 to leave a row out",
         Option("COLUMN", check=optional(text)),
+        INPUT.first,
     ]
     by: Annotated[
-        Columns, "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'", Option(check=names)
+        Columns,
+        "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'",
+        Option(check=names),
+        GROUPS.first,
     ]
 
 
 class ColumnOptions(RowOptions, total=False):
     """What an audit reads of files."""
 
-    label: Annotated[str | None, "outcomes: 0 and 1, or any values with --positive", Option("COLUMN")]
-    score: Annotated[str | None, "predicted probabilities, 0 to 1", Option("COLUMN")]
-    allow_same: Annotated[bool, "let rows that two files hold count twice"]
-    key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names)]
-    seed: Annotated[int, "assigns rows to random blocks (default 0)", Option(default=0, check=named(checked_seed))]
+    label: Annotated[str | None, "outcomes: 0 and 1, or any values with --positive", Option("COLUMN"), INPUT.first]
+    score: Annotated[str | None, "predicted probabilities, 0 to 1", Option("COLUMN"), INPUT.first]
+    allow_same: Annotated[bool, "let rows that two files hold count twice", INPUT]
+    key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names), INPUT]
+    seed: Annotated[
+        int, "assigns rows to random blocks (default 0)", Option(default=0, check=named(checked_seed)), INPUT
+    ]
     variables: Annotated[
         Columns,
         "covariates to rank and test (default: every other column that can be used; 'none' for none)",
         Option(default="*", check=names),
+        TESTS,
     ]
     bins: Annotated[
         Mapping[str, Sequence[float]] | None,
         "bin edges of a numeric group column, such as age=18,40,65",
         Option("COLUMN=A,B,…"),
+        GROUPS,
     ]
-    intersections: Annotated[bool, "also every pair of the group columns"]
+    intersections: Annotated[bool, "also every pair of the group columns", GROUPS]
     allow: Annotated[
-        Columns, "columns that reproduce the outcome, and that were known before it all the same", Option(check=names)
+        Columns,
+        "columns that reproduce the outcome, and that were known before it all the same",
+        Option(check=names),
+        TESTS,
     ]
 
 
 class CommandOptions(ColumnOptions, total=False):
     """What the command takes, too."""
 
-    format: Annotated[str, "of standard input, where its first bytes do not say", Option(choices=tuple(FORMATS))]
+    format: Annotated[str, "of standard input, where its first bytes do not say", Option(choices=tuple(FORMATS)), INPUT]

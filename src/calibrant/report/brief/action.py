@@ -80,7 +80,7 @@ def left(record: AuditRecord) -> str:
 
 MONTHS = 24  # from here on a time is reported in years
 LONGEST = 50  # years: a longer time is reported as over them
-PLACEHOLDER = '--intended-use "…"'
+USE, SETTER = 'intended_use = "…"', 'set_by = "…"'  # lines of the file of words
 KEPT = "-o audit.json"
 AFTER_LOOKING = "gap chosen after the calibration error was undecided"
 RELATIVE = "--limit-relative 0.2"  # of rare events: the observed are from .8 to 1.2 times the expected
@@ -330,10 +330,15 @@ def _judge_by_gap(record: AuditRecord) -> Decision:
     text = "Judge everyone by the gap: it is guaranteed to be within the limit already. Errors that cancel "
     text += "would not be seen." if need is None else f"are decided {_growth(record, need)}."
     # What is judged is then chosen with the labels in view, so the next record has to say it where the limit is signed.
-    text += " The choice comes after these labels were read: the command says so in the record."
+    text += " The choice comes after these labels were read: "
     chosen = f"{facts.stated_of(record, 'set_by') or 'nobody named'}; {AFTER_LOOKING}"
-    more = ["--judge gap", f"--set-by {shlex.quote(chosen)}"]
-    return Decision(say(text), commands.audit_again(record, more, without=["--judge", "--set-by"]))
+    if commands.from_python(record):
+        more, noted = f"--set-by {shlex.quote(chosen)}", say("the command says so in the record.")
+    else:
+        more, line = f"--about {commands.ABOUT}", code(commands.toml_line("set_by", chosen))
+        noted = say("say so in ", code(commands.ABOUT), ": ", line, ".")
+    without = ["--judge", "--set-by", "--about"]
+    return Decision((*say(text), *noted), commands.audit_again(record, ["--judge gap", more], without=without))
 
 
 def _cancelling(record: AuditRecord) -> Decision:
@@ -342,9 +347,14 @@ def _cancelling(record: AuditRecord) -> Decision:
 
 
 def _say_the_use(record: AuditRecord) -> Decision:
-    text = "Say what it is for and who set the limit; then this page says whether to use it."
-    more = [PLACEHOLDER] if facts.stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
-    return Decision(say(text), commands.audit_again(record, more))
+    lines = [code(USE)] if facts.stated_of(record, "set_by") else [code(USE), " and ", code(SETTER)]
+    if commands.from_python(record):
+        text = "Say what it is for and who set the limit; then this page says whether to use it."
+        more = ['--intended-use "…"', '--set-by "…"'][: 1 if len(lines) == 1 else 2]
+        return Decision(say(text), commands.audit_again(record, more))
+    start = ("Say what it is for and who set the limit, in the file ", code(commands.ABOUT), ": ")
+    text = say(*start, *lines, "; then this page says whether to use it.")
+    return Decision(text, commands.audit_again(record, [f"--about {commands.ABOUT}"], without=["--about"]))
 
 
 def _keep(record: AuditRecord) -> Decision:

@@ -10,7 +10,7 @@ from calibrant.arguments import UNITS
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
+from calibrant.report.commands import ABOUT, command, cuts, described, dropped, groupings, listed, wording
 from calibrant.report.findings import SUBGROUPS, TOGETHER, limit_of, mask_of, noun, screened, stands, withheld
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
@@ -230,6 +230,9 @@ def reproduce(record: AuditRecord) -> Iterator[doc.Node]:
     typed = command(record)
     if typed:
         yield doc.Command(typed)
+        if lines := wording(record):
+            yield doc.Paragraph(say(code(ABOUT), " holds the words of this report:"))
+            yield doc.Command(lines)
     else:
         yield doc.Paragraph(say(UNTYPABLE, code("calibrant.audit"), " with the settings below."), where=doc.PAGE)
     left_out = num.count(dropped(data)) if dropped(data) else "none"

@@ -32,6 +32,7 @@ from calibrant.data.sources.kinds import log_of
 from calibrant.data.specs.column_names import column_of, of_column
 from calibrant.plugins import FORMATS
 from calibrant.report.brief.rests import rests
+from calibrant.report.commands import command
 from calibrant.report.spans import plain
 
 HERE = Path(__file__).parent
@@ -231,11 +232,13 @@ def test_the_command_of_a_look_runs(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (seen.label, seen.score, seen.refusals) == ("correct", STATED, ())
     words = shlex.split(seen.command)
     requested = build_parser().parse_args(words[1:])
-    assert (requested.cluster, requested.noun, requested.by) == (("question",), "answers", ("topic",))
+    assert (requested.cluster, requested.by) == (("question",), ("topic",))
     assert "compares them" not in str(seen)
     assert main([*words[1 : words.index("-o")], "--quick", "-o", str(tmp_path / "a.json")]) in (0, 3)
     assert "answers" in capsys.readouterr().out
-    assert json.loads((tmp_path / "a.json").read_text())["data"]["cluster"] == "question"
+    record = cal.AuditRecord.load(tmp_path / "a.json")
+    assert (record.data["cluster"], record.data["noun"]) == ("question", "answers")
+    assert "--about" not in command(record)  # the log says what its rows are called
 
 
 def test_one_answer_a_question_is_its_own_unit(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from collections.abc import Iterable
 
 import numpy as np
@@ -46,10 +47,10 @@ def test_the_command_says_how_the_data_were_read():
     )
     assert stated[:3] == ["calibrant", "audit", "my data.csv"]
     given = {"--by": "sex,age", "--positive": "yes", "--key": "id,site", "--bins": "age=10,20.5"}
-    given |= {"--limit": "0.015", "--steps": "50", "--seed": "0"}
+    given |= {"--limit": "0.015", "--steps": "50", "--seed": "0", "--missing": "drop"}
     for flag, value in given.items():
         assert stated[stated.index(flag) + 1] == value
-    assert {"--intersections", "--drop-missing"} <= set(stated)
+    assert "--intersections" in stated
     assert "--quick" not in stated
 
 
@@ -95,20 +96,23 @@ GIVEN = "audit 'my data.csv' --label y --positive yes --score=-p --key id"
         "",
         "--variables none --limit 0.3",
         "--variables age,site --by age --bins age=30.123456789,60 --steps 20 --alpha 0.1",
-        "--by sex,age --intersections --name 'other name' --date 2026-01-31 --outcome 'ill person' --seed 7",
+        "--by sex,age --intersections --about words.toml --seed 7",
     ],
 )
 def test_the_command_gives_the_same_record(table, more):
+    said = "name = 'other \"name\"'", "date = '2026-01-31'", "outcome = 'ill person'", "noun = 'loans'"
+    (table / "words.toml").write_text("\n".join(said))
     assert main([*shlex.split(f"{GIVEN} {more} --tolerance 0.03 --quick"), "-o", "a.json"]) in (0, 1, 3)
     record = factories.AuditRecord.from_json((table / "a.json").read_text(encoding="utf-8"))
     stated = words(record)[1:]
+    (table / "about.toml").write_text(reference.wording(record), encoding="utf-8")
     assert main([*stated, "-o", "b.json"]) in (0, 1, 3)
     assert (table / "b.json").read_bytes() == (table / "a.json").read_bytes()
     typed = build_parser().parse_args(stated)
     asked = tuple(record.settings["variables"]) or ("none",)
     assert (typed.tolerance, typed.quick, typed.variables) == (0.03, True, None if asked == ("*",) else asked)
-    assert {k: getattr(typed, k) for k in ("limit", "steps", "alpha", "seed", "date", "outcome")} == {
-        k: record.settings[k] for k in ("limit", "steps", "alpha", "seed", "date", "outcome")
+    assert {k: getattr(typed, k) for k in ("limit", "steps", "alpha", "seed")} == {
+        k: record.settings[k] for k in ("limit", "steps", "alpha", "seed")
     }
 
 
@@ -137,7 +141,7 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         record, settings={**record.settings, **given, "quick": True, "publish": True, "outcome": "ill"}
     )
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
-    kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}
+    kept = {"command", "seed", "alpha", "mask", "json", "out", "open"}
     kept |= {
         "sql",
         "encoding",
@@ -147,19 +151,18 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         "dates",
         "format",
     }  # how files are read, which no record holds
-    kept |= {"tripod", "junit", "summary", "against", "metrics", "model_card"}  # outputs, and what one is held against
+    kept |= {"against"}  # what a summary is held against
     kept |= {"limit_relative"}  # or --limit
-    kept |= {"rows_of", "rows_out"}  # which audit nothing
+    kept |= {"rows_of"}  # which audits nothing
     kept |= {"csv_decimal", "csv_digits"}  # how tables are written
     kept |= {"costs"}  # or --threshold, which it sets
-    kept |= {"about"}  # its words are said one by one
-    kept |= {
-        "missing",
-        "allow_same",
-        "missing_odds",
-    }  # --drop-missing says the first; the last goes with --missing keep
+    kept |= {"allow_same", "missing_odds"}  # the last goes with --missing keep
     assert {k for k, v in vars(untouched).items() if typed[k] == v} <= kept
-    assert typed["fail_on"] == ("strong-calibration",)
+    assert (typed["fail_on"], typed["missing"], typed["about"]) == (("strong-calibration",), "drop", "about.toml")
+    said = tomllib.loads(reference.wording(record))
+    assert said == {"noun": "loans", **{k: f"some {k}" for k in reported}, "outcome": "ill", "date": "2026-01-31"} | (
+        {"name": record.name} if "name" in said else {}
+    )
 
 
 def test_odd_names_are_typed_in_quotes():

@@ -68,10 +68,11 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is typed into a shell."""
+    """What is typed into a shell or into Python, or kept in a file that a command names."""
 
     text: str
     where: Where = WHOLE
+    language: str = ""  # of a file; a command and Python show what they are
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def _node(node: doc.Node) -> list[str]:
             return ["\n".join(f"- **{e.term}:** {marked(e.text)}" for e in reported)]
         case doc.Command():
             fence = "`" * max(3, _longest(node.text) + 1)
-            language = "sh" if node.text.startswith("calibrant ") else "python"
+            language = node.language or ("sh" if node.text.startswith("calibrant ") else "python")
             return [f"{fence}{language}\n{node.text}\n{fence}"] if node.text else []
         case doc.Table():
             return [_table(node)]

@@ -232,7 +232,7 @@ def reproduce(record: AuditRecord) -> Iterator[doc.Node]:
         yield doc.Command(typed)
         if lines := wording(record):
             yield doc.Paragraph(say(code(ABOUT), " holds the words of this report:"))
-            yield doc.Command(lines)
+            yield doc.Command(lines, language="toml")
     else:
         yield doc.Paragraph(say(UNTYPABLE, code("calibrant.audit"), " with the settings below."), where=doc.PAGE)
     left_out = num.count(dropped(data)) if dropped(data) else "none"

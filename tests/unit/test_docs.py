@@ -189,7 +189,7 @@ def test_the_price_of_certificates_by_units_is_that_of_its_table() -> None:
     assert (len(even), len(hard)) == (10, 9)
     span = r"([\d.]+) to ([\d.]+)"
     sentence = re.search(
-        rf"the gap is {span} times as wide.*? {span} times as high; .*?, {span} and {span} times", page
+        rf"the gap is {span} times as wide.*? {span} times as high\. .*?, the factors are {span} and {span} times", page
     )
     assert sentence is not None
     ends = [float(v) for v in sentence.groups()]

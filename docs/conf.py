@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,7 +17,9 @@ release = __version__
 version = __version__
 
 extensions = [
+    "made",
     "pages",
+    "site_parts",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -25,7 +28,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # generated pages have the first
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # generated pages have the first,
+source_suffix |= {".myst": "myst-nb"}  # and those of docs/_ext/made.py this
 exclude_patterns = [
     "_templates",
     "examples",
@@ -42,6 +46,8 @@ myst_heading_anchors = 6
 myst_heading_slug_func = "pages.slug"
 myst_dmath_double_inline = True
 suppress_warnings = ["myst.header"]  # a page may begin at the level that it has inside another
+
+mathjax_path = "tex-svg.js"  # docs/_ext/site_parts.py puts it there: formulas need no network
 
 nb_execution_mode = "off"  # what is stored is shown; tests/unit/test_notebook.py runs every cell
 
@@ -71,13 +77,18 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "calibrant"
+html_logo = html_favicon = "_static/logo.svg"
+html_baseurl = os.environ.get("CALIBRANT_SITE_ADDRESS", "").rstrip("/")  # where the site will be, if that is known
+repository = os.environ.get("CALIBRANT_REPOSITORY", "").rstrip("/")  # as hatch_build.py reads it
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_context = {"default_mode": "auto"}
+html_context = {"default_mode": "auto", "html_baseurl": html_baseurl}
 html_sidebars = {"index": []}  # it links to all by itself
 html_theme_options = {
+    "logo": {"text": f"calibrant {__version__}", "alt_text": "calibrant: start page"},
+    "icon_links": [{"name": "Repository", "url": repository, "icon": "fa-solid fa-code-branch"}] if repository else [],
     "show_nav_level": 1,
     "navigation_depth": 3,
     "navigation_with_keys": False,

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/methods into docs/img: python docs/pictures.py [NAME ...]
+"""Draw the pictures of the guide into docs/img: python docs/pictures.py [NAME ...]
 
 Simulated outcomes come from fixed seeds, so the same versions draw the same bytes.
 """
@@ -18,7 +18,6 @@ import calibrant as cal
 from calibrant.data import employment_path
 
 OUT = Path(__file__).parent / "img"
-SHARE = 0.05 / 9  # of alpha, for each of the nine routes of certify.distance
 BLUE, RUST, GREY, TEAL, PALE = "#27517a", "#b03a06", "#6d6555", "#0a6a86", "#b9cbdd"
 COLOURS = [BLUE, RUST, TEAL, GREY]
 LOOK = {
@@ -113,92 +112,6 @@ def rounded() -> Any:
         y=alt.Y("y:Q", title="off by at most, points", scale=alt.Scale(domain=[0, 16])),
         color=legend(list(names.values())),
     )
-    return (base.mark_line() + base.mark_point(filled=True, size=40)).properties(width=460, height=240)
-
-
-def values() -> Any:
-    """Upper bounds of whole per cents that are off by 2.5 points, up and down in turn: as they are, and in 50 steps."""
-    names = {"as they are": 0, "shown in 50 steps": 50}
-    rows = []
-    for n in [*SIZES[1:], 300_000]:
-        for seed in range(3):
-            rng = np.random.default_rng([n, seed, 19])
-            k = rng.integers(10, 91, n)
-            y = rng.uniform(size=n) < k / 100 + np.where(k % 2, 0.025, -0.025)
-            data = cal.predictions(y, k / 100)
-            for of, steps in names.items():
-                found = cal.certify.rounded(data, steps=steps, side="upper") if steps else None
-                found = found or cal.certify.values(data, side="upper")
-                rows.append({"n": n, "seed": seed, "y": points(found.interval.high), "of": of})
-    y = alt.Y("y:Q", title="off by at most, points", scale=alt.Scale(domain=[0, 12], clamp=True))
-    base = chart(rows).encode(x=rows_axis(), color=legend(list(names)))
-    dots = base.mark_point(size=30, opacity=0.7, filled=True).encode(y=y)
-    lines = base.mark_line().encode(y=alt.Y("mean(y):Q"))
-    return (lines + dots + rule(2.5, label="the error of this model", at=SIZES[1])).properties(width=460, height=240)
-
-
-def jittered() -> Any:
-    """What a jitter costs and what it buys, on the bundled data."""
-    data = employment()
-    widths = [2.0**-k for k in range(4, 10)]
-    cost = cal.certify.jitter_cost(data, bandwidths=widths).columns["auroc"]
-    rows = [
-        {
-            "h": f"1/{round(1 / h)}",
-            "cost": round(1000 * (cost[0] - loss), 4),
-            "y": points(cal.certify.jittered(data, bandwidth=h, side="upper").interval.high),
-        }
-        for h, loss in zip(widths, cost[1:], strict=True)
-    ]
-    x = alt.X("h:O", sort=None, title="bandwidth h", axis=alt.Axis(labelAngle=0))
-    left = chart(rows).mark_bar(color=BLUE).encode(x=x, y=alt.Y("y:Q", title="off by at most, points"))
-    right = chart(rows).mark_bar(color=RUST).encode(x=x, y=alt.Y("cost:Q", title="AUROC lost, thousandths"))
-    size = {"width": 220, "height": 200}
-    return alt.hconcat(left.properties(**size), right.properties(**size)).resolve_scale(y="independent")
-
-
-def distance() -> Any:
-    """The two parts of each route by steps, on the bundled data."""
-    data = employment()
-    p = np.asarray(data.p, dtype=float)
-    rows = []
-    for k in (8, 16, 32, 64, 128):
-        moved = float(np.abs(p - np.floor(k * p + 0.5) / k).mean()) + np.sqrt(-np.log(0.1 * SHARE) / (2 * len(p))) / (
-            2 * k
-        )
-        shown = cal.certify.rounded(data, steps=k, alpha=0.9 * SHARE, side="upper").interval.high
-        rows += [{"k": k, "y": points(shown), "of": "error of the score shown, at most", "o": 0}]
-        rows += [{"k": k, "y": points(moved), "of": "how far showing moves the score, at most", "o": 1}]
-    return (
-        chart(rows)
-        .mark_bar(size=46)
-        .encode(
-            x=alt.X("k:O", title="steps of the route", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("y:Q", title="points"),
-            color=legend(
-                ["error of the score shown, at most", "how far showing moves the score, at most"],
-                columns=2,
-                symbol="square",
-            ),
-            order="o:O",
-        )
-        .properties(width=460, height=240)
-    )
-
-
-def bounded_variation() -> Any:
-    """Upper bounds of a calibrated model by rows and assumed variation."""
-    rows = [
-        {
-            "n": n,
-            "y": points(cal.certify.bounded_variation(simulated(n, 0), variation=v, side="upper").interval.high),
-            "of": f"V = {v}",
-        }
-        for n in [*SIZES, 300_000]
-        for v in (1, 3, 10)
-    ]
-    y = log_axis("y", "off by at most, points", [1, 2, 5, 10, 20, 50], (1, 50))
-    base = chart(rows).encode(x=rows_axis(), y=y, color=legend(["V = 1", "V = 3", "V = 10"]))
     return (base.mark_line() + base.mark_point(filled=True, size=40)).properties(width=460, height=240)
 
 
@@ -320,37 +233,6 @@ def rank_variables() -> Any:
     return (bars + base.mark_rule(color="#1e2428").encode(x="low:Q", x2="high:Q")).properties(width=430, height=200)
 
 
-def vece() -> Any:
-    """The plain and the noise-free error along a variable, of calibrated models and of one that is 5 points off."""
-    rng, runs = np.random.default_rng(6), 20
-    rows: list[dict[str, Any]] = []
-    for of, off in {"a calibrated model": 0.0, "5 points off, up or down": 0.05}.items():
-        table = []
-        for _ in range(runs):
-            x, p = rng.uniform(size=3_000), rng.uniform(0.2, 0.8, 3_000)
-            table.append(cal.predictions(rng.uniform(size=3_000) < p + np.where(x < 0.5, off, -off), p, {"x": x}))
-        for bins in (2, 4, 8, 16, 32, 64):
-            found = [cal.measure.vece(d, "x", bins=bins, draws=99) for d in table]
-            for how, values in {
-                "plain": [e.settings["plug_in"] for e in found],
-                "freed of noise": [e.value for e in found],
-            }.items():
-                rows.append({"bins": bins, "y": points(np.mean(values)), "of": of, "how": how})
-    hows = ["plain", "freed of noise"]
-    key = alt.Legend(orient="top", columns=2, symbolType="stroke", symbolStrokeWidth=3)
-    dash = alt.StrokeDash(
-        "how:N", title=None, sort=None, legend=key, scale=alt.Scale(domain=hows, range=[[5, 4], [1, 0]])
-    )
-    base = chart(rows).encode(
-        x=log_axis("bins", "bins of the variable", [2, 4, 8, 16, 32, 64], (1.9, 68), alt.X),
-        y=alt.Y("y:Q", title="error along the variable, points"),
-        color=legend(["a calibrated model", "5 points off, up or down"], columns=2),
-    )
-    return (base.mark_line().encode(strokeDash=dash) + base.mark_point(filled=True, size=40)).properties(
-        width=460, height=240
-    )
-
-
 def variable() -> Any:
     """Certified ranges by rows: a model that is 5 points off along a variable, up or down, and a calibrated one."""
     rows: list[dict[str, Any]] = []
@@ -434,14 +316,6 @@ def local_calibration_test() -> Any:
     return (base.mark_point(filled=True, size=70, opacity=1) + rule(5.0, "x")).properties(width=330, height=230)
 
 
-def klce() -> Any:
-    """Type II error of the kernel test against family and width, for an error that changes sign along a variable."""
-    rng, n = np.random.default_rng(0x7C), 2000
-    p, x, z = rng.uniform(0.2, 0.8, n), rng.normal(size=n), rng.normal(size=n)
-    data = cal.predictions(np.zeros(n), p, {"x": x, "z": z, "site": rng.choice(["a", "b", "c"], n)})
-    return cal.detect.kernel_tuning(data, by_variable="x", gap=0.05).chart().properties(title="")
-
-
 def local_bias() -> Any:
     """The map along age in the bundled data in 2018, women and men apart, under one band."""
     data = employment(["age", "sex", "year"])
@@ -509,22 +383,6 @@ def subgroups() -> Any:
     return (dots + rule(7.0, label="the gap of the subgroup", at=3_000)).properties(width=460, height=240)
 
 
-def scan_test() -> Any:
-    """P-values of both nulls by the gap of a corner."""
-    names = {"simulated": "outcomes simulated", "bound": "bound over all boxes"}
-    rows = [
-        {"x": 100 * gap, "y": max(cal.detect.scan_test(corner(20_000, seed, gap), null=null).p_value, 1e-3), "of": of}
-        for gap in (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
-        for seed in range(5)
-        for null, of in names.items()
-    ]
-    x = alt.X("x:Q", title="gap of 4 % of the people, points", axis=alt.Axis(values=[0, 2, 4, 6, 8, 10]))
-    marks = chart(rows).mark_point(size=30, opacity=0.7, filled=True)
-    y = log_axis("y", "p-value", [0.001, 0.01, 0.1, 1.0], (0.0008, 1.2))
-    dots = marks.encode(x=x, y=y, color=legend(list(names.values()), columns=2, symbol="circle"))
-    return (dots + rule(0.05, label="0.05", at=8.5)).properties(width=460, height=240)
-
-
 def accept() -> Any:
     """Certified risk against the share accepted: at all thresholds at once, and at each by itself."""
     rng = np.random.default_rng(3)
@@ -547,24 +405,17 @@ PICTURES = (
     accept,
     raw_lower,
     rounded,
-    values,
-    jittered,
-    distance,
-    bounded_variation,
     groups,
     rows_needed,
     published,
     calibration_function,
     variable_curve,
     rank_variables,
-    vece,
     variable,
     local_calibration_test,
-    klce,
     heterogeneity,
     local_bias,
     subgroups,
-    scan_test,
 )
 
 

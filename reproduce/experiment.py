@@ -42,7 +42,7 @@ PAPERS = {
     "trustworthy": "I-trustworthy Models (Vashistha and Farahi, AISTATS 2025)",
     "variable": "Variable-Based Calibration for Machine Learning Classifiers (Kelly and Smyth, AAAI 2023)",
     "strong": "Is this Model Reliable for Everyone? Testing for Strong Calibration (Feng et al., AISTATS 2024)",
-    "measuring": "Measuring Uncertainty Calibration (Ciosek, Felicioni and Ghiassian, 2025)",
+    "measuring": "Measuring Uncertainty Calibration (Ciosek et al., ICLR 2026)",
 }
 ITEMS = {
     "trustworthy": (*(f"Figure {i}" for i in range(1, 7)), *(f"Table {i}" for i in range(1, 4))),

@@ -1,7 +1,12 @@
-"""Write the pages of the documentation from the results that are checked in: python reproduce/page.py"""
+"""Write what the results that are checked in show: `python reproduce/page.py`, the summary and the list of claims.
 
-import re
+`details(folder)` writes a page for each paper, with its tables as CSV; the build of the documentation calls it.
+"""
+
+import csv
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,50 +14,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reproduce import experiment
+from reproduce.claim import Claim
 from reproduce.experiment import ITEMS, PAPERS, Result
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-NOTE = "<!-- Written by reproduce/page.py from reproduce/results. -->\n"
-HEAD = f"""{NOTE}# The four papers, made again
-
-calibrant unites four papers. Here is every table and figure of theirs, made again with this library's public interface,
-beside what was published, and what differs and why. Each is a short script that reads like the paper's experiment; its
-result is checked in, in `reproduce/results`, with seed and versions.
-
-```text
-pip install --editable ".[reproduce]"
-python reproduce/run.py all                      # --quick
-python reproduce/run.py strong/figure_2 --full
-python reproduce/page.py                         # these pages, from results
-```
-
-`--quick`, two experiments at a time, each a process with one thread, took 15 CPU minutes when last timed whole: some
-eight minutes of two free cores. What `--full`, the paper's size, costs stands with each. Data come with packages of the
-Python index and are fetched on first use; nothing is copied into the repository. The authors' own predictions
-are read where they are at hand. Where data are private or in no package that we found, a public substitute stands in,
-by name: for the Yelp reviews, the readmission records and comments, and most texts and images of the bounds paper. A
-simulation that follows a paper's description is no substitute. Claims are what the paper says of the item, and what is
-asked of this library beyond it; those that did not come out are written out on the paper's page, with every difference;
-here is the first of each, and what did not come out.
-
-Linear algebra has one thread, so that identical runs on one machine give the same numbers, also of trained networks:
-three runs of the networks on Adult agreed to the last digit. Another processor changes the last bits of a network; with
-the instructions of two older ones, the ECE of a small network on Adult was the same to 0.001 points. Other versions of
-NumPy, scikit-learn or PyTorch may change more.
-
-Every claim stands with the data sets that it rests on: samples drawn, networks trained, or random parts of one. A claim
-about a rate, a mean or a slope has its number with a 95% interval (exact binomial; of a mean, Student's; of a slope,
-least squares), and one whose interval straddles the bound is neither a yes nor a no: cannot tell. Of a claim about
-several numbers, the one that decides, or the closest to its bound, is shown. What rests on one split, network or audit
-has no interval, says so, and tells nothing of others; the authors' predictions in the authors' own deal are one data
-set with no chance in it, and what other deals of the same rows give stands below them.
-"""
+SUMMARY, CLAIMS = DOCS / "reproduce.md", DOCS / "papers" / "claims.csv"
+APART = "---\norphan: true\nnosearch: true\n---\n"  # in neither the sidebar nor the search
 BEYOND = "beyond the paper: "
-
-
-def paper_page(paper: str) -> str:
-    """Name of a paper's page."""
-    return f"reproduce-{paper}.md"
 
 
 def anchor(name: str) -> str:
@@ -92,77 +60,120 @@ def held(result: Result, beyond: bool) -> str:
     return f"{kept.count(True)} of {len(kept)}{open_}" if kept else ""
 
 
-def first(text: str) -> str:
-    """Return the first sentence of a text."""
-    return re.split(r"(?<=[.]) (?=[A-Z'0-9`])", text)[0]
+def made(paper: str) -> list[str]:
+    """Experiments of a paper, as its items are listed."""
+    return sorted((n for n in experiment.names() if n.startswith(f"{paper}/")), key=order)
 
 
-def misses(result: Result) -> str:
-    """Return the paper's claims that did not come out, and those that cannot be told, three at most of each."""
-    out = ""
-    for head, outcome in (("Not so here", False), ("Cannot tell", None)):
-        words = [w for w, c in result.claims.items() if c.holds is outcome and not w.startswith(BEYOND)]
-        more = f"; and {len(words) - 3} more" if len(words) > 3 else ""
-        out += f" **{head}:** {'; '.join(words[:3])}{more}." if words else ""
-    return out
+def written(paper: str) -> str:
+    """Return the table of a paper's items in the summary."""
+    rows = []
+    for name in made(paper):
+        e, result = experiment.find(name), Result.load(name)
+        rows.append(
+            {
+                "item": f"[{', '.join(e.items)}](papers/{paper}.myst#{anchor(name)})",
+                "shows": e.title,
+                "status": e.status,
+                "claims of the paper that hold": held(result, False),
+                "claims beyond it": held(result, True),
+            }
+        )
+    for item, (status, why) in without(paper).items():
+        rows.append({"item": item, "shows": why, "status": status})
+    return f"### {PAPERS[paper]}\n\n{table(rows)}"
 
 
-def index() -> str:
-    """Return the page that has a row for every item of every paper."""
-    parts = [HEAD]
-    for paper, title in PAPERS.items():
-        made = {i: n for n in experiment.names() if n.startswith(f"{paper}/") for i in experiment.find(n).items}
-        rows = []
-        for item in ITEMS[paper]:
-            if item in made:
-                name, e = made[item], experiment.find(made[item])
-                link = f"[{item}]({paper_page(paper)}#{anchor(name)})"
-                rows.append(
-                    {
-                        "item": link,
-                        "shows": e.title,
-                        "status": e.status,
-                        "the paper's claims that hold": held(Result.load(name), False),
-                        "claims beyond it": held(Result.load(name), True),
-                        "differences": f"{first(e.difference)}{misses(Result.load(name))}",
-                    }
-                )
-            else:
-                status, why = without(paper)[item]
-                rows.append(
-                    {
-                        "item": item,
-                        "shows": "",
-                        "status": status,
-                        "the paper's claims that hold": "",
-                        "claims beyond it": "",
-                        "differences": why,
-                    }
-                )
-        parts.append(f"## {title}\n\n[Everything, side by side]({paper_page(paper)})\n\n{table(rows)}\n")
-    return "\n".join(parts)
+def counts() -> str:
+    """Return how many items came out, and how many claims hold."""
+    status = Counter(
+        experiment.find(n).status for paper in PAPERS for n in made(paper) for _ in experiment.find(n).items
+    )
+    status.update(s for paper in PAPERS for s, _ in without(paper).values())
+    words = (
+        "are reproduced",
+        "are reproduced with differences",
+        "use substitute data",
+        "were not possible",
+        "state no result",
+    )
+    *most, last = (f"{status[s]} {w}" for s, w in zip(experiment.STATUSES, words, strict=True) if status[s])
+    claims = Counter((c.holds, w.startswith(BEYOND)) for _, _, w, c in judged())
+    text = f"Of {sum(status.values())} tables and figures {', '.join(most)}, and {last}."
+    for beyond, whose in ((False, "claims of the papers"), (True, "claims that we add")):
+        yes, no, open_ = (claims[holds, beyond] for holds in (True, False, None))
+        text += f" Of {yes + no + open_} {whose} {yes} hold, {no} do not, and {open_} cannot be decided."
+    return text
 
 
-def section(name: str) -> str:
+def judged() -> Iterator[tuple[str, str, str, Claim]]:
+    """Every claim: paper, experiment, words, outcome."""
+    for paper in PAPERS:
+        for name in made(paper):
+            yield from ((paper, name, words, c) for words, c in Result.load(name).claims.items())
+
+
+def summary() -> str:
+    """Return the summary page, its counts and tables made again."""
+    text = SUMMARY.read_text(encoding="utf-8")
+    parts = {"counts": counts(), **{paper: written(paper) for paper in PAPERS}}
+    for part, content in parts.items():
+        before, start, rest = text.partition(f"<!-- made: {part} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert start, part
+        assert end, part
+        text = f"{before}{start}\n{content}\n\n{end}{after}"
+    return text
+
+
+def claims() -> list[dict[str, Any]]:
+    """Return every claim as a row of the list."""
+    return [
+        {
+            "paper": paper,
+            "items": ", ".join(experiment.find(name).items),
+            "claim": words.removeprefix(BEYOND),
+            "of the paper": not words.startswith(BEYOND),
+            "holds": c,
+            "data sets": c.sets,
+            "number": c.value,
+            "low": c.low,
+            "high": c.high,
+            "bound": c.bound,
+        }
+        for paper, name, words, c in judged()
+    ]
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows as CSV, a column for every key."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, list(dict.fromkeys(k for r in rows for k in r)), lineterminator="\n")
+        out.writeheader()
+        out.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in r.items()} for r in rows)
+
+
+def section(name: str, folder: Path) -> str:
     """Return an experiment as a section: what was done, claims, numbers side by side, the chart."""
     e, result = experiment.find(name), Result.load(name)
-    text = (experiment.script(name).__doc__ or "").strip()
     rows = e.table(result.rows) if e.table else result.rows
+    data = folder / f"{name.replace('/', '_')}.csv"
+    write_csv(data, rows)
     claims = [
         {"claim": words, "holds here": str(c), "data sets": c.sets, "number, 95% interval and bound": c.evidence}
         for words, c in result.claims.items()
     ]
-    if not any(c.evidence for c in result.claims.values()):
-        claims = [{k: v for k, v in line.items() if not k.startswith("number")} for line in claims]
     parts = [
         f'<a id="{anchor(name)}"></a>',
         f"## {', '.join(e.items)}: {e.title}",
         f"*{e.status[0].upper()}{e.status[1:]}.* {e.difference}",
-        text,
+        (experiment.script(name).__doc__ or "").strip(),
+        *[table(claims)] * bool(claims),
+        f"{table(rows)}\n\n{{download}}`This table as CSV <{data.name}>`",
     ]
-    parts += [table(claims)] * bool(claims) + [table(rows)]
     if experiment.picture(name).is_file():
-        parts.append(f"![{', '.join(e.items)}: {e.title}](img/reproduce/{experiment.picture(name).name})")
+        parts.append(f"![{', '.join(e.items)}: {e.title}](../img/reproduce/{experiment.picture(name).name})")
     seen = ", ".join(f"{k} {v}" for k, v in result.versions.items())
     parts.append(
         f"`python reproduce/run.py {name} --{result.size}`: size {result.amount:,}, seed {result.seed}, "
@@ -171,15 +182,12 @@ def section(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def pages() -> dict[str, str]:
-    """Return the text of each page by its file name."""
-    out = {"reproduce.md": index()}
+def details(folder: Path) -> None:
+    """Write the page of each paper, with its tables as CSV, into a folder beside the summary."""
     for paper, title in PAPERS.items():
-        made = [n for n in experiment.names() if n.startswith(f"{paper}/")]
-        out[paper_page(paper)] = "\n".join(
-            [f"{NOTE}# {title}\n\n[All four papers](reproduce.md)\n", *map(section, sorted(made, key=order))]
-        )
-    return out
+        body = "\n".join(section(name, folder) for name in made(paper))
+        text = f"{APART}# {title}\n\n[Papers reproduced](../reproduce.md)\n\n{body}"
+        (folder / f"{paper}.myst").write_text(text, encoding="utf-8")
 
 
 def order(name: str) -> tuple[int, str]:
@@ -188,5 +196,5 @@ def order(name: str) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    for file, content in pages().items():
-        (DOCS / file).write_text(content, encoding="utf-8")
+    SUMMARY.write_text(summary(), encoding="utf-8")
+    write_csv(CLAIMS, claims())

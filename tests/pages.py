@@ -19,8 +19,8 @@ FENCE = re.compile(
 NUMBER = re.compile(r"[-+]?\d+(?:\u202f?\d{3})*(?:[.,]\d+)*")
 VERSION = re.compile(r"\d+(?:\.\d+){2,}")  # of a program: no number
 REL, ABS = 0.02, 0.002  # learners and simulated p-values differ a little by version
-ELSEWHERE = {"ci", "tracking"}  # how-tos about other programs: test_docs.py runs their code, test_pipelines.py more
-HOWTOS = [p for p in sorted((ROOT / "docs/howto").glob("*.md")) if p.stem not in {"index", *ELSEWHERE}]
+PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
+START = ROOT / "docs/start.md"
 JUDGES = {"audit": (0, 1, 3), "compare": (0, 1, 3), "accept": (0, 1, 3), "repair": (0, 1, 3)}
 
 
@@ -58,7 +58,8 @@ class Played:
 def play(text: str, capsys: pytest.CaptureFixture[str], python: tuple[str, ...] = ("python",)) -> Played:
     """Run the code and the commands of a page where it stands, and compare each block of text with what is before it.
 
-    A verdict, whichever it is, is no error of a command; refused data are. Lines of other programs are not run.
+    A verdict, whichever it is, is no error of a command; refused data are. Lines of other programs are not run, nor are
+    blocks of `console` and `python no-run`; what such programs printed stands in blocks of `text elsewhere`.
     """
     out, printed, scope = Played(), "", {"__name__": "__docs__"}
     for info, body, line in blocks(text):
@@ -72,6 +73,17 @@ def play(text: str, capsys: pytest.CaptureFixture[str], python: tuple[str, ...] 
             compare(printed, body)
             out.compared += 1
     return out
+
+
+def name_of(page: Path) -> str:
+    """Return the page's path from the root of the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def visits() -> None:
+    """Write the made-up log that the guide uses, by the code of the start page."""
+    code = next(b for info, b, _ in blocks(START.read_text(encoding="utf-8")) if info == "python" and "visits.csv" in b)
+    exec(compile(code, "start.md", "exec"), {"__name__": "__docs__"})  # noqa: S102
 
 
 def run(words: list[str], capsys: pytest.CaptureFixture[str], out: Played) -> str:

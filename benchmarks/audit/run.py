@@ -4,7 +4,7 @@
     python benchmarks/audit/run.py --before 32c1a69               # each line also of another revision, in turn
     python benchmarks/audit/run.py --lines 200,2000,example,page --before 32c1a69
     python benchmarks/audit/run.py peers [--rows 2000,20000]      # other packages, in a throw-away environment
-    python benchmarks/audit/run.py profile [--pictures docs/img/audit]  # where the time goes; needs py-spy
+    python benchmarks/audit/run.py profile [--pictures FOLDER]  # where the time goes; needs py-spy
 
 Each measurement is a process of its own; CPU seconds are of user and system, all threads, interpreter and imports
 included. Processes of up to 6 CPU seconds are run three times and the least counts. Every part prints Markdown as it

@@ -1,6 +1,6 @@
 """Rows needed, tightness, time and memory of the certificates against the published procedures.
 
-    python benchmarks/certify/run.py            # a few minutes; writes docs/benchmarks-certify.md
+    python benchmarks/certify/run.py            # a few minutes; writes docs/evidence/certify-*.csv
     python benchmarks/certify/run.py --full     # also published_kernel at 1e7 rows without its subsampling
 
 Ratios are of CPU time measured in one run. Gaps are bound minus truth, one-sided at alpha = 0.05.
@@ -9,6 +9,7 @@ Ratios are of CPU time measured in one run. Gaps are bound minus truth, one-side
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import resource
 import subprocess
@@ -26,7 +27,7 @@ from calibrant.stats.bounds import bernstein_upper
 from calibrant.stats.jitter import jitter, jittered_bernstein_upper
 from calibrant.views.sample import everyone
 
-OUT = Path(__file__).parents[2] / "docs" / "benchmarks-certify.md"
+OUT = Path(__file__).parents[2] / "docs" / "evidence"
 H = 2.0**-6
 CURVES: dict[str, Callable[[Any], Any]] = {"s": lambda s: s, "s²": lambda s: s * s}
 
@@ -238,25 +239,29 @@ def streamed() -> list[str]:
     return lines
 
 
+def write(name: str, lines: list[str]) -> None:
+    """Write a printed table as CSV, where the documentation reads it."""
+    cells = [[c.strip().replace("`", "") for c in line.strip("|").split("|")] for line in lines if line[:2] == "| "]
+    with (OUT / f"certify-{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(cells)
+
+
 def main() -> None:
-    """Run everything and write the page."""
+    """Run everything and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", choices=("speed", "stream", "rows", "gaps"))
     a = parser.parse_args()
     parts = {
-        "rows": ("Rows needed", lambda: rows_needed(min(a.runs, 10))),
-        "stream": ("Larger than memory", streamed),
-        "speed": ("In memory", lambda: memory_speed(a.full)),
-        "gaps": (f"Tightness: mean gap over {a.runs} runs (fewer at 1e6 rows)", lambda: tightness(a.runs)),
+        "rows": ("rows-needed", lambda: rows_needed(min(a.runs, 10))),
+        "stream": ("larger-than-memory", streamed),
+        "speed": ("in-memory", lambda: memory_speed(a.full)),
+        "gaps": ("tightness", lambda: tightness(a.runs)),
     }
-    page = ["# Benchmarks of the certificates", "", "Made by `python benchmarks/certify/run.py`; 2 cores, one run.", ""]
-    for key, (title, make) in parts.items():
+    for key, (name, make) in parts.items():
         if a.only in (None, key):
-            page += [f"## {title}", "", *make(), ""]
-    if a.only is None:
-        OUT.write_text("\n".join(page), encoding="utf-8")
+            write(name, make())
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

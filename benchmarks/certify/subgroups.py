@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/certify/subgroups.py [--sets 20] [--traits 8,20] [--rows 60000]
 
 Planted: a truth 7 points above the score where x2 and x3 are both over 0.8, 4 % of the people, among uniform traits;
-and a score that is right for all. Prints a table of docs/methods/subgroups.md.
+and a score that is right for all. Prints a table of the subgroups evidence.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def normal(_: object, found: float, *__: object) -> tuple[float, float]:
 
 
 def main(sets: int) -> None:
-    """Print the table of docs/net-benefit.md."""
+    """Print the table of net benefit."""
     print("| design | rows | units | net benefit | over all | by normal quantiles alone |\n|---|--:|--:|--:|--:|--:|")
     for name, (n, _, size, _) in DESIGNS.items():
         reported = []

@@ -1,6 +1,6 @@
 """The level of the supervisor's tests by grade: exact where it can be counted, simulated where not.
 
-`python benchmarks/detect/grades.py` prints the tables of docs/grades.md; `--full` takes more simulations.
+`python benchmarks/detect/grades.py` prints tables of the grades page; `--full` takes more simulations.
 """
 
 from __future__ import annotations

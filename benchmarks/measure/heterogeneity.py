@@ -1,7 +1,7 @@
 """Coverage of the mean over sites and of a new site's prediction interval.
 
 Without arguments 150 data sets a design; `--full` draws 300, and designs of 100 sites too. Prints the table of
-docs/methods/heterogeneity.md.
+docs/covariates.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-Is 30% thirty in a hundred?
-============================
+Reliability diagram (calibration curve)
+=======================================
 
-Of all people who were told 30%, how many had the event? One curve for every probability that the model says.
+Observed minus predicted event rate at every score, with a simultaneous confidence band.
 """
 
 import calibrant as cal
@@ -21,6 +21,6 @@ print(f"p-value: {curve.settings['p_value']}")
 chart = curve.chart()
 
 # %%
-# **How to read it.** Zero is right. At 40% the curve is at +2 points: of a hundred people who were told 40%,
-# 42 are employed. Where it is orange, the whole band is off zero: the model is shown to say too little there.
-# Elsewhere nothing is shown. Below it, how many people have each score.
+# **How to read it.** Zero is calibrated. At 40% the curve is at +2 points: of a hundred people scored 40%, 42 are
+# employed. Where the line is orange, the whole band excludes zero, so the model is shown to underpredict there.
+# Elsewhere nothing is shown. The bars below count the people at each score.

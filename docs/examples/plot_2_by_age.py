@@ -1,8 +1,8 @@
 """
-At which age is it off?
-=======================
+Calibration error by age
+========================
 
-The model can be right on the whole, and wrong for one age: some overpredicted, others underpredicted.
+A model can be calibrated overall and still underpredict at one age and overpredict at another.
 """
 
 import calibrant as cal
@@ -20,6 +20,5 @@ curve = cal.diagnose.variable_curve(data, "age")
 chart = curve.chart()
 
 # %%
-# **How to read it.** Above: what happened and what the model says, at each age. Below: the difference, on a
-# scale on which it can be seen. At 39 the model says 2 points too little. The band holds at all ages at once,
-# so that looking for the worst age is allowed.
+# **How to read it.** Above: observed and predicted rate at each age. Below: the gap, on a larger scale. At 39 the
+# model underpredicts by 2 points. The band is simultaneous, so looking for the worst age is allowed.

@@ -1,8 +1,8 @@
 """
-Which variables does the error follow?
+Which covariates the error varies with
 ======================================
 
-Age, sex, race, where somebody was born: which of the columns tells best where the model is wrong?
+Covariates ranked by the size of error along them, with guaranteed ranges.
 """
 
 import calibrant as cal
@@ -20,6 +20,5 @@ ranking = cal.diagnose.rank_variables(data)
 chart = ranking.chart()
 
 # %%
-# **How to read it.** A bar is how far the model is off along a column, beyond being off for everybody alike.
-# Along age it is 0.7 points. The line is the certified range; all lines hold together. Along sex no error is
-# shown, and at most 0.5 points can be there.
+# **How to read it.** A bar is the error by a covariate, beyond the overall gap. By age it is 0.7 points. The line is
+# the guaranteed range; all ranges hold simultaneously. By sex no error is shown, and it is at most 0.5 points.

@@ -1,8 +1,8 @@
 """
-In which subgroup that nobody named?
-====================================
+Unlisted subgroups
+==================
 
-A group that stands on no list, made of two attributes, for which the model is wrong. All of them are searched.
+The worst subgroup of two attributes that nobody named, found by a search over all of them.
 """
 
 import calibrant as cal
@@ -20,11 +20,11 @@ for subgroup in found.to_arrow().to_pylist()[:3]:
     print(f"{subgroup['rule']}: off by {low:+.1f} to {high:+.1f} points")
 
 # %%
-# All groups that one or two columns can make are searched at once, and the ranges hold for all of them
-# together. The map of the two columns that the worst is made of:
+# All subgroups of one or two columns are searched, and the ranges hold for all of them
+# simultaneously. The map of the two columns of the worst one:
 chart = cal.diagnose.subgroup_map(data, "race", "nativity", subgroups=found).chart()
 
 # %%
-# **How to read it.** A cell is what happened minus what the model says, in points. Along either column the
-# error is small; where foreign birth and race meet it is 5 to 6 points. The outlined cells are the subgroup that
-# is certified to be over the limit of 1.4.
+# **How to read it.** A cell is observed minus predicted, in points. By either column the error is small. Where
+# foreign birth and race meet, it is 5 to 6 points. The outlined cells are the subgroup that is certified over the
+# limit of 1.4.

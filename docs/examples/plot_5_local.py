@@ -1,8 +1,8 @@
 """
-Among people of one score, does age still matter?
-=================================================
+Local calibration: age among equal scores
+=========================================
 
-Two people are told 30%, one is 20 and one is 60. Is it as true for the one as for the other?
+Two people have a score of 30%; one is 20, one is 60. Is 30% correct for both?
 """
 
 import numpy as np
@@ -26,6 +26,6 @@ bias = cal.diagnose.local_bias(sample, "age")
 chart = bias.chart()
 
 # %%
-# **How to read it.** At each age: what happened minus what the model says, among people who were told the same.
-# Between 28 and 43 it says some 2 points too little, and that is shown where the line is orange. That the band
-# reaches far from zero elsewhere is no error: 40,000 people do not tell more.
+# **How to read it.** At each age: observed minus predicted among people with the same score. Between 28 and 43 the
+# model underpredicts by some 2 points, which is shown where the line is orange. The band is wide elsewhere because
+# 40,000 people do not say more.

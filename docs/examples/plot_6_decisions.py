@@ -1,8 +1,8 @@
 """
-At which thresholds is it worth using?
-======================================
+Decision curve: net benefit by threshold
+========================================
 
-Treat everybody, nobody, or those above a threshold? Whether the model is better than either, at every threshold.
+Is acting on the score better than acting on everybody or on nobody, at every threshold?
 """
 
 import numpy as np
@@ -18,6 +18,6 @@ curve = cal.diagnose.decision_curve(data)
 chart = curve.chart()
 
 # %%
-# **How to read it.** Whoever acts above 20% says that one event missed is as bad as four people treated in
-# vain. Net benefit counts in that coin: cases found, less what was in vain, per hundred people. Acting by the
-# score is the highest of the three lines wherever its band lies above the others.
+# **How to read it.** Whoever acts above 20% says that one missed event is as bad as four needless treatments. Net
+# benefit counts events found, minus needless treatments at that price, per hundred people. The score is worth using
+# wherever its band lies above the other two lines.

@@ -1,6 +1,6 @@
 """
-How much may pass unseen?
-=========================
+Acceptance: how many answers may pass unread
+============================================
 
 The answers that a model is surest of go out unread. How many, if at most 5% of them may be wrong?
 """
@@ -18,6 +18,6 @@ curve = cal.diagnose.acceptance_curve(data, risk=0.05)
 chart = curve.chart()
 
 # %%
-# **How to read it.** From left to right more answers pass, the surest first. The lower line is how many of them
-# were wrong, the upper one how many may be wrong of future answers, certified. Where the upper one crosses 5%,
-# some 45% may pass. It holds at all shares at once, so that one may be chosen by looking.
+# **How to read it.** From left to right more answers pass, the surest first. The lower line is the share that was
+# wrong, the upper one a guaranteed bound for future answers. Where the upper line crosses 5%, some 45% may pass. The
+# bound holds at all shares at once, so one may be chosen by looking.

@@ -1,8 +1,8 @@
 """
-How far do sites differ, and what will a new one see?
-=====================================================
+Differences between sites
+=========================
 
-Right on the average of 24 hospitals says little about the 25th. How far its scores may be off.
+The calibration of 24 hospitals, their mean, and what a new hospital should expect.
 """
 
 import numpy as np
@@ -21,6 +21,6 @@ sites = cal.diagnose.heterogeneity(data, site="site")
 chart = sites.chart()
 
 # %%
-# **How to read it.** A line is a site: right of zero its scores are too low, left of it too high; orange where
-# that is shown. The dark band is the average of all, the pale one where a new site will lie, 95 in 100 times.
-# Zero is in the dark band, and yet a new site may be off by half a logit: 20% predicted where 29% is true.
+# **How to read it.** Each line is a site: right of zero its scores are too low, left of it too high, orange where
+# that is shown. The dark band is the mean of all sites, the pale one contains a new site with 95%. Zero lies in the
+# dark band, and yet a new site may be off by half a logit: 20% predicted where 29% is true.

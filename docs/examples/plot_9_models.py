@@ -1,8 +1,8 @@
 """
-Is the new model no worse, for anyone?
-======================================
+Comparing two models by group
+=============================
 
-Better on average can be worse for somebody. The new model beside the old, for everyone and for every region.
+A model that is better overall can be worse for somebody. Differences for everyone and every region.
 """
 
 import altair as alt
@@ -34,6 +34,6 @@ zero = alt.Chart(alt.Data(values=[{"x": 0}])).mark_rule(strokeDash=[4, 4]).encod
 chart = (ranges + points + zero).properties(width=480, height=260)
 
 # %%
-# **How to read it.** Left of the dashed line the new model is better. It is for everyone together and in three
-# regions. In the west it is made too high; there its range reaches right of zero, but not beyond the margin of
-# 0.01: no worse.
+# **How to read it.** Left of the dashed line the new model is better: for everyone together and in three regions. In
+# the west its scores are too high; there its range reaches right of zero, but not beyond the margin of 0.01: no
+# worse.

@@ -1,8 +1,8 @@
 """
-Two models in one scikit-learn display
-======================================
+Reliability diagram as a scikit-learn display
+=============================================
 
-A fitted classifier as scikit-learn's displays draw it, without bins, and with a band for the whole curve.
+A fitted classifier as scikit-learn's displays draw it, without bins and with a simultaneous band.
 """
 
 import matplotlib.pyplot as plt
@@ -26,6 +26,6 @@ cal.diagnose.ReliabilityDisplay.from_estimator(naive, X[test], y[test], name="Na
 cal.diagnose.ReliabilityDisplay.from_estimator(repaired, X[test], y[test], name="Repaired", ax=ax)
 
 # %%
-# **How to read it.** The dotted diagonal is right. Naive Bayes counts one feature three times: where it says 90%,
-# about 74 in a hundred happen, and its band leaves the diagonal, so that this is no chance (p = 0.001). The band of the
-# repaired model holds the diagonal everywhere.
+# **How to read it.** The dotted diagonal is calibrated. Naive Bayes counts one feature three times. Where it predicts
+# 90%, about 74 in a hundred have the event, and its band excludes the diagonal (p = 0.001). The band of the
+# recalibrated model contains the diagonal everywhere.

@@ -1,4 +1,8 @@
-"""Measuring Uncertainty Calibration (Ciosek, Felicioni and Ghiassian, 2025): one script a table or figure."""
+"""Measuring Uncertainty Calibration: one script a table or figure.
+
+K. Ciosek, N. Felicioni, S. Ghiassian, J. Elenter Litwin, F. Tonolini, D. Gustafsson, E. Garcia Martin, C. Barcena
+Gonzales and R. Bertrand-Lalo, ICLR 2026.
+"""
 
 WITHOUT: dict[str, tuple[str, str]] = {  # item: status, and why no script makes it
     "Figure 1": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
 import os
 import re
 import threading
@@ -21,15 +22,18 @@ from pages import ROOT
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
 GIVEN = "CALIBRANT_SITE"
 PAGES = {  # a page of each kind: its address, and words that stand on it
-    "index": "What have you in your hands?",
-    "start": "A softmax array",
-    "howto/language-models": "Above which confidence may an answer pass unread?",
-    "api": "Everything here is public",
+    "index": "What do you want to know?",
+    "start": "Your own file",
+    "howto/language-models": "Which answers may pass unread?",
+    "reference/index": "Find a function by its name",
     "reference/generated/calibrant.certify.accept": "Guarantee.",
-    "gallery/index": "In which subgroup that nobody named?",
-    "gallery/plot_4_subgroups": "In which subgroup that nobody named?",
+    "gallery/index": "Unlisted subgroups",
+    "gallery/plot_4_subgroups": "Unlisted subgroups",
     "notebooks/employment": "277,677 people",
     "search": "Search",
+    "reference/command-line": "Exit statuses",
+    "proofs": "Theorem U.",
+    "papers/strong": "Figure 2",
 }
 
 
@@ -130,6 +134,55 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<h1 id="top">A</h1><a href="b.html#no"></a><a href="#top"></a><img src="c.png">')
     (tmp_path / "b.html").write_text('<h1 id="yes">B</h1><a href="a.html#top"></a><a href="https://example.org"></a>')
     assert broken(tmp_path) == ["a.html: b.html#no", "a.html: c.png"]
+
+
+def test_no_page_loads_anything_from_a_network(site: Path) -> None:
+    """Scripts, styles, pictures and MathJax are files of the site: it works without a network."""
+    remote = re.compile(
+        r"""<(?:script|img|iframe)\b[^>]*\bsrc="https?:|<link\b[^>]*rel="stylesheet"[^>]*href="https?:"""
+    )
+    assert [p.name for p in written(site) if remote.search(p.read_text(encoding="utf-8"))] == []
+    assert (site / "_static/tex-svg.js").stat().st_size > 1_000_000
+    assert 'src="_static/tex-svg.js' in (site / "proofs.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["reliability diagram", "calibration curve", "temperature scaling", "conformal", "drift", "confidence interval"],
+)
+def test_the_search_finds_a_page_by_words_of_the_field(site: Path, words: str) -> None:
+    """A page whose index has every word: those of its title, its text, and the synonyms of its title."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    found = None
+    for word in words.split():
+        here: set[int] = set()
+        for terms in (index["terms"], index["titleterms"]):
+            for term, pages in terms.items():
+                if word[:6] in term:
+                    here |= {pages} if isinstance(pages, int) else {*pages}
+        found = here if found is None else found & here
+    assert found, words
+
+
+def test_details_are_in_neither_the_search_nor_the_sidebar(site: Path) -> None:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    details = {i for i, n in enumerate(index["docnames"]) if n.startswith(("papers/", "evidence/"))}
+    assert len(details) == 5
+    for terms in (index["terms"], index["titleterms"]):
+        assert not [t for t, pages in terms.items() if details & ({pages} if isinstance(pages, int) else {*pages})]
+    assert (site / "papers/strong.html").exists()
+    sidebar = (site / "reproduce.html").read_text(encoding="utf-8").partition("bd-docs-nav")[2].partition("</nav>")[0]
+    assert "proofs.html" in sidebar
+    assert "papers/strong.html" not in sidebar
+
+
+def test_a_page_says_what_it_is_to_those_who_do_not_open_it(site: Path) -> None:
+    text = (site / "proofs.html").read_text(encoding="utf-8")
+    for name in ('name="description" content="Check here', 'property="og:title" content="Proofs'):
+        assert name in text
+    assert 'rel="icon" href="_static/logo.svg"' in text
 
 
 EXAMPLES = sorted(p.stem for p in (ROOT / "docs/examples").glob("plot_*.py"))

@@ -1,4 +1,4 @@
-"""Commands that are refused, nearly all of those in docs/tried.md, and the files that they name."""
+"""Commands that are refused, and the files that they name."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from validity.acceptance import refuted
 
 AT = np.arange(1, 20) / 20
 FINE = (np.arange(200_000) + 0.5) / 200_000
-ALLOWED = 0.05  # asymptotic: of 1,000 sets each at most .051 missed (docs/net-benefit.md); by normal quantiles .09
+ALLOWED = 0.05  # asymptotic: of 1,000 sets each at most .051 missed (net benefit); by normal quantiles .09
 
 
 @cache

@@ -90,7 +90,7 @@ def groups(
     stakes by earlier blocks. Ranges share alpha equally over all ends (Bonferroni). Verdicts never decide less than the
     ranges. Those of gaps of rows are Holm's, on p-values at the limit; others come from closed testing by averages of
     e-values, and are "within" for all groups where no group needs to share: see `worst_group`. Data with
-    ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error and gap are
+    ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: Proofs); error and gap are
     of these weights.
     **Cost.** Linear in the rows, then about 20 ms a group; of clusters, a tenth of a second.
     **Reads.** The sketch; rows, where they have clusters or weights.

@@ -48,10 +48,10 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
     in every sample, a continuous score in none. Where it is chance, an upper end that is reported, by this function or
     in its place by `rounded`, is wrong with at most twice the probability. And given these scores of independent rows,
     however they led to this function, it holds as it is for the mean of ``|p - E[Y|p]|`` over these rows.
-    **Method.** Upper end: Theorem U with the notch (theory 1.4), a cell for each of the ``2^30`` scores that are
+    **Method.** Upper end: Theorem U with the notch, a cell for each of the ``2^30`` scores that are
     distinguished; those without rows contribute a factor of 1. Lower end: `raw_lower`. Scores are read to ``2^-30``,
     which is added and subtracted; two that agree to there count as one value. Data with ``cluster=`` or ``weights=``:
-    independent clusters, Theorems CL and CU (documentation: clusters); error and gap are of these weights.
+    independent clusters, Theorems CL and CU (documentation: Proofs); error and gap are of these weights.
     **Cost.** Linear in the rows, then milliseconds; a tenth of a second of clusters.
     **Reads.** The sketch; rows, where they have clusters or weights.
 

@@ -407,7 +407,7 @@ def variable(
     **Guarantee.** Finite-sample, for every classifier and every distribution. Unlike the lower end for a displayed or
     jittered *score*, this lower end is evidence against the model: binning or jittering the *variable* can only average
     its error away (Jensen), so the error given the variable itself is at least as large.
-    **Method.** Upper end: Theorem U (theory 1.3, 1.4) in its linear form with the raw residuals as bets, four stakes.
+    **Method.** Upper end: Theorem U in its linear form with the raw residuals as bets, four stakes.
     Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs and, where no shift is
     taken out, with one sign for all. Bins of a number are cut at quantiles of at most 1,000 pilot rows, a tenth at
     most, which then leave the certificate. Clusters: Theorems CU and CL on the variable's cells, edges from the rows of

@@ -48,12 +48,12 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     **Assumes.** Independent rows from one distribution.
     **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution; at most twice
     that where it is chance that the score takes few values, which the scores of all rows decide (documentation:
-    certificates, Theorem L).
-    **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks and
+    Proofs, Theorem L).
+    **Method.** Theorem L (documentation: Proofs): bets on the sign of the residual, learnt on earlier random blocks and
     settled on later ones, averaged over four deals (in one of them for each value, if the score takes few), and mixed
     with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which have
     half of the weight; the average e-value is solved for the error. Scores are read to ``2^-30``, which is subtracted.
-    Data with ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error
+    Data with ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: Proofs); error
     and gap are of these weights.
     **Cost.** Linear in the rows, then about 0.1 s whatever their number.
     **Reads.** The sketch; rows, where they have clusters or weights.
@@ -146,11 +146,11 @@ def rounded(
     of events are not independent: then only Theorem U's linear form with fixed bets is proved.
     **Guarantee.** Finite-sample, for every classifier and every distribution. The lower end is about the rounded
     score; the raw score may be better calibrated, so it is evidence against the display and not the model.
-    **Method.** Upper end: Theorem U with the notch (theory 1.4), a mean over four bets and both forms; from 1,000 rows
+    **Method.** Upper end: Theorem U with the notch, a mean over four bets and both forms; from 1,000 rows
     on the bets follow the variance of a few rows' scores, drawn at random, whose error is not paid for (documentation:
-    certificates, Theorem U'). Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and
+    Proofs, Theorem U'). Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and
     powers of two; otherwise the middle of the score's cell (of ``2^14``) is rounded, which is the classifier certified.
-    Data with ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error
+    Data with ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: Proofs); error
     and gap are of these weights.
     **Cost.** Linear in the rows, then milliseconds; a tenth of a second of clusters.
     **Reads.** The sketch; rows, where they have clusters or weights.
@@ -203,8 +203,8 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
     **Guarantee.** Finite-sample, for every classifier and every distribution.
     **Method.** Upper end: the least over five roundings and four jitters of their certificate plus how far they move a
     score, sharing alpha over the nine. Lower end: ``E[w(p)(Y - p)]`` for a witness with ``sup|w| + Lip(w) <= 1``,
-    learnt by a linear programme on earlier blocks (theory 1.1). Data with ``cluster=`` or ``weights=``: Theorems CD and
-    CL (documentation: clusters). Upper end: the score rounded, or as it is if it takes few values, each with how far it
+    learnt by a linear programme on earlier blocks. Data with ``cluster=`` or ``weights=``: Theorems CD and
+    CL (documentation: Proofs). Upper end: the score rounded, or as it is if it takes few values, each with how far it
     moves in one product over clusters; the mean over these routes is one e-value. No jitter. Lower end: the same
     witnesses, half of the evidence on a plain shift.
     **Cost.** Linear in the rows, then about 0.3 s whatever their number; 10 s for a million rows of 100,000 clusters.
@@ -265,7 +265,7 @@ def bounded_variation(
     data can verify.
     **Guarantee.** Finite-sample under that assumption, about the score cut to whole multiples of ``2^-30``: scores
     closer than that count as one.
-    **Method.** Theorem 3 of the theory page, the least over three run lengths near ``(0.4 n / V)^(2/3)`` sharing
+    **Method.** Theorem 3 (documentation: Proofs), the least over three run lengths near ``(0.4 n / V)^(2/3)`` sharing
     alpha. Departure: runs are made of whole sketch cells (``2^14``), so rows and sketch agree and ties are never
     split; where one cell holds more rows than a run should, it counts with its own length unless its rows
     provably share one score. Lower end: `raw_lower`.

@@ -60,7 +60,7 @@ TAKES = {  # what each kind of features takes: its nulls, and its own settings
     "exact": (("auto", "simulated"), ("score_width", "covariate_width", "family", "degree")),
 }
 CLASSES = "several classes: pass features='exact', or data.top_label(), or data.one_vs_rest(k) with alpha / K"
-GAUSSIAN = 4000  # draws of the Gaussian null (theory 3, step 5): their cost does not grow with the rows
+GAUSSIAN = 4000  # draws of the Gaussian null: their cost does not grow with the rows
 LEAST_GAUSSIAN = 25.0  # null variance from which on the sum of a step or a level counts as Gaussian
 FLIPS = 250  # sign flips at once, for memory
 GAUSSIAN_STREAM, FLIP_STREAM = 0x10CA1, 0xF11B
@@ -289,7 +289,7 @@ def outcome(
     with one_thread():
         score, gram, rows = natural(sums)
         simulated = bool(spec.draws) or flips is not None
-        # (3) The null: simulated outcomes, random signs of clusters, or the joint Gaussian law (theory 3, step 5).
+        # (3) The null: simulated outcomes, random signs of clusters, or the joint Gaussian law.
         if flips is not None:
             score = np.column_stack([score[:, 0], flips.sums / steps_of(spec)[:, None]])
         elif not simulated:

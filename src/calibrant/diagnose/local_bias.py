@@ -281,7 +281,7 @@ def _at_rows(data: Predictions, ask: BiasMapOptions, gamma: float | None) -> Cur
 
 
 METHOD = "diagnose.local_bias"
-LEAST, NEAR = 10, 5  # effective rows (and clusters; theory 3), and rows within reach, of a point that is kept
+LEAST, NEAR = 10, 5  # effective rows (and clusters), and rows within reach, of a point that is kept
 MOST = 10_000  # points of a map: its table is still read in a moment
 STREAM = 0xB1A5  # of random numbers, before the seed; the repair `LocalBias` has it after the seed
 BAND = (

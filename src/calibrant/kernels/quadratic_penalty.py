@@ -1,4 +1,4 @@
-r"""The peak of a binomial's Gaussian notch, which the product certificates of rounded scores pay for (theory 1.4).
+r"""The peak of a binomial's Gaussian notch, which the product certificates of rounded scores pay for.
 
 For ``k ~ Binomial(n, e)`` the notch is ``q(k) = exp(-alpha (k - centre)^2 / 2)``, and what is wanted is ``max over e of
 ln E_e q(k)``. The mean is a Bernstein polynomial of a log-concave sequence in e, hence unimodal: Newton's method on the

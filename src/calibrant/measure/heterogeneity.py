@@ -94,7 +94,7 @@ def heterogeneity(
     REML, Hartung's and Knapp's interval, the same prediction interval. Clusters within sites: every site's
     log-likelihood is divided by the design effect of clusters, pooled over sites, 1 at least; so all ranges are as wide
     as clusters ask if rows are about equally alike at each site.
-    **Coverage.** See docs/methods/heterogeneity.md. **Cost.** 320 logistic functions a row, and a second or less.
+    **Coverage.** See docs/covariates.md. **Cost.** 320 logistic functions a row, and a second or less.
     **Reads.** Rows.
 
     References

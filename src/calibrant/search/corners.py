@@ -310,7 +310,7 @@ def _each_and_mean(k: int) -> tuple[tuple[float, ...], ...]:
 
 # Boosted trees, corners and a regression err differently, and their mean errs least. With few rows the regression of
 # all terms of degree two needs a strong ridge: with C = 10 its noise outweighs what it finds, and that of its mean with
-# the others (docs/benchmarks-detect.md).
+# the others (docs/evidence/detect-*.csv).
 CORNERED = Pool(
     (Boosted("boosted", 50, 0.03, 8), Quadratic("quadratic", 0.1), Greedy("corners", STEPS[1], True)),
     ("boosted", "logistic", "corners", "mean"),

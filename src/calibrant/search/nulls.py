@@ -1,6 +1,6 @@
 """Nulls of the strong calibration statistic: where its p-value comes from, and what each guarantees.
 
-Numbers of theorems are those of the paper (Feng et al., AISTATS 2024); of guarantees, those of theory 4.
+Numbers of theorems are those of the paper (Feng et al., AISTATS 2024).
 """
 
 from __future__ import annotations

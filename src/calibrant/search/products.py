@@ -31,7 +31,7 @@ LEAST_CLUSTERS = 20.0  # effective clusters, of Kish, from which on a product of
 SPREAD = 20.0  # prior variance of a standardised effect, in the Bayes factor
 SHARES = {"steps": 0.4, "corners": 0.4, "products": 0.2}  # in the mean Bayes factor
 # Of the models' largest sum and of the mean Bayes factor in the smaller of the two p-values. Chosen on simulated data
-# sets, and measured on others (docs/benchmarks-detect.md).
+# sets, and measured on others (docs/evidence/detect-*.csv).
 WEIGHTS = (0.6, 0.4)
 SCATTER = 0x3C0  # of random numbers
 

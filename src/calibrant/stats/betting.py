@@ -46,10 +46,10 @@ class BetSizes:
         return np.array(self.weights or (1.0 / len(self.multiples),) * len(self.multiples))
 
 
-UPPER = BetSizes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
+UPPER = BetSizes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U
 SCALED = BetSizes((2.0, 2.8, 4.0, 8.0), largest=0.95)  # gamma sd sqrt(n), where some scores say the sd of outcomes
 JITTERED = BetSizes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
-FORWARD = BetSizes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
+FORWARD = BetSizes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion
 RATE = BetSizes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too
 DIFFERENCE = BetSizes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5
 
@@ -152,7 +152,7 @@ def log_curvature(b: Floats) -> Floats:
     return out
 
 
-# ---- Theorem L: bets on signs that were learnt on earlier blocks, or on every path of signs (theory 1.4) ----
+# ---- Theorem L: bets on signs that were learnt on earlier blocks, or on every path of signs ----
 # For any ``|f| <= 1`` chosen before a block is read and any ``kappa in (0, 1)``, a row of the block satisfies
 # ``E[1 + kappa f(p)(Y - p) | past] <= 1 + kappa CE``. So the product over rows, divided by
 # ``(1 + kappa CE)^n``, is a test supermartingale started at one: whoever could win much more than the error

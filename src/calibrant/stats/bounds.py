@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# ---- The L1 calibration error of a score shown in finitely many values, from above (theory 1.1 and 1.4) ----
+# ---- The L1 calibration error of a score shown in finitely many values, from above ----
 # A level shows the value ``s`` to ``n`` rows of which ``k`` are events; ``CE = sum_s P(s) |s - e(s)|`` with ``e(s)``
 # the event rate at the level. Nothing is assumed but independent rows from one distribution.
 
@@ -212,9 +212,9 @@ def debiased_error(s: Floats, n: Floats | Ints, k: Floats | Ints) -> float:
     return float(np.sqrt(np.maximum(square, 0.0)).sum() / np.sum(n))
 
 
-# ---- The raw L1 calibration error from below, whatever the score: Theorem L on ten cells (theory 1.4) ----
+# ---- The raw L1 calibration error from below, whatever the score: Theorem L on ten cells ----
 
-BINS = 10  # of equal mass, edges from the first block: "more cells lose power" (theory 1.1)
+BINS = 10  # of equal mass, edges from the first block: "more cells lose power"
 # Of the evidence, what is bet on a plain shift, the commonest error. By simulation (1,000 to 60,000 rows): with a half
 # the floor of a shift rises by a sixth, to that of the shift's own interval; an error that alternates loses a twelfth.
 GAP = 0.5
@@ -327,7 +327,7 @@ def gap_evidence(cells: Cells, delta: float) -> Gap:
     return Gap.of(log_e)
 
 
-# ---- The distance from calibration, which needs no assumption and no change to the classifier (theory 1.1) ----
+# ---- The distance from calibration, which needs no assumption and no change to the classifier ----
 # The (lower) distance is the least ``E|p - u|`` over calibrated ``u`` on the same space enlarged by independent
 # noise (Blasiok, Gopalan, Hu, Nakkiran, STOC 2023).
 

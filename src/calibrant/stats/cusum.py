@@ -1,7 +1,7 @@
 """The score CUSUM along an ordering of rows by predicted residual, and simpler statistics of the same ordering.
 
 Feng, Gossmann, Pirracchio, Petrick, Pennello & Sahiner (2024), "Is this model reliable for everyone?", AISTATS: the
-paper whose theorems are named here. Departures and what print leaves open: theory 4.
+paper whose theorems are named here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Outcomes = NDArray[np.int8] | NDArray[np.uint8] | Floats
 
 Alternative = Literal["two-sided", "greater", "less"]
 Detector = Literal["default", "paper", "authors"]
-EVENTS = 2.0  # null variance, in expected events, that a studentised sum must cover (theory 4)
+EVENTS = 2.0  # null variance, in expected events, that a studentised sum must cover
 FEWEST = 4  # rows beyond the tolerance below which the authors' program leaves a model out
 GAP = 2.0  # mean that the authors' program gives to its weights
 EMPTY: dict[str, float] = {"default": 0.0, "paper": 0.0, "authors": -np.inf}  # the empty set of rows counts, or not

@@ -1,4 +1,4 @@
-r"""The jittered classifier on a grid: its exact kernel, certificate and cost (theory, section 1).
+r"""The jittered classifier on a grid: its exact kernel, certificate and cost.
 
 A score is rounded to the middle ``c`` of one of ``G`` cells; the classifier then shows a grid middle ``t`` with
 probability ``K(t|c) = sech((t - c) / h) / Z(c)``. All expectations over the jitter are finite sums, computed

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 ROUNDING = 1e-9  # relative difference within which two values of one statistic are equal
-TIE = 1e-5  # the same in standard deviations of the null (theory 3: rare positives make real ties)
+TIE = 1e-5  # the same in standard deviations of the null (rare events make real ties)
 
 # ---- Outcomes of a calibrated model, simulated given the scores, and what they say about a statistic ----
 
@@ -37,7 +37,7 @@ def null_events(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream:
 
 
 def p_value(statistic: float, simulated: Floats) -> float:
-    """The exact p-value ``(1 + #{simulated >= statistic}) / (draws + 1)`` (theory, introduction)."""
+    """The exact p-value ``(1 + #{simulated >= statistic}) / (draws + 1)``."""
     return float((1 + int(np.sum(reaching(statistic, simulated)))) / (len(simulated) + 1))
 
 

@@ -175,7 +175,7 @@ def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:
     return rows if len(rows.residual) <= EXACT else PowerLedger.of(rows)
 
 
-# ---- Certificates of the error along a variable: ``sum_c |E[(Y - p - m) 1_c]|`` over cells c (theory 1.3, 1.4) ----
+# ---- Certificates of the error along a variable: ``sum_c |E[(Y - p - m) 1_c]|`` over cells c ----
 # Theorem U in its linear form, with the raw residuals as the bets: for ``Z = |E[r | c]|`` and ``gamma`` fixed
 # beforehand each cell's smaller product ``min_+- prod (1 -+ gamma r_i)`` has mean at most ``(1 - gamma Z)^n``. The
 # notch is not used: its proof needs one rate a cell, and residuals of one cell have many. Theorem L with a sign a cell.

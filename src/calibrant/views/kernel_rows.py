@@ -29,7 +29,7 @@ SINGLE = "a single row has no pairs: pass two rows or more"
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LARGEST = 50_000  # distinct rows: about a CPU-minute at 999 draws, and four times that for twice as many
 MOST_DEGREE = 10
-USUAL = 2.0  # width, in median distances (theory 3, step 1)
+USUAL = 2.0  # width, in median distances
 NARROWEST, WIDEST = 1e-9, 1e9  # widths whose squares, and those of the distances in them, are numbers
 FLAT = 1e-12  # a deviation below it is rounding: every score is the same
 

@@ -81,7 +81,7 @@ def sums_of_sketch(data: Sketch, variables: Iterable[str] | str | None) -> Local
 def fixed_features(
     data: Predictions, variables: Iterable[str] | str | None, draws: int, seed: int, landmarks: int
 ) -> tuple[LocalSpec, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Fix features from a random sample of rows, without a label (theory 3, step 1); say what was left out and why."""
+    """Fix features from a random sample of rows, without a label; say what was left out and why."""
     p, table, used, left_out = first_look(data, variables, seed, identities_of(data.n, seed))
     return local_spec(p, table, used, draws, seed, landmarks), used, left_out
 
@@ -213,7 +213,7 @@ def kernel_bound(spec: LocalSpec) -> float:
 
     Exact ones are a projection of ``k(z, .)``, whose length is 1. With the landmarks' Gram matrix K, the whitening G as
     stored and the bells b of z as tabulated, ``|G'b| <= sqrt(|G'KG|) + |G| |b - k_z|``, and rounding adds half a step
-    a feature; the derivation is in docs/methods/klce.md.
+    a feature; the derivation is in docs/proofs-methods.md.
     """
     if not spec.joint:
         return 0.0

@@ -97,7 +97,7 @@ def to(
     show that they are.
     **Guarantee.** Of the certificates on ``found.of(data)``: with pilot rows, all of them for the population that the
     weights make, given the weights. Without, the upper end for these very weights and covariates; the others as
-    simulated. See `docs/weights.md`.
+    simulated. See `docs/clusters.md`.
     **Method.** Post-stratification; iterative proportional fitting (Deming and Stephan 1940) until every share is
     within 1e-10; odds of membership, classes of equal weight, cross-fitted (Bickel et al. 2009).
     **Reads.** Rows.

@@ -1,6 +1,6 @@
 """The sums that the local test reads: features fixed from a sample of rows, whole numbers however the rows were split.
 
-Step numbers are those of "How it works" in docs/methods/local_calibration_test.md.
+Step numbers are those of "How it works" in docs/tests.md.
 """
 
 from __future__ import annotations

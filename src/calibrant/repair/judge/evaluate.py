@@ -176,7 +176,7 @@ def evaluate(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates; certificates also one distribution. With
-    clusters or weights whole clusters certify (Theorems CL, CU and CD; documentation: clusters), dealt whatever their
+    clusters or weights whole clusters certify (Theorems CL, CU and CD; documentation: Proofs), dealt whatever their
     sizes. Repairs, groups and variables chosen without the judged outcomes. **Guarantee.** Finite-sample. All paired
     statements (a Brier score, log loss, accuracy, error along a variable or gap of a group is better, or worse) hold
     simultaneously with probability ``1 - alpha``; half of alpha goes to the scores, a quarter each to variables and

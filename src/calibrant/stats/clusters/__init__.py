@@ -1,5 +1,5 @@
 """Rows that belong together and rows that count more: clusters are independent, and nothing else is assumed of them.
 
-Theorems CL and CU of the documentation (certified-clusters): `below` bets on a learnt or constant witness, one factor a
-cluster; `above` pays for every pattern of signs at once, and bounds what that costs.
+Theorems CL and CU of docs/proofs-clusters.md: `below` bets on a learnt or constant witness, one factor a cluster;
+`above` pays for every pattern of signs at once, and bounds what that costs.
 """

@@ -238,7 +238,7 @@ def _gauss(a: Floats, b: Floats, width: float) -> Floats:
     return np.exp(-0.5 * ((a[:, None] - b) / width) ** 2)
 
 
-# ---- The kernel statistics of local miscalibration, of the data and of simulated outcomes in one pass (theory 3) ----
+# ---- The kernel statistics of local miscalibration, of the data and of simulated outcomes in one pass ----
 
 NAMES = ("raw", "centred", "intercept", "intercept and slope")
 STREAM = 0x4B4C  # of random numbers, apart from those of other methods at the same seed

@@ -13,10 +13,10 @@ from calibrant.stats.nulls import ROUNDING, ranked
 Floats = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
-# ---- From sums over rows to statistics: centring, spectra, scans (theory 3, steps 2 and 3) ----
+# ---- From sums over rows to statistics: centring, spectra, scans ----
 
-FLAT = (None, 0.1, 0.01)  # gamma of each spectrum; None leaves the eigenvalues as they are (theory 3, step 3)
-TOLERANCE = 1e-4  # of the largest eigenvalue (theory 3, step 3: a smaller one broke the level)
+FLAT = (None, 0.1, 0.01)  # gamma of each spectrum; None leaves the eigenvalues as they are
+TOLERANCE = 1e-4  # of the largest eigenvalue (a smaller one broke the level)
 SAME = 1e-9  # share of a variance below which nothing is left after centring
 LEAST = 2.0  # null variance of a sum that is scanned, in expected events
 HEAVIEST = 8.0  # weight of a level, at most: a rare one is not to drown the others
@@ -151,7 +151,7 @@ def combined(p: Floats, weights: Sequence[float]) -> Floats:
     return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)  # 1e-12: rounding
 
 
-# ---- What the local test finds: p-values of everyone, the joint kernel, and each variable (theory 3, step 4) ----
+# ---- What the local test finds: p-values of everyone, the joint kernel, and each variable ----
 
 GAMMA = 0.1  # of a single variable's spectrum
 # Weights in the harmonic mean of p-values (Wilson 2019, doi:10.1073/pnas.1814092116), calibrated by the draws whatever

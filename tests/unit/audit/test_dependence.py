@@ -87,7 +87,7 @@ def test_copies_decide_nothing_and_say_so_first() -> None:
         assert "Not certified: rows are copies of others" in reported
     reported = terminal.render(record)
     assert "2.2 times too narrow" in reported.replace("\n  ", " ")
-    assert "--key" in reported
+    assert 'key="COLUMN"' in reported
     assert "What the error varies with" not in reported
 
 

@@ -106,6 +106,7 @@ def checked(record: AuditRecord) -> str:
     text = plain(made.text)
     assert re.fullmatch(r"[A-Z“].*[.:]", text, re.DOTALL), text
     assert len(re.findall(r"[.!?](?= [A-Z])", text)) <= 3, text
+    assert "  " not in text, text
     assert made.command, (state_of(record), text)
     assert "COLUMN" not in made.command
     assert differs(parsed(made.command), parsed(commands.command(record))), made.command

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import few, holds_levels, shown_groups
-from calibrant.audit.rounding import Sums, stepped
+from calibrant.audit.pooling import holds_levels, shown_groups
+from calibrant.audit.rounding import Sums, few, stepped
 from calibrant.audit.subgroups import parts_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.attributes import cells_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.audit.rounding import few
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -450,11 +451,6 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     groups = pool_levels(people, mask, order)
     shown = {group[0] for group in groups if len(group) == 1}
     return tuple(t for i, t in enumerate(titles) if i not in shown) if groups else None
-
-
-def few(people: Iterable[float], mask: int) -> bool:
-    """Whether some of these people, counted apart, such as those inside and those outside, are few, and not none."""
-    return any(0 < n < mask for n in people)
 
 
 def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from calibrant.audit.pooling import few
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
 
 MULTIPLE = 5  # people: a count is reported as a multiple of it
@@ -30,6 +29,11 @@ FINE = 10  # the steps of a smooth line are so much finer: no point of it is abo
 SIZES = ("vece", "vece_plain", "beyond_gap", "beyond_gap_plain", "low", "high", "beyond_low", "beyond_high")
 DENSITIES = "density_events", "density_nonevents"
 SMOOTH = ("predicted", "observed", "gap", *ENDS)
+
+
+def few(people: Iterable[float], mask: int) -> bool:
+    """Whether some of these people, counted apart, such as those inside and those outside, are few, and not none."""
+    return any(0 < n < mask for n in people)
 
 
 def step(people: float) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import few, pool_pairs
-from calibrant.audit.rounding import Sums, reported_sets, two_digits
+from calibrant.audit.pooling import pool_pairs
+from calibrant.audit.rounding import Sums, few, reported_sets, two_digits
 from calibrant.results import Curve, Estimate
 from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, sums_of
 from calibrant.views.boxes import FEWEST, Tables, condition

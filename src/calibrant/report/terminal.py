@@ -1,4 +1,4 @@
-"""What the terminal shows: the summary of an audit, a record in ten lines, and short lines for the other commands."""
+"""What the terminal shows: the summary of an audit, a record at a prompt, and short lines for the other commands."""
 
 from __future__ import annotations
 
@@ -375,7 +375,7 @@ MORE = "In a notebook the record shows its first screen; record.groups, .checks,
 
 
 def lines(record: AuditRecord) -> str:
-    """The verdict in three parts, each with its estimate and what is guaranteed; and how to save it."""
+    """The verdict in three parts, each with its estimate and what is guaranteed; what to do, and how to save it."""
     return "\n".join(line for text in _texts(record) if (line := clip(text, WIDEST - 1)))
 
 

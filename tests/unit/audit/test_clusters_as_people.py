@@ -10,8 +10,8 @@ import calibrant as cal
 from calibrant.audit.checks.covariates import _map, _masked
 from calibrant.audit.context import AuditContext
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import few, guarded
-from calibrant.audit.rounding import Sums, reported_peak, reported_rules
+from calibrant.audit.pooling import guarded
+from calibrant.audit.rounding import Sums, few, reported_peak, reported_rules
 from calibrant.diagnose.searched_subgroups import SubgroupOptions, described
 from calibrant.search.detectors import Settings, detector_inputs
 from calibrant.views.rules import columns_of

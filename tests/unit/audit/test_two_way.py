@@ -66,7 +66,7 @@ def test_the_first_screen_says_it_in_words(record: AuditRecord) -> None:
     for words in (
         "60 clusters (`person`) and 24 clusters (`question`), which cross",
         "as independent that share neither `person` nor `question`",
-        "By one column it is: `--cluster person`, about these clusters of `question`, or `--cluster question`.",
+        'By one column it is: `cluster="person"`, about these clusters of `question`, or `cluster="question"`.',
         "Theorem X",
     ):
         assert words in reported, words

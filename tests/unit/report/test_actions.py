@@ -106,6 +106,7 @@ def checked(record: AuditRecord) -> str:
     text = plain(made.text)
     assert re.fullmatch(r"[A-Z“].*[.:]", text, re.DOTALL), text
     assert len(re.findall(r"[.!?](?= [A-Z])", text)) <= 3, text
+    assert "  " not in text, text
     assert made.command, (state_of(record), text)
     assert "COLUMN" not in made.command
     edited = state_of(record) == "no use stated"  # what differs is in the file of words

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.pooling import few, guarded, order_of, pool_levels, unshown_levels
+from calibrant.audit.pooling import guarded, order_of, pool_levels, unshown_levels
 from calibrant.audit.rounding import (
     Sums,
+    few,
     reported_by_variable,
     reported_line,
     reported_outcome,

@@ -168,7 +168,7 @@ def _gap_decides(record: AuditRecord) -> bool:
 
 def _one_of_each(record: AuditRecord) -> Decision:
     text = "Remove the copies, or name the column that says what they belong to: "
-    more = ". If they are different people, name one that distinguishes them:  "
+    more = ". If they are different people, name one that distinguishes them: "
     reported = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ". This lists the columns.")
     return Decision(reported, commands.look(record))
 

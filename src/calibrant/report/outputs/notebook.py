@@ -303,7 +303,7 @@ def drawn(drawings: Sequence[Drawing]) -> str:
 
 
 def brief_text(of: AuditRecord) -> str:
-    """A record in ten lines."""
+    """A record as a prompt shows it."""
     return lines(of)
 
 

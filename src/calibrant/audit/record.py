@@ -47,15 +47,15 @@ class Share(Plain):
     wrong : {"over", "within", "error_shown"}
         The verdict that would be wrong.
     part : {"everyone", "groups", "subgroups"}
-    by : {"error", "gap", "either", "test"}
+    by : {"error", "gap", "test"}
         What the verdict rests on.
     alpha : float
         As it was used.
     """
 
     wrong: Wrong
-    part: Literal["everyone", "groups", "subgroups", "everyone and groups"]
-    by: Literal["error", "gap", "either", "test"]
+    part: Literal["everyone", "groups", "subgroups"]
+    by: Literal["error", "gap", "test"]
     alpha: float
 
 

@@ -265,8 +265,8 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         findings, checks = withholding(findings, checks, context.withheld)
         shares = []
     else:
-        findings = showing_error(findings, (of_shown := context.judging.shares.of_error_shown()).alpha)
-        shares.append(of_shown)
+        findings = showing_error(findings, context.judging.shares)
+        shares += context.judging.shares.of_error_shown(len(findings) > 1)
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
     settings |= {"variables": variables, "allow_same": context.meant}

@@ -165,7 +165,7 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
     # A range decides what closed testing decides, under the same share: so both have the ends of a share for "over".
     # What is not judged has ranges of half of alpha an end.
     shares, target = plan.shares, plan.target or q.target
-    over_gap, over_error = shares.groups_over_gap or plan.alpha, shares.groups_over_error or plan.alpha / 2.0
+    over_gap, over_error = shares.groups_ranges
     each, least, most = over_gap / (2.0 * count), over_error / count, plan.alpha / (2.0 * count)
     errors, gaps = bet_sizes_for(over_error, count), bet_sizes_for(over_gap / 2.0, count)
     reported = context.sums.of(q.n, q.events, q.expected)

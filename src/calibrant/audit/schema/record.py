@@ -434,8 +434,8 @@ RECORD = part(
                     "Share",
                     {
                         "wrong": Literal["over", "within", "error_shown"],
-                        "part": Literal["everyone", "groups", "subgroups", "everyone and groups"],
-                        "by": Literal["error", "gap", "either", "test"],
+                        "part": Literal["everyone", "groups", "subgroups"],
+                        "by": Literal["error", "gap", "test"],
                         "alpha": Level,
                     },
                 )

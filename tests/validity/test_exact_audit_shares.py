@@ -196,11 +196,11 @@ def shown_wrongly(part: str, spent: tuple[float, float], groups: int, adjust: An
 
 
 def _with_p(gap: float, error: float, own: list[float]) -> Any:
-    low = {name: 0.01 if p <= share else 0.0 for name, p, share in zip(("gap", "error"), (gap, error), own, strict=True)}
+    off = [p <= share for p, share in zip((gap, error), own, strict=True)]
     return replace(
         NOBODY,
-        gap=replace(NOBODY.gap, p_value=gap, guaranteed=replace(RANGE, low=low["gap"] or -0.2, high=0.2)),
-        error=replace(NOBODY.error, p_value=error, guaranteed=replace(RANGE, low=low["error"], high=0.2)),
+        gap=replace(NOBODY.gap, p_value=gap, guaranteed=replace(RANGE, low=0.01 if off[0] else -0.2, high=0.2)),
+        error=replace(NOBODY.error, p_value=error, guaranteed=replace(RANGE, low=0.01 if off[1] else 0.0, high=0.2)),
         error_shown=False,
     )
 

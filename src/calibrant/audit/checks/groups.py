@@ -19,6 +19,7 @@ from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import Sums, reported_layer, two_digits
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence, bet_sizes_for, rejected
+from calibrant.certify.decidable import Grouped, by_fewer
 from calibrant.certify.groups import CLEAR_SIZE, gap_about, signed
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import raw_certificate, shown_certificate
@@ -96,7 +97,11 @@ class Group:
 
     def within(self, limit: float) -> float:
         """The log e-value that it is within the limit, as it may be reported."""
-        return self.evidence.within(self._points(self.reported.within, limit, self.judge))
+        return self.evidence.within(self.inside(limit))
+
+    def inside(self, limit: float) -> Limit:
+        """Up to where it is within the limit as it may be reported."""
+        return self._points(self.reported.within, limit, self.judge)
 
     def top(self, delta: float) -> float:
         """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
@@ -128,8 +133,23 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         status=status(worst(says)),
         findings=result,
         estimates={"worst_group": _worst(groups, context)},
+        curves=_fewer(groups, says, context),
         shares=plan.shares.of_groups() if plan.limited else (),
     )
+
+
+def _fewer(groups: Sequence[Group], says: Sequence[Verdict], context: AuditContext) -> dict[str, Curve]:
+    """What fewer groups would decide at these rows, where most of them are undecided; by their gaps alone."""
+    plan = context.judging
+    names = {name for g in groups for name, _ in g.name}
+    if says.count("undecided") <= len(groups) / 2 or len(names) < 2 or plan.by("groups") != "gap" or context.withheld:
+        return {}
+    parts = [
+        Grouped(tuple(name for name, _ in g.name), g.people, g.inside(g.limit)) for g in groups if g.limit is not None
+    ]
+    stakes = bet_sizes_for(plan.shares.groups_ranges[0] / 2.0, len(groups))
+    columns = by_fewer(parts, plan.shares.groups_within, stakes, plan.target or parts[0].people.target, context.seed)
+    return {"fewer_groups": Curve(method="certify.by_fewer", columns=columns, settings={"groups": len(groups)})}
 
 
 def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:

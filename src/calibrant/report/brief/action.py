@@ -99,6 +99,7 @@ STATES = (
     "off, not repaired",
     "groups or subgroups missing",
     "gap decides",
+    "fewer groups decide",
     "undecided",
     "errors cancel",
     "no use stated",
@@ -127,6 +128,7 @@ def state_of(record: AuditRecord) -> str:
         "off, not repaired": _off(record),
         "groups or subgroups missing": state["everyone"] != "undecided" and bool(_closer(record)[0]),
         "gap decides": undecided and _gap_decides(record),
+        "fewer groups decide": undecided and bool(_fewer(record)[0]),
         "undecided": undecided,
         "errors cancel": facts.cancels(record),
         "no use stated": not for_use(record),
@@ -336,6 +338,36 @@ def _judge_by_gap(record: AuditRecord) -> Decision:
     return Decision(say(text), commands.audit_again(record, more, without=["--judge", "--set-by"]))
 
 
+def _fewer(record: AuditRecord) -> tuple[tuple[str, ...], int, float]:
+    """The columns by which the largest share of groups would be decided, of how many, and how many; or nothing.
+
+    Of equal shares the most columns. Nothing where everyone is undecided too, where a group is estimated clearly over
+    the limit, which no smaller number of groups decides as within, and where fewer columns promise less than half.
+    """
+    c = record.curve("fewer_groups").columns
+    lines = list(zip(*(c.get(k, ()) for k in ("by", "groups", "decided")), strict=True))
+    crossed = any(len(names) > 1 for names in commands.groupings(record))
+    every = {name for names in commands.groupings(record) for name in names}
+    fewer = [(by, n, met) for by, n, met in lines if crossed or {*by} != every]
+    few = facts.with_verdict(record, "undecided")
+    if not fewer or record.everyone.verdict == "undecided" or any(_clear(record, f) for f in few):
+        return (), 0, 0.0
+    by, n, met = max(fewer, key=lambda line: (line[2] / line[1], line[1]))
+    now = sum(f.verdict != "undecided" for f in record.groups if [v for v, _ in f.variables] in [[name] for name in by])
+    return (tuple(map(str, by)), n, met) if met >= max(n / 2, now + 1) else ((), 0, 0.0)
+
+
+def _judge_fewer(record: AuditRecord) -> Decision:
+    by, n, met = _fewer(record)
+    names = [
+        part for i, name in enumerate(by) for part in ((" and " if i == len(by) - 1 else ", ") if i else "", code(name))
+    ]
+    whole = round(met)
+    decided = f"{'both' if n == 2 else 'all'} groups" if whole == n else f"{num.count(whole)} of {num.count(n)} groups"
+    text = f" alone: {decided} would be decided at these {facts.noun(record)}, if scores are right."
+    return Decision(say("Judge by ", *names, text), commands.by_fewer(record, by))
+
+
 def _cancelling(record: AuditRecord) -> Decision:
     text = "Errors cancel on average, but not at each score: judge the calibration error too."
     return Decision(say(text), commands.audit_again(record, without=["--judge"]))
@@ -465,6 +497,7 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "off, not repaired": _retrain,
     "groups or subgroups missing": _look_closer,
     "gap decides": _judge_by_gap,
+    "fewer groups decide": _judge_fewer,
     "undecided": _collect,
     "errors cancel": _cancelling,
     "no use stated": _say_the_use,

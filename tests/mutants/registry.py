@@ -146,6 +146,9 @@ POPULATIONS = (
     one("error_shown_of_everyone_counted_once", "the record counts what everyone's gap spends on error shown, not what "
         "the error does", JUDGING,
         "Shares.everyone_ranges", "return self.alpha, self.alpha", "return self.alpha, 0.1 * self.alpha"),
+    one("fewer_groups_read_outcomes", "how many of fewer groups would be decided is read from the outcomes",
+        "certify.decidable", "_evidence_drawn",
+        "SignedEvidence(drawn(rng, 0.0))", "SignedEvidence.of(g.people, bet_sizes, target)"),
     one("joint_error_forgets", "the record's joint error is that of the last share", "audit.record",
         "joint_error", "result[share.wrong] += share.alpha", "result[share.wrong] = share.alpha"),
     one("floor_of_a_gap_not_split", "a gap's floor on either side spends all of its delta", GROUPS,

@@ -226,17 +226,13 @@ def _evidence_drawn(
     rng = np.random.default_rng(seed)
     in_clusters = sum(g.people.n for g in groups if g.people.clusters is not None)
     most = min(DRAWS, EVALUATED // len(groups), ROWS_DRAWN // max(in_clusters, 1))
-    result = []
+    sets, result = range(max(most, FEWEST_DRAWS)), []
     for g in groups:
-        q = g.people.as_one_block()
-        drawn = q.drawn_gaps(bet_sizes)
-        usual = target == q.target
-        result.append(
-            [
-                SignedEvidence(drawn(rng, 0.0)) if usual else SignedEvidence.of(q.redrawn(rng), bet_sizes, target)
-                for _ in range(max(most, FEWEST_DRAWS))
-            ]
-        )
+        if target == g.people.target:
+            drawn = g.people.as_one_block().drawn_gaps(bet_sizes)
+            result.append([SignedEvidence(drawn(rng, 0.0)) for _ in sets])
+        else:  # bets of the population learn from earlier blocks
+            result.append([SignedEvidence.of(g.people.redrawn(rng), bet_sizes, target) for _ in sets])
     return result
 
 

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.brief.estimates import estimate_of
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
-from calibrant.report.spans import Span, clipped, code, label, say, shown
+from calibrant.report.spans import Span, Text, clipped, code, label, say, shown
 from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
@@ -234,8 +234,10 @@ def _recalibrate(record: AuditRecord) -> Decision:
         rise = max(0.0, float(line["largest_rise"]))
         text += f"; the largest estimated rise of a group's gap is {num.nearest(rise)}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
-    text = " ".join(t for t in (text, _still(record), lost(record)) if t)
-    return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))
+    gone = lost(record)
+    tree = _tree(record) if left(record) and not gone else ()
+    text = " ".join(t for t in (text, _still(record), gone) if t)
+    return Decision((*say(text), *tree), commands.repair(record, str(method)) if method else commands.repair(record))
 
 
 def _still(record: AuditRecord) -> str:
@@ -252,7 +254,7 @@ def _look_at(record: AuditRecord) -> Decision:
     """Whose rows to look at, where error is shown of them and no repair is shown to help."""
     who, name, estimate = _first_off(record)
     text = say("Do not rely on it yet for ", who, f"{estimate}: look at these rows first. {capital(_tried(record))}.")
-    return Decision(text, commands.rows_of(record, name))
+    return Decision((*text, *_tree(record)), commands.rows_of(record, name))
 
 
 def _watch(record: AuditRecord) -> Decision:
@@ -261,7 +263,7 @@ def _watch(record: AuditRecord) -> Decision:
     all_of = "Everyone and every group is" if record.groups else "Everyone is"
     if name:
         shown_of = say(f"{all_of} within the limit, but error is shown of ", who, f"{estimate}: look at these rows ")
-        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."))
+        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."), *_tree(record))
         return Decision(reported, commands.rows_of(record, name))
     text = f"{all_of} within the limit, but error is shown. {capital(_tried(record))}: keep this record, and compare "
     return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
@@ -286,6 +288,18 @@ def _tried(record: AuditRecord) -> str:
         brier = scores_changed({"brier": changes["brier"]})
         text += f" (estimated best: {repair_named(best['recipe'])}, {brier}; lower is better)"
     return text
+
+
+def _tree(record: AuditRecord) -> Text:
+    """The repair that no audit tries, where error is shown along a variable; nothing where it is along none."""
+    name = next((r.variable for r in facts.ranked(record) if r.error_shown), "")
+    if not name:
+        return ()
+    python = f"cal.repair.VariableTree(variables={name!r})"
+    call = python if commands.from_python(record) else "calibrant repair … --method variable-tree"
+    return say(
+        " Error is shown along ", code(sanitize(name)), ": ", code(sanitize(call)), " fits a tree, which audits do not."
+    )
 
 
 def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:
@@ -354,7 +368,7 @@ def _fewer(record: AuditRecord) -> tuple[tuple[str, ...], int, float]:
         return (), 0, 0.0
     by, n, met = max(fewer, key=lambda line: (line[2] / line[1], line[1]))
     now = sum(f.verdict != "undecided" for f in record.groups if [v for v, _ in f.variables] in [[name] for name in by])
-    return (tuple(map(str, by)), n, met) if met >= max(n / 2, now + 1) else ((), 0, 0.0)
+    return (tuple(map(str, by)), n, met) if met >= n / 2 and round(met) > now else ((), 0, 0.0)
 
 
 def _judge_fewer(record: AuditRecord) -> Decision:
@@ -362,9 +376,8 @@ def _judge_fewer(record: AuditRecord) -> Decision:
     names = [
         part for i, name in enumerate(by) for part in ((" and " if i == len(by) - 1 else ", ") if i else "", code(name))
     ]
-    whole = round(met)
-    decided = f"{'both' if n == 2 else 'all'} groups" if whole == n else f"{num.count(whole)} of {num.count(n)} groups"
-    text = f" alone: {decided} would be decided at these {facts.noun(record)}, if scores are right."
+    decided = f"about {num.count(round(met))} of {num.count(n)} groups would be decided"
+    text = f" alone: {decided} at these {facts.noun(record)}, if scores are right."
     return Decision(say("Judge by ", *names, text), commands.by_fewer(record, by))
 
 

@@ -147,8 +147,8 @@ def _fewer(groups: Sequence[Group], says: Sequence[Verdict], context: AuditConte
     parts = [
         Grouped(tuple(name for name, _ in g.name), g.people, g.inside(g.limit)) for g in groups if g.limit is not None
     ]
-    stakes = bet_sizes_for(plan.shares.groups_ranges[0] / 2.0, len(groups))
-    columns = by_fewer(parts, plan.shares.groups_within, stakes, plan.target or parts[0].people.target, context.seed)
+    bet_sizes = bet_sizes_for(plan.shares.groups_ranges[0] / 2.0, len(groups))
+    columns = by_fewer(parts, plan.shares.groups_within, bet_sizes, plan.target or parts[0].people.target, context.seed)
     return {"fewer_groups": Curve(method="certify.by_fewer", columns=columns, settings={"groups": len(groups)})}
 
 

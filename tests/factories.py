@@ -1043,7 +1043,7 @@ def record(
     shares = Shares(0.05, settings.get("judge", "error"))
     used = (
         *((*shares.of_everyone(), *(shares.of_groups() if groups else ())) if limit is not None else ()),
-        shares.of_error_shown(),
+        *shares.of_error_shown(bool(groups)),
     )
     return AuditRecord(
         name=name,

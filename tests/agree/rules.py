@@ -257,3 +257,15 @@ def a_headline_begins_its_sentences_with_a_capital(of: Audited, seen: Read) -> I
     for said in re.split(r"(?<=[.!?]) ", title[1]) if title else ():
         if said[:1].islower():
             yield said
+
+
+@rule
+def a_range_without_0_shows_error(of: Audited, seen: Read) -> Iterator[str]:
+    record = of.record
+    for f in (record.everyone, *record.groups):
+        gap, error = f.gap.guaranteed, f.error.guaranteed
+        off = (gap is not None and not gap.low <= 0.0 <= gap.high) or (error is not None and error.low > 0.0)
+        if off and not f.error_shown and f.withheld is None:
+            yield f"{f.id}: the guaranteed range is without 0, and no error is shown"
+        if off and f.variables and f.withheld is None and "No group is shown to be miscalibrated" in seen.text:
+            yield f"{f.id}: the guaranteed range is without 0, and the headline says that no group is off"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agree.records import Audited
+from calibrant.audit.record import Groups
 
 Spoil = Callable[[Audited], Audited]
 
@@ -98,6 +99,14 @@ def _two_ranges(of: Audited) -> Audited:
     return replace(of, markdown=head + middle + text)
 
 
+def _off_and_not_shown(of: Audited) -> Audited:
+    """A group whose gap is guaranteed to be upward, of which no error is shown."""
+    first, *rest = of.record.groups
+    assert first.gap.guaranteed is not None
+    up = replace(first.gap, guaranteed=replace(first.gap.guaranteed, low=0.01, high=0.2))
+    return replace(of, record=replace(of.record, groups=Groups([replace(first, gap=up, error_shown=False), *rest])))
+
+
 SPOILT: dict[str, Spoil] = {
     "a_range_holds_its_value": _says("A gap of +5.0 (+6.0 to +7.0)."),
     "nobody_plans_for_within_where_the_estimate_says_over": _planned,
@@ -134,6 +143,7 @@ SPOILT: dict[str, Spoil] = {
     "a_chart_is_about_one_quantity": _ratio_on_the_plot,
     "no_name_gets_a_second_stop": _says("Rows share Personal-Nr.."),
     "a_headline_begins_its_sentences_with_a_capital": _small_headline,
+    "a_range_without_0_shows_error": _off_and_not_shown,
 }
 PATHS = {  # marks that stand outside in units of their own
     "a line": '<svg class="plot" viewBox="0 0 100 24"><path d="M0 3L120 4"/></svg>',

@@ -101,7 +101,7 @@ def test_a_query_names_its_files_in_quotes(log: Path) -> None:
 def test_a_target_is_refused_before_any_work(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, stated: str
 ) -> None:
-    for work in ("commands.audited", "commands.summarised", "commands.merged", "repairing.compare"):
+    for work in ("commands.audited", "commands.summarised", "commands.merged", "repairing.evaluate"):
         monkeypatch.setattr(f"calibrant.cli.{work}", None)
     words = [word for w in line.split() for word in (COLUMNS if w == "LS" else [w])]
     assert main([w.replace("EMPTY", "") for w in words]) == 2  # as an unset variable of a shell leaves it

@@ -170,39 +170,75 @@ def _kinds(groups: list[Group], chances: Any, verdict: str) -> list[tuple[Group,
     return [*kinds, (Group(limit=groups[0].limit, error=-50.0), 1.0 - sum(p for _, p in kinds))]
 
 
-# ---- error shown, of everyone and the groups together ----
+# ---- error shown: everyone by itself, and the groups together ----
+
+SHOWN_ALPHA = 0.12
+PRICED = Shares(SHOWN_ALPHA, "auto")
 
 
-def shown_wrongly(delta: float, adjust: Any = showing_error) -> float:
-    """The probability that error is shown of anybody, if there is none: four uniform p-values, two a finding."""
-    law = [*((r / 12 - EDGE, 1.0 / 12) for r in range(1, 5)), (1.0, 8.0 / 12)]
-    wrong = 0.0
-    for some in product(law, repeat=4):
-        p = [value for value, _ in some]
-        if any(f.error_shown for f in adjust([_with_p(p[0], p[1]), _with_p(p[2], p[3])], delta)):
+def shown_wrongly(part: str, spent: tuple[float, float], groups: int, adjust: Any = showing_error) -> float:
+    """The probability that error is shown of a part, if there is none: two uniform p-values a finding, on a grid.
+
+    A range is without 0 exactly where its p-value is at most its own share, as ranges of an audit are.
+    """
+    own = [share / groups for share in spent]
+    grid = sorted({round(q * sum(spent), 9) for q in (0.2, 0.5, 0.8, 1.0)} | {round(share, 9) for share in own})
+    chances = [b - a for a, b in zip((0.0, *grid), grid, strict=False)]
+    law = [*zip(grid, chances, strict=True), (1.0, 1.0 - grid[-1])]
+    rest, wrong = [_with_p(1.0, 1.0, own)], 0.0
+    for some in product(law, repeat=2 * groups):
+        p = [value - EDGE for value, _ in some]
+        findings = [_with_p(gap, error, own) for gap, error in zip(p[::2], p[1::2], strict=True)]
+        given = [findings[0]] if part == "everyone" else [*rest, *findings]
+        if any(f.error_shown for f in adjust(given, PRICED)):
             wrong += float(np.prod([chance for _, chance in some]))
     return wrong
 
 
-def _with_p(gap: float, error: float) -> Any:
+def _with_p(gap: float, error: float, own: list[float]) -> Any:
+    off = [p <= share for p, share in zip((gap, error), own, strict=True)]
     return replace(
-        NOBODY, gap=replace(NOBODY.gap, p_value=gap), error=replace(NOBODY.error, p_value=error), error_shown=False
+        NOBODY,
+        gap=replace(NOBODY.gap, p_value=gap, guaranteed=replace(RANGE, low=0.01 if off[0] else -0.2, high=0.2)),
+        error=replace(NOBODY.error, p_value=error, guaranteed=replace(RANGE, low=0.01 if off[1] else 0.0, high=0.2)),
+        error_shown=False,
     )
 
 
 NOBODY = finding()
+RANGE = NOBODY.gap.guaranteed
+PARTS: dict[str, tuple[tuple[float, float], int]] = {
+    "everyone": (PRICED.everyone_ranges, 1),
+    "groups": (PRICED.groups_ranges, 2),
+}
 
 
-def test_error_is_wrongly_shown_no_more_often_than_its_share() -> None:
-    share = Shares(1.0 / 3.0, "auto").of_error_shown()
-    assert 0.0 < shown_wrongly(share.alpha) <= share.alpha
+@pytest.mark.parametrize("part", PARTS)
+def test_error_is_wrongly_shown_no_more_often_than_its_share(part: str) -> None:
+    recorded_as = sum(s.alpha for s in PRICED.of_error_shown(True) if s.part == part)
+    assert 0.8 * recorded_as < shown_wrongly(part, *PARTS[part]) <= recorded_as
 
 
 def test_each_p_value_alone_is_wrong_more_often() -> None:
-    def each_alone(some: Any, delta: float) -> Any:
-        return [replace(f, error_shown=min(f.gap.p_value, f.error.p_value) <= delta) for f in some]
+    def each_alone(some: Any, shares: Shares) -> Any:
+        spent = sum(shares.groups_ranges)
+        return [replace(f, error_shown=min(f.gap.p_value, f.error.p_value) <= spent) for f in some]
 
-    assert shown_wrongly(1.0 / 3.0, each_alone) > 1.0 / 3.0
+    assert shown_wrongly("groups", *PARTS["groups"], each_alone) > SHOWN_ALPHA
+
+
+@pytest.mark.parametrize("judge", ["auto", "error", "gap"])
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_a_p_value_at_the_price_of_its_range_shows_error(judge: str, count: int) -> None:
+    """Before any range is read: Holm's procedure with the weights of the ranges gives each what its range spends."""
+    shares = Shares(SHOWN_ALPHA, judge)  # type: ignore[arg-type]
+    wide = [1.0 / count, 1.0 / count]
+    for at, share in enumerate(shares.groups_ranges):
+        p = [1.0, 1.0]
+        for factor, shown in ((1.0 - 1e-6, True), (1.0 + 1e-6, False)):
+            p[at] = factor * share / count
+            some = [_with_p(*p, [0.0, 0.0]), *[_with_p(1.0, 1.0, [0.0, 0.0])] * (count - 1)]
+            assert showing_error([_with_p(1.0, 1.0, wide), *some], shares)[1].error_shown is shown
 
 
 # ---- what a record says is what was used ----
@@ -210,8 +246,9 @@ def test_each_p_value_alone_is_wrong_more_often() -> None:
 
 def test_the_joint_error_is_the_sum_of_all_shares() -> None:
     shares = Shares(0.05, "auto")
-    used = (*shares.of_everyone(), *shares.of_groups(), *shares.of_subgroups(), shares.of_error_shown())
-    assert joint_error(used) == {"over": 0.15, "within": 0.125, "error_shown": 0.05}
+    used = (*shares.of_everyone(), *shares.of_groups(), *shares.of_subgroups(), *shares.of_error_shown(True))
+    assert joint_error(used) == {"over": 0.15, "within": 0.125, "error_shown": 0.15}
+    assert joint_error(shares.of_error_shown(False))["error_shown"] == pytest.approx(0.1)
     assert joint_error(used[:2]) == {"over": 0.05, "within": 0.05, "error_shown": 0.0}
     assert joint_error([]) == {"over": 0.0, "within": 0.0, "error_shown": 0.0}
     assert {s.by: s.alpha for s in shares.of_groups() if s.wrong == "over"} == pytest.approx(
@@ -235,7 +272,7 @@ def test_an_audit_spends_what_it_records(judge: str, monkeypatch: pytest.MonkeyP
     real = module.rejected
     monkeypatch.setattr(module, "rejected", lambda e, delta, p: (spent.append(delta), real(e, delta, p))[1])
     record = cal.audit(DATA, label="y", score="p", by="g", limit=0.1, judge=judge, quick=True, alpha=ALPHA)
-    groups = [s for s in record.shares if s.part == "groups"]
+    groups = [s for s in record.shares if s.part == "groups" and s.wrong != "error_shown"]
     assert sorted(spent) == pytest.approx(sorted(s.alpha for s in groups))
     assert record.joint_error == joint_error(record.shares)
     over = {s.by: s.alpha for s in groups if s.wrong == "over"}
@@ -243,3 +280,7 @@ def test_an_audit_spends_what_it_records(judge: str, monkeypatch: pytest.MonkeyP
                        ("error", [g.lower.settings["delta"] for g in record.groups])):  # fmt: skip
         if kind in over:
             assert sum(ends) == pytest.approx(over[kind])
+    ranges = {(s.part, s.by): s.alpha for s in record.shares if s.wrong == "error_shown"}
+    for part, some in (("everyone", [record.everyone]), ("groups", record.groups)):
+        assert sum(sum(f.gap.settings["delta"]) for f in some) == pytest.approx(ranges[part, "gap"])
+        assert sum(f.lower.settings["delta"] for f in some) == pytest.approx(ranges[part, "error"])

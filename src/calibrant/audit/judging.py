@@ -268,7 +268,9 @@ class Shares:
     Everyone: alpha each way. Of a gap, whose range has two ends, only one end can be wrongly within.
     Groups: alpha for any wrong "over", and half of it for any wrong "within"; judged by their gaps with errors next to
     them, "over" is .8 of alpha by gap and .2 by error. Judged by error alone, ranges have two ends of half of alpha.
-    Subgroups: alpha each way. Error shown, of everyone and groups together: alpha.
+    Subgroups: alpha each way. Error shown: what the ranges spend, so that a range without 0 in it always shows error:
+    of everyone alpha by gap and alpha by error, of groups as "over", and by what they are not judged by alpha, or half
+    of it for errors.
     """
 
     alpha: float
@@ -288,6 +290,16 @@ class Shares:
     def groups_within(self) -> float:
         """Any group wrongly within."""
         return self.alpha / 2.0
+
+    @property
+    def everyone_ranges(self) -> tuple[float, float]:
+        """Everyone's range of the gap, and that of the error from below, each wrong by itself."""
+        return self.alpha, self.alpha
+
+    @property
+    def groups_ranges(self) -> tuple[float, float]:
+        """Any range of a group's gap, and any of a group's error from below: as "over", or of what is not judged."""
+        return self.groups_over_gap or self.alpha, self.groups_over_error or self.alpha / 2.0
 
     def of_everyone(self) -> tuple[Share, ...]:
         """As they are used of everyone."""
@@ -311,10 +323,19 @@ class Shares:
         """As they are used of the worst subgroup, by its gap."""
         return tuple(Share(wrong=wrong, part="subgroups", by="gap", alpha=self.alpha) for wrong in ("over", "within"))
 
-    def of_error_shown(self, classes: bool = False) -> Share:
-        """As it is used of everyone, the groups and the classes, where there are any, together."""
-        part: Part = "everyone, groups and classes" if classes else "everyone and groups"
-        return Share(wrong="error_shown", part=part, by="either", alpha=self.alpha)
+    def of_error_shown(self, groups: bool, classes: bool = False) -> tuple[Share, ...]:
+        """As it is used of everyone, and of groups and of classes where there are any."""
+        spent: dict[Part, tuple[float, float]] = {"everyone": self.everyone_ranges}
+        if groups:
+            spent["groups"] = self.groups_ranges
+        if classes:
+            spent["classes"] = self.groups_ranges
+        kinds: tuple[By, By] = ("gap", "error")
+        return tuple(
+            Share(wrong="error_shown", part=part, by=by, alpha=alpha)
+            for part, ranges in spent.items()
+            for by, alpha in zip(kinds, ranges, strict=True)
+        )
 
     def of_test(self) -> Share:
         """As the test of unlisted subgroups uses it."""
@@ -368,11 +389,35 @@ def withholding(
     return none, [replace(c, status="measured") if c.status in judged else c for c in checks]
 
 
-def showing_error(findings: Sequence[Finding], delta: float) -> list[Finding]:
-    """Mark the findings whose gap or error is shown to be other than none: Holm's procedure, of all at `delta`."""
+def showing_error(
+    findings: Sequence[Finding], classes: Sequence[Finding], shares: Shares
+) -> tuple[list[Finding], list[Finding]]:
+    """Mark the findings whose gap or error is shown to be other than none.
+
+    Everyone by itself, groups together, classes together.
+
+    Holm's procedure with the weights of the ranges; and a range as it is reported, without 0 in it, shows error where
+    rounding has made the p-value too large. No p-value is ever smaller for that, so it spends nothing more.
+    """
+    everyone, *groups = findings
+    marked = [*_showing([everyone], shares.everyone_ranges), *_showing(groups, shares.groups_ranges)]
+    return marked, _showing(classes, shares.groups_ranges)
+
+
+def _showing(findings: Sequence[Finding], spent: tuple[float, float]) -> list[Finding]:
+    """Mark those of one part, whose gaps and errors have these shares of error."""
+    if not findings:
+        return []
     p = np.array([p for f in findings for p in (f.gap.p_value, f.error.p_value)])
-    shown = np.asarray((holm(p) <= delta).reshape(-1, 2).any(axis=1))
-    return [replace(f, error_shown=bool(one)) for f, one in zip(findings, shown, strict=True)]
+    price = min(sum(spent), np.nextafter(1.0, 0.0))  # adjusted p-values of 1 show nothing, whatever alpha is
+    shown = np.asarray((holm(p, np.tile(spent, len(findings))) <= price).reshape(-1, 2).any(axis=1))
+    return [replace(f, error_shown=bool(one) or _without_none(f)) for f, one in zip(findings, shown, strict=True)]
+
+
+def _without_none(finding: Finding) -> bool:
+    """Whether the guaranteed range of the gap, or that of the error, is without 0."""
+    gap, error = finding.gap.guaranteed, finding.error.guaranteed
+    return (gap is not None and (gap.low > 0.0 or gap.high < 0.0)) or (error is not None and error.low > 0.0)
 
 
 def verdicts(

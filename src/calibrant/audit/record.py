@@ -39,9 +39,7 @@ NO_CURVE = Curve(method="", columns={})
 AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
-Part = Literal[
-    "everyone", "groups", "subgroups", "classes", "everyone and groups", "everyone, groups and classes"
-]  # of an audit, about which a verdict is
+Part = Literal["everyone", "groups", "subgroups", "classes"]  # of an audit, about which a verdict is
 Wrong = Literal["over", "within", "error_shown"]  # what a verdict can be wrongly
 ERROR_SHOWN = "error-shown"  # what `fail_on` calls error that is shown of anybody
 
@@ -54,8 +52,8 @@ class Share(Plain):
     ----------
     wrong : {"over", "within", "error_shown"}
         The verdict that would be wrong.
-    part : {"everyone", "groups", "subgroups", "classes", "everyone and groups", "everyone, groups and classes"}
-    by : {"error", "gap", "either", "test"}
+    part : {"everyone", "groups", "subgroups", "classes"}
+    by : {"error", "gap", "test"}
         What the verdict rests on.
     alpha : float
         As it was used.
@@ -63,7 +61,7 @@ class Share(Plain):
 
     wrong: Wrong
     part: Part
-    by: Literal["error", "gap", "either", "test"]
+    by: Literal["error", "gap", "test"]
     alpha: float
 
 

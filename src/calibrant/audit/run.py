@@ -270,14 +270,13 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         if check.cost is not LITTLE:
             release_memory()
         tracker.finish(check.code)
-    every = [*findings, *classes]
     if context.withheld is not None:
-        every, checks = withholding(every, checks, context.withheld)
+        findings, checks = withholding(findings, checks, context.withheld)
+        classes, _ = withholding(classes, (), context.withheld)
         shares = []
     else:
-        every = showing_error(every, (of_shown := context.judging.shares.of_error_shown(bool(classes))).alpha)
-        shares.append(of_shown)
-    findings, classes = every[: len(findings)], every[len(findings) :]
+        findings, classes = showing_error(findings, classes, context.judging.shares)
+        shares += context.judging.shares.of_error_shown(len(findings) > 1, bool(classes))
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
     settings |= {"variables": variables, "allow_same": context.meant}
@@ -287,7 +286,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         name=context.judging.name or context.sketch.name,
         verdict="over"
         if any(c.status == "over" and c.code not in ASSUMING for c in checks)
-        else worst(f.verdict for f in every),
+        else worst(f.verdict for f in (*findings, *classes)),
         verdicts=verdicts(findings, checks, classes),
         error_shown=error_shown(findings, checks, context.judging.alpha, classes),
         shares=tuple(shares),

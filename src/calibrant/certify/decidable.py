@@ -20,13 +20,13 @@ from calibrant.arguments import (
     names,
     share,
 )
-from calibrant.certify.closed import OVER_BY_GAP, SignedEvidence, bet_sizes_for
+from calibrant.certify.closed import OVER_BY_GAP, Limit, SignedEvidence, bet_sizes_for, rejected
 from calibrant.certify.groups import checked_limit
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
-from calibrant.views.population import Population
+from calibrant.views.population import Population, Target
 from calibrant.views.sample import everyone, grouped_sketch, groups_of, keyed, named_groups
 
 Floats = NDArray[np.float64]
@@ -35,6 +35,8 @@ EVERYONE = "everyone"
 SHARES_LOOKED_AT = 6  # of alpha, from alone to shared by all groups: between them it is that of more groups
 LIMITS = 80  # at which groups are judged together
 STEPS_UP = 3  # in which the smallest gap that shows is approached
+DRAWS, FEWEST_DRAWS = 20, 5  # sets of outcomes for fewer groups: a share of many groups scatters little
+EVALUATED, ROWS_DRAWN = 1_000, 2_000_000  # of groups and sets; of rows in clusters and sets: a few hundred milliseconds
 
 
 @takes_arrays
@@ -195,6 +197,66 @@ def decided(
         "error": whole.judged(plan.steps).about,
     }
     return Curve(method="certify.decidable", columns=columns, settings=settings)
+
+
+# ---- fewer groups, of an audit that left most undecided ----
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A group of an audit, as it is judged by its gap: by which columns, who is in it, and up to where it is within."""
+
+    columns: tuple[str, ...]
+    people: Population
+    inside: Limit
+
+
+def by_fewer(
+    groups: Sequence[Grouped], alpha: float, bet_sizes: float, target: Target, seed: int
+) -> dict[str, tuple[object, ...]]:
+    """Return how many groups would be within at these rows if every score is right, by the columns that form them.
+
+    `alpha`: of any group wrongly within. `bet_sizes`: of the gaps as they were certified. No label is read: outcomes
+    are drawn from the scores. Lines: ``by``, the best column alone, then with the next best, and so on to all, none
+    crossed; ``groups``, and how many of them would be ``decided``. Holm's procedure and closed testing decide no more
+    of a column's groups where others are judged with them, so no set of columns has a larger share than the best alone.
+    """
+    evidence = _evidence_drawn(groups, bet_sizes, target, seed)
+    p_values = any(one.p_values for of in evidence for one in of)
+    log_e = np.array([[e.within(g.inside) for e in of] for g, of in zip(groups, evidence, strict=True)])
+
+    def often(columns: Sequence[str]) -> tuple[int, float]:
+        """How many groups there are, and how many are decided in the mean."""
+        some = [i for i, g in enumerate(groups) if len(g.columns) == 1 and g.columns[0] in columns]
+        if not some:
+            return 0, 0.0
+        met = sum(int(rejected(drawn, alpha, p_values).sum()) for drawn in log_e[some].T)
+        return len(some), met / log_e.shape[1]
+
+    names = list(dict.fromkeys(name for g in groups for name in g.columns))
+    alone = {name: often([name]) for name in names}
+    share = {name: met / count for name, (count, met) in alone.items() if count}
+    order = sorted(share, key=lambda name: (-share[name], names.index(name)))
+    lines = [(tuple(order[: k + 1]), *often(order[: k + 1])) for k in range(len(order))]
+    by, count, met = zip(*lines, strict=True) if lines else ((), (), ())
+    return {"by": by, "groups": count, "decided": tuple(round(v, 1) for v in met)}
+
+
+def _evidence_drawn(
+    groups: Sequence[Grouped], bet_sizes: float, target: Target, seed: int
+) -> list[list[SignedEvidence]]:
+    """Evidence about each group's gap in sets of outcomes drawn from its scores; fewer sets where they take long."""
+    rng = np.random.default_rng(seed)
+    in_clusters = sum(g.people.n for g in groups if g.people.clusters is not None)
+    most = min(DRAWS, EVALUATED // len(groups), ROWS_DRAWN // max(in_clusters, 1))
+    sets, result = range(max(most, FEWEST_DRAWS)), []
+    for g in groups:
+        if target == g.people.target:
+            drawn = g.people.as_one_block().drawn_gaps(bet_sizes)
+            result.append([SignedEvidence(drawn(rng, 0.0)) for _ in sets])
+        else:  # bets of the population learn from earlier blocks
+            result.append([SignedEvidence.of(g.people.redrawn(rng), bet_sizes, target) for _ in sets])
+    return result
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,13 @@ def without_column(record: AuditRecord, name: str) -> str:
     return audit_again(record, _typed(more), without=["--variables", "--by", "--intersections"])
 
 
+def by_fewer(record: AuditRecord, names: Sequence[str]) -> str:
+    """The audit again with these group columns alone, none crossed, cut as they were; empty where no command can."""
+    edges = [("--bins", f"{name}={','.join(map(_edge, at))}") for name, at in cuts(record).items() if name in names]
+    more = _typed([("--by", _list(names)), *edges])
+    return audit_again(record, more, without=["--by", "--bins", "--intersections"])
+
+
 def _reading(record: AuditRecord, what: str, options: Collection[str], more: Sequence[str] = ()) -> str:
     """A command that reads the same data in the same way, with the options that it takes."""
     start, data = _start(record, what), record.data

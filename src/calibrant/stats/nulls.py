@@ -133,12 +133,18 @@ def step_down(observed: Floats, simulated: Floats) -> Floats:
     return out
 
 
-def holm(p: ArrayLike) -> Floats:
-    """Return Holm's (1979) adjusted p-values, shape (tests,): valid whatever the dependence."""
+def holm(p: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Return Holm's (1979) adjusted p-values, shape (tests,): valid whatever the dependence.
+
+    `weights` (tests,): the share of the error probability that each has at first, up to a factor; equal ones without.
+    """
     own = np.asarray(p, dtype=float)
-    order, size = np.argsort(own, kind="stable"), len(own)
-    out = np.empty(size)
-    out[order] = np.minimum(np.maximum.accumulate(own[order] * (size - np.arange(size))), 1.0)
+    weight = np.ones(len(own)) if weights is None else np.asarray(weights, dtype=float)
+    each = own / weight
+    order = np.argsort(each, kind="stable")
+    left = np.cumsum(weight[order][::-1])[::-1]
+    out = np.empty(len(own))
+    out[order] = np.minimum(np.maximum.accumulate(each[order] * left), 1.0)
     return out
 
 

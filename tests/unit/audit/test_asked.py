@@ -120,12 +120,10 @@ def test_sketch_and_audit_refuse_alike() -> None:
             entry(cal.sketch(data), by="g")
         with pytest.raises(BadInput, match=r"^name the columns: label= for the labels and score= for the prob"):
             entry(ROWS, label="y")
-        with pytest.raises(BadInput, match="several classes"):
-            entry(cal.multiclass_predictions([0, 1, 2], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
         with pytest.raises(BadInput, match=r"arrays are calibrant.predictions\(y_true, y_prob\)"):
             entry([0.2, 0.7], label="y", score="p")
-        with pytest.raises(BadInput, match=r"pass calibrant.predictions\(y_true, y_prob\)$"):
-            entry([0, 1], [0.2, 0.7])
+    with pytest.raises(BadInput, match="several classes"):
+        cal.sketch(cal.multiclass_predictions([0, 1, 2], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
 
 
 def test_the_verdict_is_three_valued_and_the_worst_counts() -> None:

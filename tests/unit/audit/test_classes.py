@@ -133,7 +133,7 @@ def test_a_column_of_0_and_1_for_each_class_is_a_label(tmp_path):
 
 def test_rows_that_do_not_add_up_are_counted_and_refused(tmp_path):
     (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\nb,.5,.3,.4\nc,.1,.1,.1\n")
-    with pytest.raises(cal.BadInput, match="2 rows are not probabilities that add up to one; first: row 1, sum 1.2"):
+    with pytest.raises(cal.BadInput, match=r"2 rows are not probabilities that add up to one; first: row 1, sum 1\.2"):
         cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True)
     made = cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True, renormalize=True)
     assert made.everyone.expected == pytest.approx(0.5 + 0.5 / 1.2 + 1 / 3)

@@ -19,6 +19,7 @@ from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import Sums, reported_layer, two_digits
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence, bet_sizes_for, rejected
+from calibrant.certify.decidable import Grouped, by_fewer
 from calibrant.certify.groups import CLEAR_SIZE, gap_about, signed
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import raw_certificate, shown_certificate
@@ -96,7 +97,11 @@ class Group:
 
     def within(self, limit: float) -> float:
         """The log e-value that it is within the limit, as it may be reported."""
-        return self.evidence.within(self._points(self.reported.within, limit, self.judge))
+        return self.evidence.within(self.inside(limit))
+
+    def inside(self, limit: float) -> Limit:
+        """Up to where it is within the limit as it may be reported."""
+        return self._points(self.reported.within, limit, self.judge)
 
     def top(self, delta: float) -> float:
         """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
@@ -123,6 +128,7 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         status=status(worst(f.verdict for f in result)),
         findings=result,
         estimates={"worst_group": _worst(groups, context)},
+        curves=_fewer(groups, result, context),
         shares=context.judging.shares.of_groups() if context.judging.limited else (),
     )
 
@@ -132,6 +138,20 @@ def judged(groups: Sequence[Group], context: AuditContext) -> tuple[Finding, ...
     says = decided(groups, context.judging.shares)
     counts = sum(g.limit is not None and g.off > g.limit for g in groups), len(groups)
     return tuple(_finding(g, verdict, context, counts) for g, verdict in zip(groups, says, strict=True))
+
+
+def _fewer(groups: Sequence[Group], findings: Sequence[Finding], context: AuditContext) -> dict[str, Curve]:
+    """What fewer groups would decide at these rows, where most of them are undecided; by their gaps alone."""
+    plan, undecided = context.judging, sum(f.verdict == "undecided" for f in findings)
+    names = {name for g in groups for name, _ in g.name}
+    if undecided <= len(groups) / 2 or len(names) < 2 or plan.by("groups") != "gap" or context.withheld:
+        return {}
+    parts = [
+        Grouped(tuple(name for name, _ in g.name), g.people, g.inside(g.limit)) for g in groups if g.limit is not None
+    ]
+    bet_sizes = bet_sizes_for(plan.shares.groups_ranges[0] / 2.0, len(groups))
+    columns = by_fewer(parts, plan.shares.groups_within, bet_sizes, plan.target or parts[0].people.target, context.seed)
+    return {"fewer_groups": Curve(method="certify.by_fewer", columns=columns, settings={"groups": len(groups)})}
 
 
 def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
@@ -167,7 +187,7 @@ def certified(name: Name, members: int, q: Population, context: AuditContext, co
     # A range decides what closed testing decides, under the same share: so both have the ends of a share for "over".
     # What is not judged has ranges of half of alpha an end.
     shares, target = plan.shares, plan.target or q.target
-    over_gap, over_error = shares.groups_over_gap or plan.alpha, shares.groups_over_error or plan.alpha / 2.0
+    over_gap, over_error = shares.groups_ranges
     each, least, most = over_gap / (2.0 * count), over_error / count, plan.alpha / (2.0 * count)
     errors, gaps = bet_sizes_for(over_error, count), bet_sizes_for(over_gap / 2.0, count)
     reported = context.sums.of(q.n, q.events, q.expected)

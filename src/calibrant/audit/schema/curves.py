@@ -523,6 +523,14 @@ CURVES = {
         },
         {"rows unlabelled": Some},
     ),
+    "fewer_groups": curve(
+        "certify.by_fewer",
+        "How many groups would be within their limit at these rows if every score is right, judged by fewer columns: "
+        "the best alone, then with the next best, and so on; none crossed. From outcomes drawn from the scores. Only "
+        "where most groups are undecided by their gaps and several columns form them.",
+        {"by": list[str], "groups": Some, "decided": Size},
+        {"groups": Some},
+    ),
     "decisions": curve(
         "audit.decisions",
         "What it means to act from a threshold on: everyone and each group by threshold. Counts and ends are exact "

@@ -442,7 +442,7 @@ RECORD = part(
                     {
                         "wrong": Literal["over", "within", "error_shown"],
                         "part": Part,
-                        "by": Literal["error", "gap", "either", "test"],
+                        "by": Literal["error", "gap", "test"],
                         "alpha": Level,
                     },
                 )

@@ -13,7 +13,7 @@ from calibrant.report import numbers as num
 from calibrant.report.brief.estimates import estimate_of
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
-from calibrant.report.spans import Span, clipped, code, label, literal, say, shown
+from calibrant.report.spans import Span, Text, clipped, code, label, literal, say, shown
 from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
@@ -103,6 +103,7 @@ STATES = (
     "off, not repaired",
     "groups or subgroups missing",
     "gap decides",
+    "fewer groups decide",
     "undecided",
     "errors cancel",
     "no use stated",
@@ -133,6 +134,7 @@ def state_of(record: AuditRecord) -> str:
         "off, not repaired": _off(record),
         "groups or subgroups missing": state["everyone"] != "undecided" and bool(_closer(record)[0]),
         "gap decides": undecided and _gap_decides(record),
+        "fewer groups decide": undecided and bool(_fewer(record)[0]),
         "undecided": undecided,
         "errors cancel": facts.cancels(record),
         "no use stated": not for_use(record),
@@ -238,8 +240,10 @@ def _recalibrate(record: AuditRecord) -> Decision:
         rise = max(0.0, float(line["largest_rise"]))
         text += f"; the largest estimated rise of a group's gap is {num.nearest(rise)}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
-    text = " ".join(t for t in (text, _still(record), lost(record)) if t)
-    return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))
+    gone = lost(record)
+    tree = _tree(record) if left(record) and not gone else ()
+    text = " ".join(t for t in (text, _still(record), gone) if t)
+    return Decision((*say(text), *tree), commands.repair(record, str(method)) if method else commands.repair(record))
 
 
 def _class_repair(record: AuditRecord) -> str:
@@ -285,7 +289,7 @@ def _look_at(record: AuditRecord) -> Decision:
     """Whose rows to look at, where error is shown of them and no repair is shown to help."""
     who, name, estimate = _first_off(record)
     text = say("Do not rely on it yet for ", who, f"{estimate}: look at these rows first. {capital(_tried(record))}.")
-    return Decision(text, commands.rows_of(record, name))
+    return Decision((*text, *_tree(record)), commands.rows_of(record, name))
 
 
 def _watch(record: AuditRecord) -> Decision:
@@ -294,7 +298,7 @@ def _watch(record: AuditRecord) -> Decision:
     all_of = "Everyone and every group is" if record.groups else "Everyone is"
     if name:
         shown_of = say(f"{all_of} within the limit, but error is shown of ", who, f"{estimate}: look at these rows ")
-        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."))
+        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."), *_tree(record))
         return Decision(reported, commands.rows_of(record, name))
     text = f"{all_of} within the limit, but error is shown. {capital(_tried(record))}: keep this record, and compare "
     return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
@@ -319,6 +323,18 @@ def _tried(record: AuditRecord) -> str:
         brier = scores_changed({"brier": changes["brier"]})
         text += f" (estimated best: {repair_named(best['recipe'])}, {brier}; lower is better)"
     return text
+
+
+def _tree(record: AuditRecord) -> Text:
+    """The repair that no audit tries, where error is shown along a variable; nothing where it is along none."""
+    name = next((r.variable for r in facts.ranked(record) if r.error_shown), "")
+    if not name:
+        return ()
+    python = f"cal.repair.VariableTree(variables={name!r})"
+    call = python if commands.from_python(record) else "calibrant repair … --method variable-tree"
+    return say(
+        " Error is shown along ", code(sanitize(name)), ": ", code(sanitize(call)), " fits a tree, which audits do not."
+    )
 
 
 def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:
@@ -374,6 +390,35 @@ def _judge_by_gap(record: AuditRecord) -> Decision:
         noted = say("say so in ", code(commands.ABOUT), ": ", line, ".")
     without = ["--judge", "--set-by", "--about"]
     return Decision((*say(text), *noted), commands.audit_again(record, ["--judge gap", more], without=without))
+
+
+def _fewer(record: AuditRecord) -> tuple[tuple[str, ...], int, float]:
+    """The columns by which the largest share of groups would be decided, of how many, and how many; or nothing.
+
+    Of equal shares the most columns. Nothing where everyone is undecided too, where a group is estimated clearly over
+    the limit, which no smaller number of groups decides as within, and where fewer columns promise less than half.
+    """
+    c = record.curve("fewer_groups").columns
+    lines = list(zip(*(c.get(k, ()) for k in ("by", "groups", "decided")), strict=True))
+    in_pairs = any(len(names) > 1 for names in commands.groupings(record))
+    every = {name for names in commands.groupings(record) for name in names}
+    fewer = [(by, n, met) for by, n, met in lines if in_pairs or {*by} != every]
+    few = facts.with_verdict(record, "undecided")
+    if not fewer or record.everyone.verdict == "undecided" or any(_clear(record, f) for f in few):
+        return (), 0, 0.0
+    by, n, met = max(fewer, key=lambda line: (line[2] / line[1], line[1]))
+    now = sum(f.verdict != "undecided" for f in record.groups if [v for v, _ in f.variables] in [[name] for name in by])
+    return (tuple(map(str, by)), n, met) if met >= n / 2 and round(met) > now else ((), 0, 0.0)
+
+
+def _judge_fewer(record: AuditRecord) -> Decision:
+    by, n, met = _fewer(record)
+    names = [
+        part for i, name in enumerate(by) for part in ((" and " if i == len(by) - 1 else ", ") if i else "", code(name))
+    ]
+    decided = f"about {num.count(round(met))} of {num.count(n)} groups would be decided"
+    text = f" alone: {decided} at these {facts.noun(record)}, if scores are right."
+    return Decision(say("Judge by ", *names, text), commands.by_fewer(record, by))
 
 
 def _cancelling(record: AuditRecord) -> Decision:
@@ -512,6 +557,7 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "off, not repaired": _retrain,
     "groups or subgroups missing": _look_closer,
     "gap decides": _judge_by_gap,
+    "fewer groups decide": _judge_fewer,
     "undecided": _collect,
     "errors cancel": _cancelling,
     "no use stated": _say_the_use,

@@ -11,6 +11,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
+from calibrant.certify.closed import bet_sizes_for
+from calibrant.certify.groups import signed
 from calibrant.views.sample import classes_of, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -70,6 +72,14 @@ def test_classes_have_a_share_of_alpha_of_their_own(record):
     for wrong, more in (("over", 0.05), ("within", 0.025)):
         assert record.joint_error[wrong] == pytest.approx(binary.joint_error[wrong] + more)
     assert {s.part for s in record.shares} >= {"classes", "everyone, groups and classes"}
+
+
+def test_ranges_of_classes_share_alpha(record):
+    q = list(classes_of(rows(moved=0.6), rows(moved=0.6).top_label(), 0))[2]
+    each, bets = 0.8 * 0.05 / (2 * 3), bet_sizes_for(0.8 * 0.05 / 2, 3)
+    alone = signed(q, (each, each), 0.95, bets, "rows").interval
+    ours = record.classes["class = fox"].gap.guaranteed
+    assert (ours.low, ours.high) == (alone.low, alone.high)
 
 
 def test_the_matrix_says_which_class_comes_true_in_place_of_which(record):

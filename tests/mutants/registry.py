@@ -764,7 +764,7 @@ PRIVACY = (
         "audit.checks.reliability", "_splits", "if low and high and min(low, high) < mask:", "if False:"),
     one("rows_are_people_of_a_set", "the people of a set are rows, though rows share clusters", "views.sample",
         "people_in", "if data.cluster is None:", "if data.cluster is None or True:"),
-    one("those_outside_are_not_counted", "a set that leaves few people to all others is shown", POOLING,
+    one("those_outside_are_not_counted", "a set that leaves few people to all others is shown", "audit.rounding",
         "few", "any(0 < n < mask for n in people)", "any(0 < n < mask for n in list(people)[:1])"),
     one("a_draw_for_each_end", "ends of a published group are moved by draws of their own", "audit.rounding",
         "RandomRounding._draw", "chance(about, self.exact)", "chance(about, side, self.exact)"),

@@ -392,6 +392,7 @@ def of_function(p: Command, function: Callable[..., object], **words: str | tupl
 ROW_OPTIONS = "positive", "cluster", "weights", "allow_same"
 SCORE = "score", "percent", "missing"
 COLUMNS = "label", *SCORE, *ROW_OPTIONS
+CLASSES = "renormalize", "logits"
 GROUPS = "by", "variables", "bins", "intersections", "allow"
 
 

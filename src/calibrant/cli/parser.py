@@ -277,7 +277,7 @@ def _of_output(option: str, value: str) -> str:
 
 def _data(p: Command) -> None:
     take.files(p, ", sketch")
-    take.reading(p, *take.COLUMNS, "key", "seed", *take.GROUPS)
+    take.reading(p, *take.COLUMNS, *take.CLASSES, "key", "seed", *take.GROUPS)
 
 
 def _look(p: Command) -> None:
@@ -467,7 +467,7 @@ def _plan(p: Command) -> None:
 
 def _sketch(p: Command) -> None:
     take.files(p)
-    take.reading(p, *take.COLUMNS, "key", "seed", *take.GROUPS)
+    take.reading(p, *take.COLUMNS, *take.CLASSES, "key", "seed", *take.GROUPS)
     p.add_argument("--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge")
     p.add_argument(
         "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
@@ -491,7 +491,7 @@ def _repair(p: Command) -> None:
     more = ", ".join(e.command for e in tried if e.covariates)
     take.files(p)
     every = "every other column that can be used; 'none' for none"
-    names = *take.COLUMNS, "key", "seed", "by", "variables", "bins"
+    names = *take.COLUMNS, *take.CLASSES, "key", "seed", "by", "variables", "bins"
     take.reading(p, *names, variables=f"covariates to audit and repair by (default: {every})")
     some = ", ".join(e.command for e in offered)
     take.listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")

@@ -250,7 +250,9 @@ def looked_at(
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     typed = proposed
     if classes is not None and several:
-        typed = replace(proposed, **(_all_classes if all_of_them else _against_the_others)(classes, kept))
+        typed = replace(proposed, **_against_the_others(classes, kept))
+    if classes is not None and all_of_them:
+        typed = _all_classes(proposed, classes, kept)
     runs = (
         ""
         if scale == "points" and not options.percent
@@ -328,14 +330,19 @@ def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Colum
     return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
 
 
-def _all_classes(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:
+def _all_classes(proposed: Reading, classes: ClassColumns, kept: Mapping[str, Column]) -> Reading:
     """How all classes are audited together: by a pattern where it stands for their columns alone."""
     first = beginning(classes.columns)
     own = [name for name in kept if name.startswith(first)]
-    scores = (f"{first}*",) if first and own == list(classes.columns) else classes.columns
-    several = classes.truth if len(classes.truth) > 1 else ()
-    made = {"label": classes.truth[0], "labels": several, "positive": None, "scores": scores}
-    return made | {"percent": classes.scale == "percent", "logits": classes.scale == "log"}
+    return replace(
+        proposed,
+        label=classes.truth[0],
+        labels=classes.truth if len(classes.truth) > 1 else (),
+        positive=None,
+        scores=(f"{first}*",) if first and own == list(classes.columns) else classes.columns,
+        percent=classes.scale == "percent",
+        logits=classes.scale == "log",
+    )
 
 
 def _against_the_others(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:

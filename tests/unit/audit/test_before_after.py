@@ -120,7 +120,7 @@ def test_the_table_is_as_the_schema_says(record: AuditRecord) -> None:
     path = Path(__file__).parents[3] / "docs/schema/calibrant-4.json"
     schema = json.loads(path.read_text(encoding="utf-8"))
     reported = json.loads(record.to_json())["curves"]["fixed"]
-    Draft202012Validator({"$ref": "#/$defs/RepairCompareFixed", "$defs": schema["$defs"]}).validate(reported)
+    Draft202012Validator({"$ref": "#/$defs/RepairEvaluateFixed", "$defs": schema["$defs"]}).validate(reported)
 
 
 @pytest.mark.parametrize("key", [(), ("id",)])

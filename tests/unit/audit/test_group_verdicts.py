@@ -63,7 +63,7 @@ def test_verdicts_follow_ranges_and_the_worst_of_all(whole: Any, judge: str) -> 
 def test_a_verdict_tells_no_more_than_an_end_as_told(whole: Any, judge: str) -> None:
     """Evidence, as a function of the limit, changes at multiples of the group's step only."""
     for name, q, members in checked.group_populations(whole, 20):
-        g = checked._certified(name, members, q, case(whole, 0.05, judge), 4)
+        g = checked.certified(name, members, q, case(whole, 0.05, judge), 4)
         cluster = step(g.reported.exact[0])
         for limit in LIMITS[:59]:
             first = cluster * (np.floor(limit / cluster) + 1e-6)
@@ -74,7 +74,7 @@ def test_a_verdict_tells_no_more_than_an_end_as_told(whole: Any, judge: str) -> 
 def test_evidence_at_the_limit_itself_would_tell_more(whole: Any) -> None:
     """What the test above must see: without the step, two limits near each other tell exact ends apart."""
     (name, q, members), *_ = checked.group_populations(whole, 20)
-    g = checked._certified(name, members, q, case(whole, 0.05), 4)
+    g = checked.certified(name, members, q, case(whole, 0.05), 4)
     cluster = step(g.reported.exact[0])
     near = [g.evidence.over(checked.Limit(x, x)) for x in (0.1 * cluster, 0.9 * cluster)]
     assert abs(near[0] - near[1]) > 1e-6
@@ -84,7 +84,7 @@ def test_evidence_at_the_limit_itself_would_tell_more(whole: Any) -> None:
 def test_the_price_is_reached_where_the_end_as_told_is_over(whole: Any, judge: str) -> None:
     delta = 0.05 / 8
     for name, q, members in checked.group_populations(whole, 20):
-        g = checked._certified(name, members, q, case(whole, 0.05, judge), 4)
+        g = checked.certified(name, members, q, case(whole, 0.05, judge), 4)
         for limit in LIMITS:
             if judge == "error":
                 reported = g.lower.interval.low, g.upper.interval.high

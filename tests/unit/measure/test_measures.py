@@ -98,8 +98,9 @@ def test_units_of_one_row_change_little_and_copies_add_nothing(measure):
 def test_refuses_one_unit_classes_and_strangers(measure):
     with pytest.raises(NotComputable, match="one cluster"):
         measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], cluster=[1, 1, 1, 1]))
-    with pytest.raises(BadInput, match="several classes"):
-        measure(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
+    if measure not in (cal.measure.brier, cal.measure.log_loss):  # which several classes have too
+        with pytest.raises(BadInput, match="several classes"):
+            measure(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
     with pytest.raises(BadInput, match="ndarray"):
         measure(np.array([0.5]))
     with pytest.raises(BadInput, match="alpha"):

@@ -356,7 +356,6 @@ def test_jitter_depends_on_the_row_and_not_on_its_place(people: tuple[pd.DataFra
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"repair": "platt"}, "pass a recipe"),
         ({"repair": Platt}, "pass a recipe"),
         ({"repair": LogisticRegression()}, "pass a recipe"),
         ({"variables": ["height"]}, "no column 'height'; it has x0, x1"),

@@ -400,4 +400,4 @@ def test_a_temperature_of_several_classes_is_read_again_and_written_in_sql():
     again = cal.repair.Calibrator.from_json(fitted.to_json())
     np.testing.assert_array_equal(again.scores(data.p), fitted.scores(data.p))
     assert fitted.classes == 3
-    assert "exp" in fitted.to_sql("duckdb", score=("a", "b", "c")).lower()
+    assert "exp" in fitted.to_sql("duckdb", score=("a", "b", "c"), table="log").lower()

@@ -26,6 +26,7 @@ def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     rows = context.classes
     if rows is None:
         return CheckResult()
+    context.needs_no_crossing()
     populations = enumerate(classes_of(rows, rows.top_label(), context.seed))
     every = [certified(((CLASS, rows.name_of(k)),), 0, q, context, rows.p.shape[1]) for k, q in populations]
     result = judged(every, context)
@@ -37,6 +38,7 @@ def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify the sum over all classes, which shares alpha with nobody."""
     if context.classes is None:
         return CheckResult()
+    context.needs_no_crossing()
     plan = context.judging
     result = classwise(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
     return CheckResult(status="measured", estimate=result, estimates={"classwise": result})
@@ -91,6 +93,7 @@ def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Fit repairs of all classes at once on half of the rows, or clusters, and judge them on the other half."""
     if context.classes is None:
         return CheckResult()
+    context.needs_no_crossing()
     context.needs_tests()
     context.announce("comparing repairs")
     plan = context.judging
@@ -99,8 +102,10 @@ def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 DECLARED = (
-    Check(code="error-classes", order=22, make=of_classes, step="certifying classes", cost=Cost(flat=0.01)),
-    Check(code="classwise", order=24, make=_classwise, cost=Cost(flat=0.01)),
-    Check(code="class-matrix", order=26, make=_matrix),
-    Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True)),
+    Check(
+        code="error-classes", order=21, make=of_classes, step="certifying classes", cost=Cost(flat=0.01), crosses=True
+    ),
+    Check(code="classwise", order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
+    Check(code="class-matrix", order=23, make=_matrix, crosses=True),
+    Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True), crosses=True),
 )

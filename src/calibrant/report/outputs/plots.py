@@ -103,6 +103,17 @@ LINES: Mapping[str, Line] = {
 }
 RANGES: Mapping[str, Ranges] = {
     "audit": Ranges("Everyone and groups", ("group",), "gap", GAP, THREE),
+    "audit.class_matrix": Ranges(
+        "Which class comes true in place of which", ("predicted_class", "true_class"), "gap", GAP
+    ),
+    "audit.class_repairs": Ranges(
+        "Calibration error of all classes after each repair",
+        ("repair",),
+        None,
+        "points",
+        (("low", "high", "certified"),),
+    ),
+    "certify.by_fewer": Ranges("Groups decided by fewer columns", ("by",), "decided", "groups", (), 1.0, None),
     "audit.rates": Ranges("Rates at a threshold", ("group", "rate", "threshold"), "value", "rate, %", RATES, zero=None),
     "audit.rate_differences": Ranges(
         "Largest difference between groups",

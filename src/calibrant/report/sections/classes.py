@@ -204,8 +204,13 @@ def _repairs_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    word = verdict_word(record, "classes")[1].lower()
+    word = verdict_word(record, "classes")[1].lower() if record.classes else ""
     return OutlineCheck("Is the probability of every class true?", word, f"all ranges hold {together(record)}")
+
+
+def _cells_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    cells = num.count(len(record.curve(MATRIX).columns.get("rows", ())))
+    return OutlineCheck("Which class comes true in place of which?", f"{cells} cells", "all ranges hold simultaneously")
 
 
 def _sum_check(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
@@ -228,13 +233,18 @@ def _methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
 DECLARED = (
     Declared(
         id="classes",
-        order=25,
+        order=22,
         nav="Which class?",
         heading="Which class is off, and in place of which?",
         nodes=classes,
         verdict=lambda record: record.verdicts.get("classes", ""),
         methods=_methods,
-        checks={"error-classes": _check, "classwise": _sum_check, "class-repairs": _repairs_check},
+        checks={
+            "error-classes": _check,
+            "classwise": _sum_check,
+            "class-matrix": _cells_check,
+            "class-repairs": _repairs_check,
+        },
         there=lambda record: bool(record.classes),
     ),
 )

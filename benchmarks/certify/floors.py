@@ -24,6 +24,7 @@ import numpy as np
 from scipy.stats import beta, norm
 
 import calibrant as cal
+from calibrant.stats.decisions import acceptance
 
 OUT = Path(__file__).with_suffix(".md")
 SIZES = (20, 60, 200, 600, 2_000, 6_000, 20_000, 50_000)
@@ -196,7 +197,7 @@ def clopper_pearson(k: int, n: int) -> float:
 
 
 def sets_of(n: int) -> int:
-    return 30 if n <= 2_000 else 10
+    return 200 if n <= 2_000 else 60
 
 
 def of_rows(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
@@ -232,10 +233,10 @@ def of_clusters(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """Gaps of everyone, by clusters whose rows have one score, and one outcome with probability `SHARED`."""
     yield "clusters", "number", "rows", "normal", "floor", "certified"
     for name, heavy in (("of 5", False), ("heavy-tailed sizes, to 200", True)):
-        for m in (m for m in sizes if m <= 6_000):
+        for m in (m for m in sizes if m <= 20_000):
             rng = np.random.default_rng([m, 0xF102])
             found, floors, normals, rows = [], [], [], []
-            for i in range(20 if m <= 2_000 else 5):
+            for i in range(100 if m <= 600 else 20):
                 size, rate = cluster_sizes(rng, m, heavy), rng.random(m)
                 own, n = np.repeat(np.arange(m), size), int(size.sum())
                 alike = (rng.random(m) < SHARED)[own]
@@ -258,7 +259,7 @@ def of_errors(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     for n in sizes:
         rng = np.random.default_rng([n, 0xF103])
         high, low = [], []
-        for _ in range(sets_of(n) // 2):
+        for _ in range(15 if n <= 2_000 else 5):
             p = rng.integers(0, 101, n) / 100.0
             data = cal.predictions((rng.random(n) < p).astype(int), p)
             high.append(cal.certify.rounded(data, side="upper", alpha=ALPHA).interval.high)
@@ -275,9 +276,9 @@ def of_errors(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
 def of_groups(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """The worst gap of 20 groups."""
     yield "worst of 20 groups, gap from above", "rows of each", "normal", "floor", "certified"
-    for n in (n for n in sizes if n <= 6_000):
+    for n in (n for n in sizes if n <= 20_000):
         rng, found = np.random.default_rng([n, 0xF104]), []
-        for _ in range(20 if n <= 600 else 5):
+        for _ in range(100 if n <= 600 else 20):
             p, g = rng.random(n * GROUPS), np.repeat(np.arange(GROUPS), n)
             data = cal.predictions((rng.random(len(p)) < p).astype(int), p, {"g": np.array([f"g{i}" for i in g])})
             found.append(cal.certify.worst_group(data, by="g", judge="gap", side="upper", alpha=ALPHA).interval.high)
@@ -286,7 +287,24 @@ def of_groups(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         yield "uniform", n, noise * (most + float(norm.isf(ALPHA))), end_of_worst(n, rng), np.mean(found)
 
 
-PARTS = {"rows": of_rows, "clusters": of_clusters, "errors": of_errors, "groups": of_groups}
+def of_lists(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """The rate of errors among the best half of a list, from above: at all depths at once, and at this one alone."""
+    yield "errors", "rows", "normal", "floor", "Clopper-Pearson", "certified"
+    for name, most in (("0 to 20%", 0.2), ("0 to 4%", 0.04)):
+        for n in (n for n in sizes if n >= 60):
+            rng, half, found = np.random.default_rng([n, 0xF105]), n // 2, []
+            rate = most * (np.arange(n) + 0.5) / n
+            for _ in range(sets_of(n)):
+                wrong = np.cumsum(rng.random(n) < rate)[[half - 1]]
+                at = acceptance.Ranking(np.zeros(1), np.array([half]), wrong)
+                high = (acceptance.clopper_pearson(at.rows, at.wrong, ALPHA), acceptance.highest_rate(at, ALPHA))
+                found.append([float(v[0]) - rate[:half].mean() for v in high])
+            count = Count.of(np.ones(half), rate[:half])
+            floor, normal = end_of_gap(count, ALPHA, 1.0), float(norm.isf(ALPHA)) * count.noise / half
+            yield name, n, normal, floor, *np.mean(found, axis=0)
+
+
+PARTS = {"rows": of_rows, "clusters": of_clusters, "errors": of_errors, "groups": of_groups, "lists": of_lists}
 
 
 def table(lines: Iterator[tuple[Any, ...]]) -> Iterator[str]:

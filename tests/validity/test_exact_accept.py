@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
@@ -89,6 +91,34 @@ def test_a_sequence_is_wrong_with_at_most_alpha() -> None:
     from validity.acceptance import refuted
 
     assert not refuted(wrong, runs, 0.05)
+
+
+def passes(rates: list[float], risk: float, alpha: float) -> float:
+    """The probability that a sequence of tests accepts all of a short list, by every outcome."""
+    total, n = 0.0, len(rates)
+    for wrong in itertools.product((0, 1), repeat=n):
+        ranking = acceptance.Ranking(-np.arange(float(n)), np.arange(1, n + 1), np.cumsum(wrong))
+        if acceptance.sequence(ranking, risk, alpha) == n - 1:
+            total += math.prod(e if w else 1.0 - e for e, w in zip(rates, wrong, strict=True))
+    return total
+
+
+EXCEPTIONS = [([1.0, 0.45], 0.72, 0.5), ([1.0, 0.4, 0.4], 0.599, 0.355)]  # mean rates above the risk
+
+
+@pytest.mark.parametrize(("rates", "risk", "alpha"), EXCEPTIONS)
+def test_a_sequence_holds_where_the_binomial_is_no_bound(
+    rates: list[float], risk: float, alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows of unequal rates the binomial's tail is none where one row is right, and at a large alpha."""
+    assert np.mean(rates) > risk
+    assert passes(rates, risk, alpha) <= alpha
+
+    def plain(rows: Floats, wrong: Floats, alpha: float) -> Floats:
+        return np.where(wrong < rows, beta.ppf(1.0 - alpha, wrong + 1, np.maximum(rows - wrong, 1)), 1.0)
+
+    monkeypatch.setattr(acceptance, "clopper_pearson", plain)
+    assert passes(rates, risk, alpha) > alpha
 
 
 # ---- of a population: a rate that is fixed, and one that follows the rate at each threshold ----

@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, checked_steps, names, one_source, share
+from calibrant.arguments import (
+    Judge,
+    check_int,
+    checked_alpha,
+    checked_seed,
+    checked_steps,
+    choice,
+    names,
+    one_source,
+    share,
+)
 from calibrant.certify.closed import OVER_BY_GAP, SignedEvidence, bet_sizes_for
 from calibrant.certify.groups import checked_limit
 from calibrant.data.predictions import Predictions
@@ -36,6 +47,7 @@ def decidable(
     steps: int = 100,
     alpha: float = 0.05,
     power: float = 0.8,
+    judge: Judge = "auto",
     draws: int = 200,
     seed: int = 0,
 ) -> Curve:
@@ -59,6 +71,9 @@ def decidable(
     steps : int from 2 to 1024
     alpha : float in (0, 0.5]
     power : float in (0, 1)
+    judge : {"auto", "error", "gap"}
+        As of `audit`, which spends .8 of alpha on groups over the limit by their gaps, and all of it where gaps alone
+        are judged. Of errors alone gaps have the ranges that are shown next to them, with all of alpha too.
     draws : int from 20 to 10,000
         Sets of outcomes that are drawn; errors are certified in half of them, of clusters in a fifth.
     seed : int
@@ -69,7 +84,7 @@ def decidable(
         A row for everyone, then for each group: ``group``, ``rows``, ``clusters`` (None of independent rows),
         ``gap_within``, ``gap_over``, ``error_within``, and ``gap_within_alone``, the limit for the gap if no other
         group were judged. With `limit` also ``power_within``, the probability of "within" if every score is right. A
-        limit of 1 is none.
+        limit of 1 is none. ``settings["simulation_error"]`` is the standard error of a probability.
 
     Notes
     -----
@@ -78,8 +93,8 @@ def decidable(
     **Guarantee.** None: a plan. The power is that of the drawn sets, up to two standard errors of
     ``sqrt(power (1 - power) / draws)``.
     **Method.** The certificates of an audit and its shares of alpha, run on outcomes drawn from the scores: Holm's
-    procedure for gaps of groups, at half of alpha for "within" and .8 of it for "over"; Bonferroni's for their errors,
-    at half of alpha; for everyone's error all of it. A group's smallest gap is approached in three steps.
+    procedure for gaps of groups, at half of alpha for "within" and the share of `judge` for "over"; Bonferroni's for
+    their errors, at half of alpha; for everyone's error all of it. A group's smallest gap is approached in three steps.
     **Cost.** About half a second a group.
     **Reads.** The sketch; rows, where they have clusters or weights. Of labels, how many rows have one.
 
@@ -97,7 +112,8 @@ def decidable(
     """
     seed, power = checked_seed(seed), share("power", power, hint="such as 0.8")
     draws = check_int("draws", draws, low=20, high=10_000, hint="such as 200")
-    plan = Planned(checked_limit(limit), checked_steps(steps), checked_alpha(alpha), power, draws, seed)
+    by_gap = choice("judge", judge, get_args(Judge)) != "auto"
+    plan = Planned(checked_limit(limit), checked_steps(steps), checked_alpha(alpha), power, draws, seed, by_gap=by_gap)
     return decided(*of_everyone_and_groups(data, names("by", by), intersections, seed), plan)
 
 
@@ -112,11 +128,17 @@ class Planned:
     draws: int = 200
     seed: int = 0
     times: float = 1.0  # as many rows as these, or clusters
+    by_gap: bool = False  # groups over the limit by their gap spend all of alpha
 
     @property
     def shrunk(self) -> float:
         """How many times shorter ranges of so many more rows are."""
         return math.sqrt(self.times)
+
+    @property
+    def noise(self) -> float:
+        """The standard error of a drawn power."""
+        return math.sqrt(self.power * (1.0 - self.power) / self.draws)
 
 
 def of_everyone_and_groups(
@@ -140,8 +162,8 @@ def decided(
     """
     whole, groups = whole.as_one_block(), [(name, q.as_one_block()) for name, q in groups]
     count = len(groups)
-    parts, shown = [_Together.of([whole], plan, _Shares(plan.alpha, 1, everyone=True))], list(groups)
-    shares = _Shares(plan.alpha, max(count, 1))
+    parts, shown = [_Together.of([whole], plan, _Shares(plan.alpha, 1, True, everyone=True))], list(groups)
+    shares = _Shares(plan.alpha, max(count, 1), plan.by_gap)
     if most is not None and count > most:
         order = sorted(range(count), key=lambda i: (-groups[i][1].n, i))
         ranks = [*range(most - most // 2), *range(count - most // 2, count)]
@@ -166,6 +188,7 @@ def decided(
         "steps": plan.steps,
         "alpha": plan.alpha,
         "power": plan.power,
+        "simulation_error": plan.noise,
         "draws": plan.draws,
         "seed": plan.seed,
         "groups": count,
@@ -180,12 +203,13 @@ class _Shares:
 
     alpha: float
     count: int  # of groups
+    by_gap: bool  # gaps over the limit spend all of alpha
     everyone: bool = False  # in place of groups; then nobody shares
 
     @property
     def over(self) -> float:
         """An end of a gap that is wrongly over the limit."""
-        return self.alpha * (1.0 if self.everyone else OVER_BY_GAP) / 2.0 / self.count
+        return self.alpha * (1.0 if self.by_gap else OVER_BY_GAP) / 2.0 / self.count
 
     @property
     def error(self) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from calibrant import __version__
+from calibrant.arguments import Judge
 from calibrant.cli import options as take
 from calibrant.cli.options import (
     CHECK_STATUS,
@@ -424,6 +425,7 @@ def _plan(p: Command) -> None:
     take.reading(p, "by", "bins", "intersections", by="groups of which to say what the log can decide")
     p.add_argument("--limit", type=float, metavar="L", help="the limit planned for, of what the log can decide")
     p.add_argument("--draws", type=int, metavar="N", help="of that: sets of outcomes drawn from scores (default 200)")
+    p.add_argument("--judge", choices=get_args(Judge), help="of that: what the audit's limit is about (default auto)")
     take.as_json(p)
 
 

@@ -119,7 +119,7 @@ def _log(a: Namespace) -> list[Curve]:
     whole, groups, _ = certified_data(source(inputs_of(a)), reading(a))
     report_left_out(whole)
     how: dict[str, Any] = groups | {
-        name: value for name in ("limit", "power", "draws") if (value := getattr(a, name)) is not None
+        name: value for name in ("limit", "power", "judge", "draws") if (value := getattr(a, name)) is not None
     }
     return [decidable(whole, steps=a.steps, alpha=a.alpha, **how)]
 
@@ -130,4 +130,6 @@ PLANS = (
     Plan(tuple(MEASURES), (*MEASURES, "beta", "rate", "expected_auroc", *READ), _measures, plans.measures),
     Plan(("strong",), ("strong", "rows", "error", "share", "power", "order", "beta", *READ), _strong, plans.subgroups),
 )
-LOG = Plan((), ("by", "bins", "intersections", "limit", "power", "draws", "steps", *READ), _log, plans.decidable)
+LOG = Plan(
+    (), ("by", "bins", "intersections", "limit", "power", "judge", "draws", "steps", *READ), _log, plans.decidable
+)

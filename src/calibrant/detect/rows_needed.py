@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,9 @@ FIRST = 4  # of these a fourth is drawn at first, until a number of rows is near
 MOST_DRAWN = 20_000  # rows that a plan simulates: from there on errors shrink as the root of their number
 MOST_ROWS = 10**9
 FEWEST = 50  # rows that are planned for
-SUBGROUPS = 5  # of pilot rows, for which power is planned in the mean
+SAMPLES = 5  # of rows, each with subgroups of its own: of a power of .8 one is .04 off, as samples differ
+SUBGROUPS = 5  # of each sample of pilot rows: powers of subgroups of one share differ by more
+MIDDLE = 0.25, 0.75  # of the mean scores of these: next to 1 no more can happen
 NEAR = 1.25  # times the share is the largest of them, and the share over it the smallest
 ATTRIBUTES = 8  # made-up covariates
 CLOSE, TRIES = 0.015, 12  # of the power, about its simulation error; how often it is simulated to come so close
@@ -99,12 +101,14 @@ def rows_needed(
     **Guarantee.** None: a plan.
     **Method.** The laws of both tests are simulated: the scan's largest margin, and models joined with products, each
     at its part of `alpha`. Outcomes are then drawn from the scores moved on the logit scale inside the subgroup
-    until their mean is `error` higher, and the share that either test rejects is the power: a fourth of the draws finds
-    about where it is as wanted, all of them from there on. The subgroup is a corner of made-up covariates, whose edges
-    are no cuts of the search; or the mean over at most five subgroups of the search, of the pilot rows, whose share is
-    within a fourth of `share`. Beyond 20,000 rows errors that are detected as often shrink as the root of their number;
+    until their mean is `error` higher, and the share that either test rejects is the power: one sample of rows and a
+    fourth of the draws find about where it is as wanted, the mean over five samples from there on. The subgroup is a
+    corner of made-up covariates, whose edges are no cuts of the search. Of pilot rows it is one of at most five in each
+    sample, drawn from the subgroups of the search whose share is within a fourth of `share`, and of these from the half
+    with the most usual mean scores. Beyond 20,000 rows errors that are
+    detected as often shrink as the root of their number;
     beyond 50,000, where the models see half of the rows, the models' part is then a little too large.
-    **Cost.** Seconds; 20 with 60 columns of pilot rows. **Reads.** Nothing, or rows.
+    **Cost.** Ten seconds, about; a minute with 60 columns of pilot rows. **Reads.** Nothing, or rows.
 
     References
     ----------
@@ -198,7 +202,7 @@ def planned_errors(
 def _errors(rows: int, plans: Sequence[SubgroupPlan]) -> list[Estimate]:
     """The smallest error of each plan; they differ in the subgroup's share alone."""
     n = check_int("rows", rows, FEWEST, MOST_ROWS, hint="such as 5000")
-    searched, results = plans[0].searched(min(n, MOST_DRAWN), NULL_DRAWS), []
+    searched, results = plans[0].searched(min(n, MOST_DRAWN)), []
     for plan in plans:
         error, reached = plan.error(n, searched)
         how = {"error": error, "rows": n}
@@ -218,72 +222,85 @@ class Power(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """Rows that both tests look at, and what each rejects; outcomes are simulated."""
+    """A sample of rows that both tests look at, and what calibrated scores lead to; outcomes are simulated."""
 
     drawn: Predictions
     tables: Tables
     scan: Scan
     strong: StrongTest
-    # A larger margin is detected: at the scan's part of alpha, and one standard error of the simulated null below and
-    # above.
-    margins: tuple[float, float, float]
-    level: float  # the part of alpha of the strong test
+    null: Floats  # the scan's largest margins
 
     @classmethod
-    def of(cls, drawn: Predictions, alpha: float, seed: int, draws: int) -> Searched:
-        """Simulate what calibrated scores lead to."""
+    def of(cls, drawn: Predictions, seed: int, sample: int, draws: int) -> Searched:
+        """Simulate what calibrated scores lead to; of each sample's rows by draws of its own."""
         tables = tables_of(drawn, None, ORDER, seed)
         scan, rows = scan_of(tables, MIN_SIZE, 0.0, "two-sided"), tables.rows
         with sized(drawn.n * draws):
-            null = np.sort(scan.simulated(rows.cells, rows.p, rows.ids, draws))[::-1]
-        rank = WEIGHT * alpha * (draws + 1)
-        spread = math.sqrt(rank * (1.0 - WEIGHT * alpha))
-        low, at, high = (float(null[min(max(math.floor(rank + by), 1), draws) - 1]) for by in (spread, 0.0, -spread))
-        strong = StrongTest.of(drawn, seed)
-        return cls(drawn, tables, scan, strong, (low, at, high), (1.0 - WEIGHT) * alpha)
+            null = scan.simulated(rows.cells, rows.p, rows.ids ^ np.uint64(sample << 8), draws)
+        return cls(drawn, tables, scan, StrongTest.of(drawn, seed), null)
 
-    def detected(self, y: NDArray[np.uint8], table: int) -> NDArray[np.bool_]:
-        """Which sets of outcomes are detected, at each of the three margins, shape (3, sets).
+    def detected(
+        self, y: NDArray[np.uint8], table: int, margins: tuple[float, float, float], level: float
+    ) -> NDArray[np.bool_]:
+        """Which sets of outcomes are detected, at each of three margins, shape (3, sets); `level` of the strong test.
 
         `y` (n, sets). `table`: the one most likely to show the error, looked at first: what it shows is not looked at
         again, nor is by the strong test what the scan shows.
         """
-        cells, (low, at, high) = self.tables.rows.cells, self.margins
+        cells, (low, at, high) = self.tables.rows.cells, margins
         margin = self.scan.largest(cells, {UP: packed(y)}, [table])[: y.shape[1]]
         left = np.flatnonzero(margin <= high)
         if len(left):
             margin[left] = self.scan.largest(cells, {UP: packed(y[:, left])})[: len(left)]
         left = np.flatnonzero(margin <= high)
         strong = np.zeros(y.shape[1], dtype=bool)
-        strong[left] = self.strong.p_values(y[:, left].T) <= self.level
+        strong[left] = self.strong.p_values(y[:, left].T) <= level
         return (margin > np.array([[low], [at], [high]])) | strong
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Design:
-    """Rows that are searched, subgroups that may have the error, and the table of the attributes of each."""
+    """Samples of rows that are searched, and subgroups of each of which one has the error."""
 
-    searched: Searched
-    subgroups: tuple[Flags, ...]  # each of shape (n,)
-    tables: tuple[int, ...]
+    searched: tuple[Searched, ...]
+    subgroups: tuple[tuple[tuple[Flags, int], ...], ...]  # of each sample: rows inside, and the table of the attributes
+    alpha: float
+
+    @cached_property
+    def margins(self) -> tuple[float, float, float]:
+        """A larger margin is detected: one standard error of the simulated null below, at alpha's part, and above."""
+        null = np.sort(np.concatenate([one.null for one in self.searched]))[::-1]
+        rank = WEIGHT * self.alpha * (len(null) + 1)
+        spread = math.sqrt(rank * (1.0 - WEIGHT * self.alpha))
+        low, at, high = (null[min(max(math.floor(rank + by), 1), len(null)) - 1] for by in (spread, 0.0, -spread))
+        return float(low), float(at), float(high)
 
     def power(self, error: float, draws: int) -> Power:
-        """The share of simulated outcomes that are detected; the mean over subgroups."""
-        each, rows = math.ceil(draws / len(self.subgroups)), self.searched.tables.rows
-        parts = []
-        for k, (inside, table) in enumerate(zip(self.subgroups, self.tables, strict=True), 1):
-            rate = moved(rows.p, inside, error)
-            y = outcomes(rows.ids ^ np.uint64(k), rate, 0, each, SALT)  # each subgroup has draws of its own
+        """The share of simulated outcomes that are detected; the mean over samples, whose powers say how sure it is."""
+        many = len(self.searched)
+        parts = [self._power(k, error, math.ceil(draws / many)) for k in range(many)]
+        low, at, high = np.mean(parts, axis=0).tolist()
+        spread = max(at * (1.0 - at) / draws, float(np.var(parts, axis=0)[1]) / max(many - 1, 1))
+        return Power(at, math.hypot(math.sqrt(spread), 0.5 * (low - high)))
+
+    def _power(self, sample: int, error: float, draws: int) -> Floats:
+        """That of one sample, the mean over its subgroups, at each of the margins."""
+        one, subgroups, parts = self.searched[sample], self.subgroups[sample], []
+        rows = one.tables.rows
+        for k, (inside, table) in enumerate(subgroups, 1 + SUBGROUPS * sample):  # each subgroup has draws of its own
+            y = outcomes(
+                rows.ids ^ np.uint64(k), moved(rows.p, inside, error), 0, math.ceil(draws / len(subgroups)), SALT
+            )
             with sized(y.size):  # kernels see as many rows in all as there are outcomes
-                parts.append(self.searched.detected(y, table))
-        low, at, high = np.concatenate(parts, axis=1).mean(axis=1).tolist()
-        return Power(at, math.hypot(math.sqrt(at * (1.0 - at) / (each * len(parts))), 0.5 * (low - high)))
+                parts.append(one.detected(y, table, self.margins, (1.0 - WEIGHT) * self.alpha).mean(axis=1))
+        mean: Floats = np.mean(parts, axis=0)
+        return mean
 
     @property
     def room(self) -> float:
         """No error can be so large: the mean score of the subgroup would reach 1."""
-        p = self.searched.tables.rows.p
-        return min(1.0 - float(p[inside].mean()) for inside in self.subgroups)
+        each = zip(self.searched, self.subgroups, strict=True)
+        return min(1.0 - float(one.tables.rows.p[inside].mean()) for one, some in each for inside, _ in some)
 
 
 @dataclass(frozen=True)
@@ -329,21 +346,24 @@ class SubgroupPlan:
         )
         return math.sqrt(mean / self.share)
 
-    def searched(self, n: int, draws: int) -> Searched:
-        """The rows of a sample of this size, searched; of each number the same, whatever the subgroup."""
-        rng = np.random.default_rng([STREAM, self.seed, n])
-        drawn = self._made(n, rng) if self.data is None else self._taken(n, rng, self.data)
-        return Searched.of(drawn, self.alpha, self.seed, draws)
+    def searched(self, n: int, samples: int | None = None) -> tuple[Searched, ...]:
+        """Samples of this size, searched; the same, whatever the subgroup. All of them by default."""
+        return tuple(self._searched(n, k, NULL_DRAWS // SAMPLES) for k in range(samples or SAMPLES))
 
-    def error(self, n: int, searched: Searched) -> tuple[float, Power]:
+    def _searched(self, n: int, sample: int, draws: int) -> Searched:
+        rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])
+        drawn = self._made(n, rng) if self.data is None else self._taken(n, rng, self.data)
+        return Searched.of(drawn, int(rng.integers(2**31)) if sample else self.seed, sample, draws)
+
+    def error(self, n: int, searched: tuple[Searched, ...]) -> tuple[float, Power]:
         """The error that n rows detect, and its power; infinity where none is large enough. `searched`: such rows."""
-        simulated = searched.drawn.n
-        design = self.design(searched)
-        most = 0.999 * design.room
+        simulated = searched[0].drawn.n
+        designs = {part: self.design(searched[: self._samples(part)]) for part in (FIRST, 1)}
+        most = 0.999 * designs[1].room
 
         @cache
         def power(x: float, part: int) -> Power:
-            return design.power(min(x, most), DRAWS // part)
+            return designs[part].power(min(x, most), DRAWS // part)
 
         error = self._solved(power, STEEP * self.noise / math.sqrt(simulated), most)
         return error * math.sqrt(simulated / n), power(error, 1)
@@ -354,7 +374,7 @@ class SubgroupPlan:
 
         @cache
         def power(n: int, part: int) -> Power:
-            design = self.design(self.searched(n, NULL_DRAWS // part))
+            design = self.design(self.searched(n, self._samples(part)))
             if error >= 0.999 * design.room:
                 refuse("error", error, f"less than {design.room:.3g}: the subgroup's mean score is the rest of 1")
             return design.power(error, DRAWS // part)
@@ -365,14 +385,18 @@ class SubgroupPlan:
         start, most = STEEP * self.noise / error, math.sqrt(MOST_DRAWN)
         root = self._solved(lambda x, part: power(rows(x), part), start, most)
         if math.isinf(root):
-            least, reached = self.error(MOST_DRAWN, self.searched(MOST_DRAWN, NULL_DRAWS))
+            least, reached = self.error(MOST_DRAWN, self.searched(MOST_DRAWN))
             needed = (least / error) ** 2 * MOST_DRAWN
         else:
             needed, reached = root**2, power(rows(root), 1)
         return (float(max(math.ceil(needed), fewest)) if needed <= MOST_ROWS else math.inf), reached
 
+    @staticmethod
+    def _samples(part: int) -> int:
+        return 1 if part == FIRST else SAMPLES
+
     def _solved(self, power: Callable[[float, int], Power], start: float, most: float) -> float:
-        """Where the power is as wanted: by a fourth of the draws first, then by all of them from there on."""
+        """Where the power is as wanted: by a fourth of the draws of one sample first, then by all from there on."""
         x = start
         for part in (FIRST, 1):
             if math.isfinite(x):
@@ -406,17 +430,22 @@ class SubgroupPlan:
         at = rng.choice(data.n, n, replace=n > data.n)
         return replace(data, y=data.y[at], p=data.p[at], covariates=data.covariates.take(at), cache={})
 
-    def design(self, searched: Searched) -> Design:
-        """A corner of made-up covariates; or subgroups of the search that have about the share."""
+    def design(self, searched: tuple[Searched, ...]) -> Design:
+        """A corner of made-up covariates; or subgroups of the search that have about the share. In each sample."""
+        chosen = self._near if self.data is not None else self._corner
+        return Design(searched, tuple(chosen(one, k) for k, one in enumerate(searched)), self.alpha)
+
+    def _corner(self, searched: Searched, _: int) -> tuple[tuple[Flags, int], ...]:
+        """A corner that has exactly the share: by chance alone its power would be several points off."""
+        columns = [searched.drawn.covariates.column(f"x{j}").to_numpy() for j in range(1, self.order + 1)]
+        least = np.minimum.reduce(columns)
+        inside = least > np.sort(least)[-1 - max(round(self.share * len(least)), 1)]
+        own = tuple(range(1, self.order + 1))  # the score is the first attribute
+        return ((inside, next(t for t, of in enumerate(searched.scan.family.combined) if tuple(of) == own)),)
+
+    def _near(self, searched: Searched, sample: int) -> tuple[tuple[Flags, int], ...]:
+        """Some of the subgroups of the search that are near the share: in each sample others."""
         family = searched.scan.family
-        if self.data is None:
-            # The corner has exactly the share: by chance alone its power would be several points off.
-            columns = [searched.drawn.covariates.column(f"x{j}").to_numpy() for j in range(1, self.order + 1)]
-            least = np.minimum.reduce(columns)
-            inside = least > np.sort(least)[-1 - max(round(self.share * len(least)), 1)]
-            own = tuple(range(1, self.order + 1))  # the score is the first attribute
-            table = next(t for t, combined in enumerate(family.combined) if tuple(combined) == own)
-            return Design(searched, (inside,), (table,))
         sizes = np.array([len(c) for c in family.combined])[family.table]
         scored = np.array([0 in c for c in family.combined])[family.table]  # the score is the first attribute
         shares = family.rows / family.n
@@ -426,10 +455,12 @@ class SubgroupPlan:
             least, most = (f"{f(shares[kept]):.3g}" for f in (np.min, np.max)) if len(kept) else ("0", "0")
             what = f"a share that a subgroup of {'two attributes' if self.order == 2 else 'one attribute'} has"
             refuse("share", self.share, what, f"which are from {least} to {most} here")
-        rng = np.random.default_rng([STREAM, self.seed, family.n, 1])
-        chosen = rng.choice(near, min(SUBGROUPS, len(near)), replace=False)
-        inside = tuple(family.inside(int(box), searched.tables.rows.cells) for box in chosen)
-        return Design(searched, inside, tuple(int(t) for t in family.table[chosen]))
+        score = (family.expected / family.rows)[near]
+        low, high = np.quantile(score, MIDDLE)
+        usual = near[(score >= low) & (score <= high)]
+        rng = np.random.default_rng([STREAM, self.seed, family.n, 1, sample])
+        boxes = rng.choice(usual, min(SUBGROUPS, len(usual)), replace=False).tolist()
+        return tuple((family.inside(b, searched.tables.rows.cells), int(family.table[b])) for b in boxes)
 
 
 def share_of(value: object) -> float:

@@ -87,11 +87,11 @@ def strong_calibration_test(
         the peak, and beyond it); ``rows_beyond`` and ``rows_tested``;
         ``impossible``; what the null adds, such as ``refits``; where products are tested, ``p_models`` and
         ``p_bayes_factor`` (each by itself), ``weights`` of the two, ``smaller`` (whose weighted p-value it is),
-        ``products``, ``triples`` of columns there are, ``largest`` (the features with the largest part of the Bayes
-        factor in the data: "steps", "corners", "products"), ``strongest`` (the variables of the product with the
-        largest score). The peak was chosen by these outcomes: its rates are no
-        fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's sum and the logarithm of the
-        largest wealth, it is that of all blocks' rows together.
+        ``products`` (triples of columns of which a product has events enough to count), ``triples`` of columns there
+        are, ``largest`` (the features with the largest part of the Bayes factor in the data: "steps", "corners",
+        "products"), ``strongest`` (the variables of the product with the largest score). The peak was chosen by these
+        outcomes: its rates are no fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's
+        sum and the logarithm of the largest wealth, it is that of all blocks' rows together.
 
     Raises
     ------

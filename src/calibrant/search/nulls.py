@@ -242,7 +242,7 @@ def split(d: Detectors, draws: int) -> Verdict:
     if products is None:
         return v
     scores = products.scores(q, rows, draws, SALT)
-    facts = products.facts(q, scores[:, 0], "products")
+    facts = products.facts(q, scores, "products")
     factors = log_factor(scores)
     factors = np.where(np.isfinite(factors), factors, 0.0)  # not finite: no product counts, in any data set
     joint = Joint.of(np.append(v.statistic, v.peaks), factors, **facts)

@@ -94,13 +94,15 @@ class Products:
         return made if len(made.which) else None
 
     def facts(self, q: DetectorInputs, scores: Singles, largest: str) -> dict[str, Any]:
-        """What is tested, and the variables of the product with the largest score, shape (products,).
+        """Of how many triples a product is tested, and the variables of the product with the largest score in the data.
 
-        `largest`: the features with the largest part of the mean Bayes factor, "steps", "corners" or "products".
+        `scores` (products, sets): 0 in all sets where there are too few events for a product to count. `largest`: the
+        features with the largest part of the mean Bayes factor, "steps", "corners" or "products".
         """
-        strongest = self.kept[self.which[int(np.argmax(np.abs(scores))), 1:]]
+        strongest = self.kept[self.which[int(np.argmax(np.abs(scores[:, 0]))), 1:]]
+        tested = np.unique(self.which[scores.any(axis=1), 1:], axis=0)
         names = tuple(q.sample.x.flat_of[j] for j in strongest)
-        facts = {"products": len(self.which), "triples": self.triples}
+        facts = {"products": len(tested), "triples": self.triples}
         return {**facts, "largest": largest, "strongest": names}
 
     def scores(self, q: DetectorInputs, rows: Rows, draws: int, salt: int) -> Singles:

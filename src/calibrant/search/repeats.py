@@ -240,7 +240,7 @@ class Repeats:
         """
         scores = products.scores(self.q, self.order, len(sums) - 1, self.salt)
         mean, largest = self.evidence(sums, scores)
-        return mean, products.facts(self.q, scores[:, 0], largest)
+        return mean, products.facts(self.q, scores, largest)
 
     def evidence(self, sums: Singles, scores: Singles) -> tuple[Floats, str]:
         """The logarithm of the mean Bayes factor, shape (sets,), and which features it is due to in the first set.

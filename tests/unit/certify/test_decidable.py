@@ -52,6 +52,16 @@ def test_fewer_groups_and_more_rows_decide_more() -> None:
     assert [s["power_within"] >= 0.8 for s in sizes] == [w <= 0.05 for w in within]
 
 
+def test_gaps_over_a_limit_spend_what_the_judge_does() -> None:
+    """All of alpha is more than .8 of it; "within" spends a half either way."""
+    d = rows(600, 4)
+    auto, gap = (cal.certify.decidable(predictions(d), by="site", judge=j, draws=20) for j in ("auto", "gap"))
+    assert auto.columns["gap_within"] == gap.columns["gap_within"]
+    assert auto.columns["gap_over"][0] == gap.columns["gap_over"][0]  # of everyone: all of alpha, whatever is judged
+    assert sum(gap.columns["gap_over"][1:]) < sum(auto.columns["gap_over"][1:])
+    assert auto.settings["simulation_error"] == pytest.approx(0.4 / 20**0.5)
+
+
 def test_clusters_are_counted_and_decide_less() -> None:
     d = rows(600, 3, cluster=3)
     clusters = cal.certify.decidable(predictions(d), draws=20)
@@ -87,8 +97,9 @@ def test_a_look_says_what_can_be_decided(tmp_path: Path, capsys: pytest.CaptureF
     assert re.search(r"rows gap within error within everyone 900 \d+\.\d \d+\.\d site = a \d+", said)
     assert "4 groups are judged together." in said
     options = ["--data", str(tmp_path / "log.csv"), "--label", "ill", "--score", "risk", "--draws", "20"]
-    assert main(["plan", *options, "--by", "site", "--limit", "0.15"]) == 0
+    assert main(["plan", *options, "--by", "site", "--limit", "0.15", "--judge", "gap"]) == 0
     said = " ".join(capsys.readouterr().out.split())
+    assert "± 8.9 (one standard error of 20 drawn sets)" in said
     assert "Of 4 groups" in said
     assert "can be shown to be within 15.0 points together" in said
     assert main(["plan", *options, "--by", "site", "--json"]) == 0
@@ -112,6 +123,6 @@ def test_what_does_not_go_together_is_refused(
 
 def test_settings_are_refused_by_name() -> None:
     data = predictions(rows(100, 1))
-    for name, value in (("power", 1.0), ("draws", 5), ("limit", 0.0), ("steps", 1)):
+    for name, value in (("power", 1.0), ("draws", 5), ("limit", 0.0), ("steps", 1), ("judge", "both")):
         with pytest.raises(cal.BadInput, match=name):
             cal.certify.decidable(data, **{name: value})  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ def test_finds_what_no_pair_shows_and_names_it() -> None:
     found = strong(parity(1_000, 0.12))
     assert found.p_value <= 0.01 < 0.05 < found.parts["p_models"]
     assert set(found.parts["strongest"]) == {"b0", "b1", "b2"}
-    assert found.parts["products"] >= found.parts["triples"] == 35  # of seven variables, the score among them
+    assert found.parts["products"] == found.parts["triples"] == 35  # of seven variables, the score among them
     assert found.parts["p_bayes_factor"] <= 0.01
 
 
@@ -270,3 +270,5 @@ def test_columns_of_one_value_and_rare_levels_do_no_harm() -> None:
     found = strong(data, draws=99)
     assert found.parts["triples"] == 2  # x, r and two levels of k; the score has one value
     assert np.isfinite(found.parts["p_bayes_factor"])
+    rare = strong(cal.predictions(np.arange(n) == 7, np.full(n, 0.005), covariates), draws=99)
+    assert (rare.parts["products"], rare.parts["triples"]) == (0, 2)  # 1.5 events are expected: none is tested

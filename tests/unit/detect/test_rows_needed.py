@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ def few_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if "every_draw" not in request.fixturenames:
         monkeypatch.setattr(plans, "NULL_DRAWS", 511)
         monkeypatch.setattr(plans, "DRAWS", 127)
+        monkeypatch.setattr(plans, "SAMPLES", 2)
         monkeypatch.setattr("calibrant.search.rejected.checked_draws", lambda *_: 99)
 
 
@@ -48,7 +49,7 @@ def plan(data: cal.Predictions, **settings: object) -> plans.SubgroupPlan:
 
 def design(data: cal.Predictions, n: int = 400) -> plans.Design:
     own = plan(data)
-    return own.design(own.searched(n, plans.NULL_DRAWS))
+    return own.design(own.searched(n))
 
 
 def test_scores_move_on_the_logit_scale_until_their_mean_is_higher_by_the_error() -> None:
@@ -61,9 +62,9 @@ def test_scores_move_on_the_logit_scale_until_their_mean_is_higher_by_the_error(
 
 
 def test_what_is_detected_has_a_p_value_that_the_scans_part_of_alpha_reaches() -> None:
-    own = design(pilot()).searched
-    rows = own.tables.rows
-    null = own.scan.simulated(rows.cells, rows.p, rows.ids, plans.NULL_DRAWS)
+    own = design(pilot())
+    null = np.concatenate([one.null for one in own.searched])
+    assert len(np.unique(null.round(9))) > 0.5 * len(null)  # each sample has draws of its own
     low, margin, high = own.margins
     assert p_value(margin + 1e-6, null) <= WEIGHT * 0.05 < p_value(margin - 1e-6, null)
     assert low < margin < high
@@ -80,17 +81,18 @@ def test_power_is_the_share_of_outcomes_that_are_detected() -> None:
 def test_outcomes_are_detected_that_the_test_of_subgroups_rejects() -> None:
     """Its two halves, on the same outcomes; what a table shows first is what all tables show."""
     data = pilot(300)
-    own = design(data, 300).searched
+    whole = design(data, 300)
+    own, margins, level = whole.searched[0], whole.margins, (1.0 - WEIGHT) * 0.05
     rng = np.random.default_rng(3)
     rate = np.clip(own.drawn.p + np.where(np.arange(300) % 3 == 0, 0.25, 0.0), 0.0, 1.0)
     y = (rng.random((300, 12)) < rate[:, None]).astype(np.uint8)
     strong = own.strong.p_values(y.T)
     for table in (0, 3):
-        seen = own.detected(y, table)[1]
+        seen = own.detected(y, table, margins, level)[1]
         for s in range(12):
             made = cal.predictions(y[:, s], own.drawn.p, own.drawn.covariates)
             scanned = plans.scan_of(plans.tables_of(made, None, 2, 0), plans.MIN_SIZE, 0.0, "two-sided")
-            assert seen[s] == (scanned.best().margin > own.margins[1] or strong[s] <= own.level)
+            assert seen[s] == (scanned.best().margin > margins[1] or strong[s] <= level)
     for s in range(3):  # and the strong test's p-values are its own, but for ties among its draws
         made = cal.predictions(y[:, s], own.drawn.p, own.drawn.covariates)
         assert strong[s] == pytest.approx(cal.detect.strong_calibration_test(made, draws=99).p_value, abs=0.011)
@@ -98,18 +100,19 @@ def test_outcomes_are_detected_that_the_test_of_subgroups_rejects() -> None:
 
 def test_subgroups_of_pilot_rows_have_about_the_share() -> None:
     own = design(pilot())
-    assert own.subgroups
-    for inside in own.subgroups:
+    assert len(own.subgroups) == plans.SAMPLES
+    for inside, _ in itertools.chain(*own.subgroups):
         assert 0.2 / plans.NEAR <= inside.mean() <= 0.2 * plans.NEAR
 
 
 def test_corners_of_made_up_covariates_have_the_share() -> None:
     for order in (1, 2):
         made = plan(None, share=0.3, order=order)  # type: ignore[arg-type]
-        own = made.design(made.searched(1000, 63))
-        ((inside,), (table,)) = own.subgroups, own.tables
-        assert inside.mean() == pytest.approx(0.3, abs=0.001)
-        assert tuple(own.searched.scan.family.combined[table]) == (1, 2)[:order]
+        own = made.design(made.searched(500, 2))
+        for one, ((inside, table),) in zip(own.searched, own.subgroups, strict=True):
+            assert inside.mean() == pytest.approx(0.3, abs=0.001)
+            assert tuple(one.scan.family.combined[table]) == (1, 2)[:order]
+        assert not np.array_equal(own.searched[0].drawn.p, own.searched[1].drawn.p)
 
 
 @pytest.mark.parametrize("start", [0.02, 0.2, 0.9])
@@ -146,14 +149,14 @@ def test_the_power_is_that_of_the_test(n: int, order: int, share: float) -> None
     """Within five points, and the noise of 150 data sets."""
     source = pilot(n, seed=n)
     own = plan(source, share=share, order=order)
-    searched = own.searched(n, plans.NULL_DRAWS)
-    error, _ = own.error(n, searched)
-    first = own.design(searched)
-    promised = replace(first, subgroups=first.subgroups[:1], tables=first.tables[:1]).power(error, plans.DRAWS).value
-    rng, drawn = np.random.default_rng(7), searched.drawn
-    rate, sets, detected = plans.moved(drawn.p, first.subgroups[0], error), 150, 0
+    searched = own.searched(n)
+    error, reached = own.error(n, searched)
+    planned, promised = own.design(searched), reached.value
+    rng, sets, detected = np.random.default_rng(7), 150, 0
     for seed in range(sets):  # each has reference outcomes of its own
-        data = cal.predictions(rng.uniform(size=n) < rate, drawn.p, drawn.covariates)
+        one, some = (v[seed % plans.SAMPLES] for v in (searched, planned.subgroups))
+        rate = plans.moved(one.drawn.p, some[seed % len(some)][0], error)
+        data = cal.predictions(rng.uniform(size=n) < rate, one.drawn.p, one.drawn.covariates)
         detected += cal.detect.subgroup_test(data, seed=seed).p_value <= 0.05
     assert abs(detected / sets - promised) <= 0.05 + 2.0 * math.sqrt(promised * (1 - promised) / sets)
 

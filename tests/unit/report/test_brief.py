@@ -296,8 +296,10 @@ def test_what_was_tested_of_three_attributes_is_counted():
     assert "are certified only where the search makes a rule of them; error over three is tested" in some
     assert "by models and by products of 3,000 of 4,495 triples of columns." in some
     every = factories.of_products(found)
-    every = replace(every, parts={**every.parts, "products": 320, "triples": 165})
+    every = replace(every, parts={**every.parts, "products": 165, "triples": 165})
     assert "by products of all 165 triples of columns." in line(every)
+    none = replace(every, parts={**every.parts, "products": 0})
+    assert "three or more attributes are tested by models, not certified." in line(none)
 
 
 def test_what_it_rests_on_is_true_of_the_data():

@@ -192,9 +192,9 @@ def _subgroups(record: AuditRecord) -> Iterator[Text]:
 def _tested(record: AuditRecord) -> str:
     """How error over more attributes than are certified was tested, as the end of a sentence."""
     parts = facts.products(record)
-    if not parts:
+    if not parts.get("products"):
         return "not certified" if facts.ran(record, facts.STRONG) is None else "tested by models, not certified"
-    of, columns = int(parts["triples"]), min(int(parts["products"]), int(parts["triples"]))
+    of, columns = int(parts["triples"]), int(parts["products"])
     every = (
         f"all {num.count(of)} triples"
         if columns == of > 1

@@ -91,7 +91,8 @@ def decidable(results: Sequence[Curve]) -> str:
     notes = [
         f"In points. Limits within which a gap, or an error of {s['error']}, is certified with probability {level} if "
         "scores are right (alone: if no other group were judged); and gaps, of more events than expected, that "
-        f"{what} with that probability. No label was compared with a score.",
+        f"{what} with that probability, ± {100 * s['simulation_error']:.1f} (one standard error of {s['draws']} drawn "
+        "sets). No label was compared with a score.",
     ]
     if limit is not None and len(c["group"]) > 1:
         met = sum(v <= limit for v in c["gap_within"][1:])

@@ -65,7 +65,7 @@ def predicts(record: AuditRecord) -> str:
     verb = "predicts" if shown else "does not predict"
     them = "them" if tolerance(record) else "it"
     text = f"a model trained to find {sought(record)} {verb} {them} on {noun(record)} it has not seen"
-    return f"{text}, and no product of three attributes shows it" if also and not shown else text
+    return f"{text}, and no product of three attributes shows it" if also.get("products") and not shown else text
 
 
 FEATURES = {
@@ -319,9 +319,9 @@ NULLS = {
 INFLATED = ", and more ready to find error in a calibrated model than asked for"
 PRODUCTS = (
     "In the same repeats the departures are also added up by thresholds of one attribute, ranges of two, and "
-    "{products} products of three, each attribute above its median or below ({triples} triples of columns), and "
-    "averaged into one Bayes factor. The smaller of the two p-values, with weights of {weights}, is compared with that "
-    "of every repeat. Function "
+    "products of three, each attribute above its median or below, of few columns by rank too ({products} of {triples} "
+    "triples of columns have events enough and are looked at), and averaged into one Bayes factor. The smaller of the "
+    "two p-values, with weights of {weights}, is compared with that of every repeat. Function "
 )
 RULES = (
     "One half of the people finds the rules: all pairs of simple conditions are tried, in addition to a tree of "

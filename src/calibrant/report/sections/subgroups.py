@@ -278,7 +278,7 @@ def searches(record: AuditRecord) -> Text:
     scan, adaptive = (num.p_value(float(parts[k])) for k in ("p_scan", "p_adaptive"))
     if facts.impossible(check.outcome):
         return say(f"Two searches for any error: {p_reported(check.outcome)}.")
-    three = " and by products of three attributes" if facts.products(record) else ""
+    three = " and by products of three attributes" if facts.products(record).get("products") else ""
     return say(
         f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find "
         f"it{three} ({adaptive}). {text} together, allowing for both: {p_reported(check.outcome)}."

@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.stats.betting import lower_rates
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import log_mean_exp
@@ -129,13 +130,8 @@ def deepest(ranking: Ranking, risk: float, alpha: float) -> int:
 
 
 def clopper_pearson(rows: Ints, wrong: Ints, alpha: float) -> Floats:
-    """The exact upper bound at each depth taken by itself, as if it had been fixed beforehand."""
-    from scipy.special import betaincinv
-
-    some = wrong < rows
-    result: Floats = np.ones(len(rows))
-    result[some] = betaincinv(wrong[some] + 1.0, (rows - wrong)[some].astype(np.float64), 1.0 - alpha)
-    return result
+    """The exact upper bound at each depth taken by itself, as if it had been fixed beforehand, of any rates of rows."""
+    return 1.0 - lower_rates(rows - wrong, rows, alpha)
 
 
 def first_depth(rows: Ints, risk: float, alpha: float) -> int:
@@ -152,8 +148,8 @@ def sequence(ranking: Ranking, risk: float, alpha: float) -> int:
     """The last run of ties that a fixed sequence of Clopper-Pearson tests accepts; -1 for none.
 
     It starts where `first_depth` says and goes down by fiftieths of the rows until a test fails: depths that scores
-    alone choose, so that the first depth over the limit is tested once. Clopper-Pearson's bound holds for rows of
-    different rates (Hoeffding 1956).
+    alone choose, so that the first depth over the limit is tested once. For rows of different rates the bound is that
+    of `betting.lower_rates`: Clopper-Pearson's alone would fail where all but one are wrong, and at a large alpha.
     """
     start = first_depth(ranking.rows, risk, alpha)
     depths = np.unique(np.searchsorted(ranking.rows, np.arange(1, GRID + 1) / GRID * ranking.n))

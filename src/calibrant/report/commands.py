@@ -237,8 +237,8 @@ def _clustered(record: AuditRecord, column: str) -> str:
 
 def _together(record: AuditRecord, column: str) -> tuple[str, ...]:
     """The columns that name clusters together, which an option joins by a plus."""
-    found = record.curve("dependence").columns.get("columns", ())
-    return next((tuple(names) for names in found if "+".join(names) == column), (column,))
+    results = record.curve("dependence").columns.get("columns", ())
+    return next((tuple(names) for names in results if "+".join(names) == column), (column,))
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:

@@ -389,19 +389,19 @@ def withholding(
     return none, [replace(c, status="measured") if c.status in judged else c for c in checks]
 
 
-def showing_error(
-    findings: Sequence[Finding], classes: Sequence[Finding], shares: Shares
-) -> tuple[list[Finding], list[Finding]]:
-    """Mark the findings whose gap or error is shown to be other than none.
-
-    Everyone by itself, groups together, classes together.
+def showing_error(findings: Sequence[Finding], shares: Shares) -> list[Finding]:
+    """Mark the findings whose gap or error is shown to be other than none: everyone by itself, groups together.
 
     Holm's procedure with the weights of the ranges; and a range as it is reported, without 0 in it, shows error where
     rounding has made the p-value too large. No p-value is ever smaller for that, so it spends nothing more.
     """
     everyone, *groups = findings
-    marked = [*_showing([everyone], shares.everyone_ranges), *_showing(groups, shares.groups_ranges)]
-    return marked, _showing(classes, shares.groups_ranges)
+    return [*_showing([everyone], shares.everyone_ranges), *showing_together(groups, shares)]
+
+
+def showing_together(findings: Sequence[Finding], shares: Shares) -> list[Finding]:
+    """The same of groups, or of classes, which have a family of their own."""
+    return _showing(findings, shares.groups_ranges)
 
 
 def _showing(findings: Sequence[Finding], spent: tuple[float, float]) -> list[Finding]:

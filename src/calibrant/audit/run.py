@@ -21,6 +21,7 @@ from calibrant.audit.judging import (
     JudgingOptions,
     error_shown,
     showing_error,
+    showing_together,
     verdicts,
     withholding,
     worst,
@@ -34,7 +35,6 @@ from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_classes, with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.source import Form
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
@@ -223,7 +223,7 @@ def audited(
     tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))
     # products are too small to share: threads that wait for each other only burn time
     with sized(sketch.n), one_thread():
-        return _record(context, variables, tracker, options.form)
+        return _record(context, variables, tracker, options)
 
 
 def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, float]:
@@ -240,7 +240,9 @@ def _ahead(options: Reading, judging: Judging) -> Callable[[int], float]:
     return lambda rows: sum(_costs(LEVELS_EACH * len(options.by), covariates, rows, not judging.quick).values())
 
 
-def _record(context: AuditContext, variables: tuple[str, ...], tracker: ProgressTracker, form: Form) -> AuditRecord:
+def _record(
+    context: AuditContext, variables: tuple[str, ...], tracker: ProgressTracker, options: Reading
+) -> AuditRecord:
     """Ask every question in order."""
     checks: list[CheckRecord] = []
     findings: list[Finding] = context.findings
@@ -275,13 +277,14 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         classes, _ = withholding(classes, (), context.withheld)
         shares = []
     else:
-        findings, classes = showing_error(findings, classes, context.judging.shares)
+        findings = showing_error(findings, context.judging.shares)
+        classes = showing_together(classes, context.judging.shares)
         shares += context.judging.shares.of_error_shown(len(findings) > 1, bool(classes))
     everyone, *groups = findings
     settings = context.judging.settings() | {"seed": context.seed, "blocks": context.sketch.spec.blocks}
     settings |= {"variables": variables, "allow_same": context.meant}
     settings |= {"allow": allowed} if (allowed := context.sketch.spec.allowed) else {}
-    form_stated = {name: value for name, value in asdict(form).items() if value}  # how files are written
+    form_stated = {name: value for name, value in asdict(options.form).items() if value}  # how files are written
     return AuditRecord(
         name=context.judging.name or context.sketch.name,
         verdict="over"
@@ -300,6 +303,7 @@ def _record(context: AuditContext, variables: tuple[str, ...], tracker: Progress
         data={
             **inputs(context.sketch, context.repeats, context.mask),
             **({} if context.classes is None else {"classes": context.classes.columns_by_class}),
+            **({name: True for name in ("logits", "renormalize") if getattr(options, name)}),
             "clusters": clusters(context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,

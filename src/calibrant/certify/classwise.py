@@ -67,12 +67,12 @@ def classwise(
     >>> bool(0.1 < shown.interval.low < shown.interval.high < 0.5)
     True
     """
+    steps, seed, spend = checked_steps(steps), checked_seed(seed), shares(alpha, side)
     if not isinstance(data, MulticlassPredictions):
         raise BadInput(
             f"data is {type(data).__name__}: pass calibrant.multiclass_predictions(y_true, y_prob); rows of two "
             "classes, calibrant.predictions(...), are for certify.rounded"
         )
-    steps, seed, spend = checked_steps(steps), checked_seed(seed), shares(alpha, side)
     rows = classes_of(data, seed)
     clusters = rows.clusters
     low = rows.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0

@@ -363,12 +363,21 @@ def add(p: Command, name: str, hint: object, it: Option) -> None:
     elif several and float in plain:
         at.add_argument(option, type=numbers, action=Listed if one else "store", **how)
     elif several:
-        listed(at, option, it.words, it.value or "COLUMNS")
+        kind = one_or_names if name in LITERAL else names
+        at.add_argument(option, metavar=it.value or "COLUMNS", type=kind, action=Listed, help=it.words)
     elif choices:
         at.add_argument(option, choices=choices, default=it.default or None, **how)
     else:
         kind = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
         at.add_argument(option, type=kind, default=it.default, **how)
+
+
+LITERAL = "label", "score"  # mostly one column, whose name is taken as it is written unless a comma is in it
+
+
+def one_or_names(text: str) -> tuple[str, ...]:
+    """One name as it is written; where there is a comma, names as `names` reads them."""
+    return names(text) if "," in text else (text,)
 
 
 def of_options(p: Command, options: type, *names: str, **words: str) -> None:

@@ -165,7 +165,7 @@ def _apply_rows(a: Namespace, one: Calibrator, path: Path) -> int:
     """Write every row with its repaired score."""
     options = reading(a)
     if not options.score:
-        raise BadInput("name the column to repair, one, with --score")
+        raise BadInput("name the column to repair with --score")
     source = _opened(inputs_of(a), options.form)
     checked_calibrator(one, source, options.score)
     checked_rows(path, source, (repaired_name(options.score),))

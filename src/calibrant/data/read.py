@@ -233,16 +233,24 @@ def _one_label(table: pa.Table, options: Reading, scores: Sequence[str]) -> pa.A
     return pa.array([options.labels[i] for i in flags.argmax(axis=1).tolist()])
 
 
-def with_classes(source: object, options: Reading, engine: object = None) -> tuple[MulticlassPredictions, Sketch]:
-    """The rows of several classes, in memory, and the sketch of their top label."""
+def with_classes(
+    source: object, options: Reading, engine: object = None
+) -> tuple[MulticlassPredictions | None, Sketch]:
+    """The rows of several classes, in memory, and the sketch of their top label.
+
+    No classes where the one pattern is the name of a column, which has an asterisk in it.
+    """
     if isinstance(source, MulticlassPredictions):
         options.for_predictions(engine)
         return source, sketch_rows(source.top_label(), options)
     if engine is not None:
         raise NotComputable(f"several classes are audited in memory: leave {options.caller.says('engine')} out")
     opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    if len(options.scores) == 1 and options.scores[0] in opened.columns:
+        return None, with_rows(source, replace(options, score=options.scores[0], scores=()), None, engine)
     rows = classes_in_memory(opened, options)
-    out = sketch_rows(rows.top_label(), replace(options, score=",".join(options.scores), scores=()))
+    label, score = ",".join(options.labels) or options.label, ",".join(options.scores)
+    out = sketch_rows(rows.top_label(), replace(options, label=label, score=score, labels=(), scores=()))
     out.files, out.log = opened.files, opened.log
     return rows, out
 

@@ -68,6 +68,8 @@ TEXTS = (
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
 READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
+OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
+HELP = re.compile(r"calibrant (\w+) (\w+) --help")
 PLANNED = ("by", "intersections", "limit", "steps", "alpha")
 COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
 ARGUMENTS = (*LISTS, *NUMBERS, *SEVERAL, *SWITCHES, *TEXTS, *FORM, "bins")
@@ -218,13 +220,13 @@ def _rows_in_python(record: AuditRecord, name: str) -> str:
     kinds, group = described(record), next((f for f in record.groups if label(f) == name), None)
     of = () if group is None else group.variables
     plain = [k for k, v in of if kinds.get(k, {}).get("kind") == "category" and not kinds[k].get("folded")]
-    if of and len(plain) == len(of) and not _arrays(record):
+    if of and len(plain) == len(of) and not arrays(record):
         return rows_where(of)
     c = record.curve("subgroups")
     rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
     variable = of[0][0] if of else str(rules[name][0]["variable"])
     kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
-    return call("audit", _typed(kept), _arrays(record), variable)
+    return call("audit", _typed(kept), arrays(record), variable)
 
 
 def from_python(record: AuditRecord) -> bool:
@@ -232,7 +234,7 @@ def from_python(record: AuditRecord) -> bool:
     return not listed(record.data.get("sources") or record.data.get("files")) and not _untypable(record, ())
 
 
-def _arrays(record: AuditRecord) -> bool:
+def arrays(record: AuditRecord) -> bool:
     """Whether the data were `Predictions`."""
     return (record.data.get("label"), record.data.get("score")) == ARRAYS
 
@@ -241,7 +243,26 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
     """A command on as few lines as hold it; in Python the call."""
     if not from_python(record):
         return _wrapped(words)
-    return call(words[0].split()[1], words[1:], _arrays(record))
+    made = call(words[0].split()[1], words[1:], arrays(record))
+    named = None if record.data.get("cluster") else arguments(words[1:]).get("cluster")
+    if not arrays(record) or named in (None, _literal("none")):
+        return made
+    return f"{_clustered(record, json.loads(str(named)))}\n{made}" if record.data.get("missing") != "keep" else ""
+
+
+def _clustered(record: AuditRecord, column: str) -> str:
+    """The line that makes `Predictions` again, with clusters: those of a covariate, or of several together."""
+    table = f"{DATA}.covariates"
+    texts = [f"{table}[{_literal(name)}]" for name in _together(record, column)]
+    cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
+    passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
+    return f"{DATA} = " + _called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
+
+
+def _together(record: AuditRecord, column: str) -> tuple[str, ...]:
+    """The columns that name clusters together, which an option joins by a plus."""
+    results = record.curve("dependence").columns.get("columns", ())
+    return next((tuple(names) for names in results if "+".join(names) == column), (column,))
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
@@ -251,6 +272,8 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
+        "--logits": bool(data.get("logits")),
+        "--renormalize": bool(data.get("renormalize")),
         "--quick": bool(s.get("quick")),
         "--publish": bool(s.get("publish")),
         "--allow-same": bool(s.get("allow_same")),
@@ -302,7 +325,11 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     """Return every option with a value that changes the result, but those that were not given."""
     data, s = record.data, record.settings
     options = s.get("variables", (EVERY,))
-    flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
+    several = bool(data.get("classes"))  # then columns or a pattern, joined as they are typed
+    flags: list[tuple[str, object]] = [
+        (f"--{k}", _list([v]) if not several and "," in (v := data.get(k) or "") else data.get(k))
+        for k in ("label", "score")
+    ]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
     flags += [
@@ -466,8 +493,10 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> s
     """
     saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
     passed = arguments([word for word in words if not word.startswith("-o ")])
-    known = ("label", "score", *FORM) if arrays else ()
+    known = (*OF_ROWS, *FORM) if arrays else ()
     kept = {k: v for k, v in passed.items() if k not in known and (k, v) != ("name", _literal(DATA))}
+    if passed.get("cluster") == _literal("none"):  # which no array says
+        kept["cluster"] = passed["cluster"]
     if what == "look":
         return f"{_called('look = cal.look', kept)}\nprint(look)"
     if what == "audit" and not variable:
@@ -524,6 +553,8 @@ def in_python(node: Node) -> Node:
 
 def _coded(text: str) -> str:
     """An option with its value, such as ``--cluster none``, as an argument; other code as it is."""
+    if result := HELP.fullmatch(text):
+        return f"help(cal.{result[1]}.{result[2]})"
     if not OPTION.match(text):
         return text
     return ", ".join(f"{k}={v}" for k, v in arguments([text]).items()) if " " in text or "=" in text else _named(text)

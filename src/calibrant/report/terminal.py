@@ -88,7 +88,7 @@ def _forest(forest: doc.Forest) -> list[str]:
         name = clip(f"{GLYPHS.get(r.status, '·')} {r.who}", NAME)
         rows.append((name, r.rows, r.estimate, r.guaranteed, r.word.lower()))
     more = len(forest.lines) - len(seen) + len(forest.folded) + forest.left
-    last = f"  and {num.count(more)} more, less evident: -o audit.html shows them"
+    last = f"  and {num.count(more)} more, less evident: the report shows them"
     return [*(clip(f"  {line}", WIDEST) for line in aligned(rows, left=(0, 2, 3, 4))), *([last] if more else [])]
 
 

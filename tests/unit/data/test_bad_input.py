@@ -292,7 +292,7 @@ def test_per_cent_of_rare_cases_are_read_and_told() -> None:
         cal.audit(rare, label="y", score="p", quick=True)
     found = cal.audit(rare, label="y", score="p", quick=True, percent=True)
     assert "mostly-under-1-percent" in found.data["warnings"]
-    assert "Hardly percent: With --percent most scores are under 1 percent." in reported(found)
+    assert "Hardly percent: With percent=True most scores are under 1 percent." in reported(found)
     usual = cal.audit({"y": BOTH, "p": 100 * np.r_[IN_RANGE, 0.5]}, label="y", score="p", quick=True, percent=True)
     assert "mostly-under-1-percent" not in usual.data["warnings"]
 
@@ -312,7 +312,7 @@ def test_points_that_are_passed_as_percent_are_told(name: str, scores: Any, told
     rows = {"y": np.arange(400) % 3 == 0, name: scores}
     found = cal.audit(rows, label="y", score=name, percent=True, quick=True)
     assert ("perhaps-points" in found.data["warnings"]) == told
-    assert ("Points, perhaps: With --percent all scores are whole numbers below 90." in reported(found)) == told
+    assert ("Points, perhaps: With percent=True all scores are whole numbers below 90." in reported(found)) == told
     with_words = {"y": np.arange(400) % 3 == 0, "p": np.asarray(scores) / 100}
     assert "perhaps-points" not in cal.audit(with_words, label="y", score="p", quick=True).data["warnings"]
 

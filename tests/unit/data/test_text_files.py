@@ -310,7 +310,8 @@ def test_text_among_scores_is_named(score: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"y,p\n0,{'2%' if score == '12%' else '0.5'}\n1,{score}\n")
     with pytest.raises(BadInput) as refused:
         cal.read(str(tmp_path / "a.csv"), label="y", score="p")
-    assert SCORES[score].replace("'12%'", "'2%'") in str(refused.value)
+    words = SCORES[score].replace("'12%'", "'2%'").replace("First: row 1", "First: line 3 of a.csv")
+    assert words in str(refused.value)
 
 
 def test_per_cent_signs_and_labels_in_words(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -260,6 +262,49 @@ def test_whoever_signs_reads_the_error_of_what_is_certified_at_thresholds() -> N
     assert "at thresholds" not in next(plain(e.text) for e in signing(without).entries if e.term == "Joint error")
 
 
+def answered(data: Any, options: dict[str, Any]) -> None:
+    """Run the calls of a record made in Python; find no option of the command line in what it says."""
+    record = cal.audit(data, **options)
+    made = decision(record)
+    exec(made.command, {"cal": cal, "data": data})  # noqa: S102  # what a reader would run
+    exec(commands.command(record), {"cal": cal, "data": data})  # noqa: S102
+    for text in (markdown.render(record), repr(record), terminal.render(record)):
+        assert not re.search(r"(?<![\w|-])--[a-z]", text), re.search(r".{40}--[a-z].{20}", text)
+    assert made.command.splitlines()[0] in repr(record)
+
+
+def in_memory(seed: int, path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A random log as a frame and as arrays, each with the options of its audit."""
+    where, how = random_log(seed, path)
+    frame = pd.read_csv(where)
+    yield frame, how
+    more = {k: frame[how[k]] for k in ("cluster", "weights") if k in how} | {
+        k: how[k] for k in ("missing",) if k in how
+    }
+    rest = frame.drop(columns=["y", "p", *(how[k] for k in ("cluster", "weights") if k in how)])
+    options = {k: v for k, v in how.items() if k not in ("label", "score", *more)}
+    with suppress(cal.BadInput):  # no label may be missing that nobody keeps
+        yield cal.predictions(frame["y"], frame["p"], rest, **more), options
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(20))
+def test_audits_of_frames_and_arrays_are_answered_in_python(
+    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = 0
+    for seed in range(10 * part, 10 * part + 10):
+        for data, options in in_memory(seed, tmp_path):
+            try:
+                cal.audit(data, **options)
+            except (cal.BadInput, cal.NotComputable):
+                refused += 1
+            else:
+                answered(data, options)
+    assert refused <= 4
+
+
 @pytest.mark.slow
 def test_an_audit_made_in_python_is_answered_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The call of each action runs, and no option of the command line stands in text, page or Markdown."""
@@ -270,19 +315,18 @@ def test_an_audit_made_in_python_is_answered_in_python(monkeypatch: pytest.Monke
     frame = pd.DataFrame({"y": (rng.uniform(size=400) < np.clip(p + off, 0, 1)).astype(int), "p": p, "site": site})
     how: dict[str, Any] = {"label": "y", "score": "p", "quick": True}
     arrays = cal.predictions(frame["y"], frame["p"], {"site": site})
+    ward = np.arange(400) // 10  # one outcome each, so that no verdict is given before they are clusters
+    wards = cal.predictions(np.repeat(frame["y"][:40], 10), p, {"ward": ward}, weights=1.0 + ward % 2)
     for data, options in (
         (frame, how),
         (frame, how | {"limit": 0.05, "by": "site"}),
         (frame, how | {"limit": 0.3, "by": ["site"], "variables": ()}),
         (arrays, {"quick": True, "limit": 0.2, "by": "site", "judge": "gap"}),
+        (cal.predictions(frame["y"], frame["p"], cluster=ward), {"quick": True, "limit": 0.1}),
+        (wards, {"quick": True, "limit": 0.05}),
     ):
-        record = cal.audit(data, **options)
-        made = decision(record)
-        exec(made.command, {"cal": cal, "data": data})  # noqa: S102  # what a reader would run
-        exec(commands.command(record), {"cal": cal, "data": data})  # noqa: S102
-        for text in (markdown.render(record), repr(record), terminal.render(record)):
-            assert not re.search(r"(?<![\w|-])--[a-z]", text), re.search(r".{40}--[a-z].{20}", text)
-        assert made.command.splitlines()[0] in repr(record)
+        answered(data, options)
+    assert "cluster=data.covariates" in decision(cal.audit(wards, quick=True)).command
     rows: dict[str, Any] = {"cal": cal, "data": frame}
     exec(commands.rows_of(cal.audit(frame, **how, by="site"), "site = Valley"), rows)  # noqa: S102
     assert len(rows["rows"]) == 200

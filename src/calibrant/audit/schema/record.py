@@ -344,6 +344,7 @@ DATA = part(
         "rows": Some,
         "events dropped file_count": Count,
         "unlabelled": noted(Count | None, "Rows without a label, counted apart; null for fewer than mask."),
+        "logits? renormalize?": noted(bool, "Of several classes: what was done to each row as it was read."),
         "percent": noted(bool, "Scores were percentages, divided by 100 as they were read."),
         "missing": noted(Literal["level", "drop", "keep", "refuse"], "What was done about missing values."),
         "fingerprint": Annotated[str, Meta(pattern="^[0-9a-f]{64}$")],

@@ -170,8 +170,10 @@ def _gap_decides(record: AuditRecord) -> bool:
 
 def _one_of_each(record: AuditRecord) -> Decision:
     text = "Remove the copies, or name the column that says what they belong to: "
-    more = ". If they are different people, name one that distinguishes them: "
-    reported = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ". This lists the columns.")
+    distinct = say("name one that distinguishes them: ", code("--key COLUMN"))
+    distinct = say("keep them by ", code("--allow-same")) if commands.arrays(record) else distinct  # they have no key
+    more = (*say(". If they are different people, "), *distinct)
+    reported = say(text, code("--cluster COLUMN"), *more, ". This lists the columns.")
     return Decision(reported, commands.look(record))
 
 
@@ -550,8 +552,8 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "no limit": _give_a_limit,
     "in question": _leave_out,
     "repair of classes helps": _recalibrate_classes,
-    "class off": _look_at_classes,
     "repair helps": _recalibrate,
+    "class off": _look_at_classes,
     "shown, within the limit": _watch,
     "off, look at it": _look_at,
     "off, not repaired": _retrain,

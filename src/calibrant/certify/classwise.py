@@ -50,8 +50,8 @@ def classwise(
     **Guarantee.** Finite-sample, for every classifier and every distribution, whatever the number of classes.
     **Method.** Theorems CU and CL with a vector for a witness (documentation: proofs for clusters, many classes): a row
     wins ``sum_k f_k(p_k) (p_k - 1{Y = k})``, at most 2, so that one factor of a row serves the sum. From above: a cell
-    for each class and level, and a mean over bets that no score chooses. From below: half of the evidence is bet on over-
-    and underconfidence, half on signs by class and bin of its probability, learnt on earlier blocks.
+    for each class and level, and a mean over bets that no score chooses. From below: half of the evidence is bet on
+    over- and underconfidence, half on signs by class and bin of its probability, learnt on earlier blocks.
     **Cost.** Linear in rows times classes: 0.1 s for 20,000 rows of 100 classes.
     **Reads.** Rows.
 

@@ -363,8 +363,8 @@ def add(p: Command, name: str, hint: object, it: Option) -> None:
     elif several and float in plain:
         at.add_argument(option, type=numbers, action=Listed if one else "store", **how)
     elif several:
-        kind = one_or_names if name in LITERAL else names
-        at.add_argument(option, metavar=it.value or "COLUMNS", type=kind, action=Listed, help=it.words)
+        split = one_or_names if name in LITERAL else names
+        at.add_argument(option, metavar=it.value or "COLUMNS", type=split, action=Listed, help=it.words)
     elif choices:
         at.add_argument(option, choices=choices, default=it.default or None, **how)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -305,6 +306,31 @@ def _whole(shared: str) -> str:
     """What names share, up to the last mark between words; a beginning such as that of p1 and p2 as it is."""
     marks = [m.end() for m in re.finditer(r"[_.\s-]", shared)]
     return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
+
+
+def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple[str, ...]:
+    """The columns that names and patterns such as ``p_*`` stand for, each once, those of a pattern in their order."""
+    result: dict[str, None] = {}
+    for pattern in patterns:
+        own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
+        if not own:
+            raise BadInput(
+                f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}"
+            )
+        result |= dict.fromkeys(own)
+    return tuple(result)
+
+
+def one_label(table: pa.Table, labels: Sequence[str], scores: Sequence[str], name: str) -> pa.Array:
+    """The class of each row, of a column of 0 and 1 for each class, in the order of the columns of probabilities."""
+    if len(labels) != len(scores):
+        raise BadInput(f"{name} names {len(labels)} columns of {len(scores)} classes: name one of each")
+    flags = np.column_stack([label_values(table.column(name), name, None) for name in labels])
+    wrong = ~(flags.sum(axis=1) == 1.0)
+    if wrong.any():
+        row, named = int(np.argmax(wrong)), ", ".join(map(repr, labels[:4]))
+        raise BadInput(f"columns {named}: row {row} has not one of them at 1: each row belongs to one class")
+    return pa.array([labels[i] for i in flags.argmax(axis=1).tolist()])
 
 
 def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:

@@ -536,7 +536,9 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
         return data
     if isinstance(data, MulticlassPredictions):
         raise BadInput(SEVERAL)
-    if any(kind.__name__ == "Sketch" for kind in kinds):
+    if kinds == (MulticlassPredictions,):
+        way = "calibrant.multiclass_predictions(y_true, y_prob)"
+    elif any(kind.__name__ == "Sketch" for kind in kinds):
         way = "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)"
     else:
         way = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"

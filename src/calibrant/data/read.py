@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from calibrant.arguments import checked_seed, shown, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
-from calibrant.data.inputs import ClustersCross, Levels, class_labels
+from calibrant.data.inputs import ClustersCross, Levels, class_labels, matched, one_label
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.predictions import (
     SEVERAL,
@@ -202,7 +201,11 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
     scores = matched(options.scores, opened.columns, options.caller.name("score"))
     opened, kept, _, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None
-    labels = _one_label(table, options, scores) if options.labels else table.column(options.label)
+    labels = (
+        one_label(table, options.labels, scores, options.caller.says("label"))
+        if options.labels
+        else table.column(options.label)
+    )
     p = np.column_stack([score_values(table.column(name), name, options.percent) for name in scores])
     if options.logits:
         from scipy.special import softmax
@@ -218,19 +221,6 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
         labels, p, covariates, weights=weights, cluster=cluster or None, classes=classes or None, name=opened.name
     )
     return replace(result, columns=scores)
-
-
-def _one_label(table: pa.Table, options: Reading, scores: Sequence[str]) -> pa.Array:
-    """The class of each row, of a column of 0 and 1 for each class, in the order of the columns of probabilities."""
-    if len(options.labels) != len(scores):
-        says = options.caller.says("label")
-        raise BadInput(f"{says} names {len(options.labels)} columns of {len(scores)} classes: name one of each")
-    flags = np.column_stack([label_values(table.column(name), name, None) for name in options.labels])
-    wrong = ~(flags.sum(axis=1) == 1.0)
-    if wrong.any():
-        row, named = int(np.argmax(wrong)), ", ".join(map(repr, options.labels[:4]))
-        raise BadInput(f"columns {named}: row {row} has not one of them at 1: each row belongs to one class")
-    return pa.array([options.labels[i] for i in flags.argmax(axis=1).tolist()])
 
 
 def with_classes(
@@ -253,19 +243,6 @@ def with_classes(
     out = sketch_rows(rows.top_label(), replace(options, label=label, score=score, labels=(), scores=()))
     out.files, out.log = opened.files, opened.log
     return rows, out
-
-
-def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple[str, ...]:
-    """The columns that names and patterns such as ``p_*`` stand for, each once, those of a pattern in their order."""
-    result: dict[str, None] = {}
-    for pattern in patterns:
-        own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
-        if not own:
-            raise BadInput(
-                f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}"
-            )
-        result |= dict.fromkeys(own)
-    return tuple(result)
 
 
 def _loaded(

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, number
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import MulticlassPredictions
+from calibrant.data.predictions import MulticlassPredictions, checked_data
 from calibrant.errors import NotComputable
 from calibrant.measure.ece import binned_points
 from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends
 from calibrant.stats.nulls import total_interval
 from calibrant.stats.strata import Bins, Strategy
-from calibrant.views.kernel_rows import checked_classes
 from calibrant.views.points import Points, points
 
 Floats = NDArray[np.float64]
@@ -85,7 +84,7 @@ def ranked_probability_score(data: MulticlassPredictions, *, alpha: float = 0.05
     >>> cal.measure.ranked_probability_score(grades).value
     0.0625
     """
-    rows, alpha = checked_classes(data), checked_alpha(alpha)
+    rows, alpha = checked_data(data, MulticlassPredictions), checked_alpha(alpha)
     k = rows.p.shape[1]
     below, loss = np.zeros(rows.n), np.zeros(rows.n)
     for i in range(k - 1):
@@ -146,7 +145,7 @@ def classwise_ece(
     >>> bool(shown.value < shown.settings["plug_in"]), shown.interval.low
     (True, 0.0)
     """
-    rows, alpha, seed = checked_classes(data), checked_alpha(alpha), checked_seed(seed)
+    seed, alpha, rows = checked_seed(seed), checked_alpha(alpha), checked_data(data, MulticlassPredictions)
     q, k = points(rows.top_label()), rows.p.shape[1]
     every = [_binned(rows, q, i, bins, strategy) for i in range(k)]
     gaps, rng = [b.gap for b, _ in every], np.random.default_rng([seed, STREAM])

@@ -121,6 +121,8 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         by=[["a"], ["b"], ["a", "b"]],
         positive="yes",
         percent=True,
+        logits=True,
+        renormalize=True,
         key=["id"],
         dropped=1,
         cluster="u",

@@ -39,7 +39,8 @@ LONG = (
     "papers",
     "validity",
     "unit/apps/losses/test_objectives.py",
-)  # places that wait for --rest: PyTorch is large
+    "unit/test_reference.py",
+)  # places that wait for --rest: PyTorch is large, and Sphinx is of the site
 SIMULATIONS = ("papers", "validity")  # of these one tenth runs, but when they are named
 EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait, and run whole
 SHARED = "CALIBRANT_SHARED"

@@ -31,7 +31,13 @@ def test_every_row_names_a_function() -> None:
     assert all(named(cells[1]) for cells in every)
 
 
-@pytest.mark.parametrize("name", sorted({n for cells in rows() for n in named(cells[1])} if PAGE.exists() else ()))
+def stated() -> list[object]:
+    """Every name of the page; those that need PyTorch wait, as its tests do."""
+    names = sorted({n for cells in rows() for n in named(cells[1])} if PAGE.exists() else ())
+    return [pytest.param(n, marks=pytest.mark.slow if "objectives" in n else ()) for n in names]
+
+
+@pytest.mark.parametrize("name", stated())
 def test_each_function_named_exists(name: str) -> None:
     *modules, last = name.split(".")
     if modules == ["repair", "objectives"]:

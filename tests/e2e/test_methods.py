@@ -43,6 +43,7 @@ SLOW = {  # they fit models, or search
     *("control_chart", "importance", "subgroup_test", "subgroups", "searched_subgroups"),
 }
 ELSEWHERE = {"missing_labels"}  # of files that lack labels: test_missing_labels.py
+ELSEWHERE |= {"classwise", "classwise_ece", "ranked_probability_score"}  # of several classes: the test below
 COLUMNS = ("--label", "y", "--score", "p")
 FOR_PYTHON = {("rate", "kernel_tuning"), ("subgroups", "subgroup_map")}  # arrays and curves; models everywhere
 
@@ -108,6 +109,15 @@ def test_every_method_prints_what_the_function_returns(
     assert isinstance(found, m.returns)
     assert frozen(printed) == frozen(json.loads(json.dumps(found.to_dict())))
     assert type(found).from_dict(printed) == found
+
+
+@pytest.mark.parametrize("name", ["classwise_ece", "ranked_probability_score"])
+def test_measures_of_several_classes_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    (tmp_path / "log.csv").write_text("kind,a,b,c\n" + "a,.5,.3,.2\nb,.2,.3,.5\nc,.1,.2,.7\n" * 20)
+    words = ["measure", name, str(tmp_path / "log.csv"), "--label", "kind", "--scores", "a,b,c", "--json"]
+    assert main(words) == 0
+    data = cal.multiclass_predictions([0, 1, 2] * 20, [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.1, 0.2, 0.7]] * 20)
+    assert json.loads(capsys.readouterr().out)["value"] == getattr(cal.measure, name)(data).value
 
 
 def test_every_public_function_of_the_data_is_offered() -> None:

@@ -32,12 +32,14 @@ ROWS, SIZE = 400, 5
 FEWER_DRAWS = {"draws": 99, "jitters": 9}
 REFUSED = {"missing_labels"}  # units and weights are, where unlabelled rows are kept
 READS = ("value", "interval", "p_value", "statistic", "columns")
-NEITHER = {"Rounding", "Jitter", "Dirichlet"}  # maps that read no outcome; and of several classes, without weights
+NEITHER = {"Rounding", "Jitter"}  # maps that read no outcome; and those of several classes
+NEITHER |= {"Dirichlet", "VectorScaling", "MatrixScaling"}
+SEVERAL = "classwise", "classwise_ece", "ranked_probability_score"  # these read several classes: test_classes.py
 
 
 def functions() -> dict[str, Callable[..., Any]]:
     found = {f"{m.__name__.split('.')[-1]}.{n}": getattr(m, n) for m in FACES for n in m.__all__}
-    asked = {n: f for n, f in found.items() if f.__name__ not in REFUSED and inspect.isfunction(f)}
+    asked = {n: f for n, f in found.items() if f.__name__ not in (*REFUSED, *SEVERAL) and inspect.isfunction(f)}
     return {n: f for n, f in asked.items() if "data" in inspect.signature(f).parameters}
 
 

@@ -120,7 +120,8 @@ def _method(name: str, function: Callable[..., Any]) -> Method | None:
         return None
     hints, words = get_type_hints(function), _parameters(_doc(function))
     made = (_setting(p, hints[p.name], words.get(p.name, "")) for p in parameters.values() if p.name != DATA)
-    several = any(getattr(t, "__name__", "") == "MulticlassPredictions" for t in get_args(hints[DATA]))
+    kinds = get_args(hints[DATA]) or (hints[DATA],)
+    several = any(getattr(t, "__name__", "") == "MulticlassPredictions" for t in kinds)
     return Method(name, function, tuple(s for s in made if s is not None), several, hints["return"])
 
 

@@ -190,3 +190,19 @@ def test_repairs_of_all_classes_are_judged_on_other_rows():
     assert curve.settings["recommended"] in ("VectorScaling", "Dirichlet")
     assert curve.settings["rows_fitted"] + curve.settings["rows_judged"] == 1200
     assert curve.columns["log_loss_change_high"][-1] < 0
+
+
+@pytest.mark.parametrize("measure", [cal.measure.brier, cal.measure.log_loss, cal.measure.ranked_probability_score])
+def test_measures_of_classes_read_weights_and_clusters(measure):
+    plain = measure(rows(300))
+    heavy = measure(rows(300, weights=np.random.default_rng(2).uniform(1, 5, 300)))
+    shared = measure(rows(300, cluster=np.arange(300) // 3))
+    assert heavy.value != plain.value
+    assert shared.value == plain.value
+    assert shared.interval != plain.interval
+
+
+@pytest.mark.parametrize("more", [{"weights": np.arange(1.0, 301.0)}, {"cluster": np.arange(300) // 3}])
+def test_the_error_of_all_classes_in_bins_reads_weights_and_clusters(more):
+    plain, other = (cal.measure.classwise_ece(rows(300, **one)) for one in ({}, more))
+    assert other.interval != plain.interval

@@ -9,7 +9,7 @@ from calibrant.report import numbers as num
 from calibrant.report.brief.estimates import estimate_of, gap_guaranteed
 from calibrant.report.commands import naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, say
-from calibrant.report.wording.clusters import too_narrow
+from calibrant.report.wording.clusters import CLUSTERS, independent, too_narrow
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.missing_labels import known_only
 from calibrant.report.wording.parts import subgroups_reported, unshown_reason, verdict_word
@@ -131,7 +131,8 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     if not rule:
         high = worst.interval.high
         if high >= facts.UNREPORTED:
-            return say(f"Too few {facts.noun(record)} to say what none exceeds.")
+            by = independent(record)
+            return say(f"Too few {by.many if by is CLUSTERS else facts.noun(record)} to say what none exceeds.")
         return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
     at = c["rule"].index(rule)
     if not known and num.gap(float(c["gap"][at])) == num.gap(0.0):

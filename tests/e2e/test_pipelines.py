@@ -19,7 +19,7 @@ import yaml
 import calibrant as cal
 import factories
 from calibrant.cli import main
-from pages import ROOT, blocks
+from pages import ROOT
 
 
 def log(path: Path, power: float = 1.0, rows: int = 4_000) -> Path:
@@ -283,10 +283,6 @@ def test_mlflow_keeps_an_audit_and_evaluates_with_its_metrics(tmp_path: Path, mo
     for name in ("brier", "log_loss", "auroc"):
         e = getattr(cal.measure, name)(data)
         assert [found.metrics[f"{name}/{k}"] for k in ("value", "low", "high")] == [e.value, e.low, e.high]
-    page = (ROOT / "docs/howto/tracking.md").read_text(encoding="utf-8")
-    shown = next(body for info, body, _ in blocks(page) if info == "text" and "brier/value" in body).split()
-    for name, value in zip(shown[::2], shown[1::2], strict=True):
-        assert found.metrics[name] == pytest.approx(float(value), abs=2e-4), name
     logged = mlflow.get_run(started.info.run_id).data.metrics
     assert logged["audits/toy/everyone/error"] == record.everyone.error.value
     assert logged["brier/value"] == found.metrics["brier/value"]

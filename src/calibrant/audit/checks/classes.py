@@ -12,7 +12,6 @@ from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import worst
 from calibrant.certify.classwise import classwise
-from calibrant.repair.judge.classes import judged_classes
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.sample import classes_of
@@ -96,6 +95,8 @@ def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     context.needs_no_crossing()
     context.needs_tests()
     context.announce("comparing repairs")
+    from calibrant.repair.judge.classes import judged_classes
+
     plan = context.judging
     result = judged_classes(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
     return CheckResult(status="measured", curves={"class_repairs": result.curve})

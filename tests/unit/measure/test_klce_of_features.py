@@ -119,7 +119,7 @@ def test_an_audit_tells_it_with_its_region_and_its_p_value() -> None:
     text = markdown.render(record)
     assert "Kernel local calibration error (KLCE²) | Measured |" in text
     assert "a calibrated model is accepted under 0.04" in text
-    assert "calibrant detect kernel_tuning --help" in text
+    assert "help(cal.detect.kernel_tuning)" in text
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -225,6 +226,11 @@ class MulticlassPredictions:
 
     def top_label(self) -> Predictions:
         """The confidence view: outcome "the most probable class is right", score its probability."""
+        return self._top_label
+
+    @cached_property
+    def _top_label(self) -> Predictions:
+        """The same, made once: an audit reads it often."""
         return self._projected(self.p.argmax(axis=1) == self.y, self.p.max(axis=1))
 
     def one_vs_rest(self, k: int | str) -> Predictions:

@@ -187,15 +187,8 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (
-            self.label,
-            *((self.score,) if not self.scores else ()),
-            *self.by,
-            *self.key,
-            *self.row_attributes,
-            *self.levels,
-            *self.variables,
-        )
+        own = (*self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
+        return (self.label, *self.labels[1:], *(() if self.scores else (self.score,)), *own)
 
     @property
     def clusters(self) -> tuple[str, ...]:

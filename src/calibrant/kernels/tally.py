@@ -47,6 +47,11 @@ def fixed_point(p: ArrayLike) -> Ints:
     return np.minimum(np.floor(np.asarray(p) * _STEPS).astype(np.int64), _LAST)
 
 
+def levels_of(q: Ints) -> Ints:
+    """Return the fine levels of scores as integers: see `_level`."""
+    return np.minimum(((q + 1) * LEVELS) >> SCORE_BITS, LEVELS - 1)
+
+
 @inlined
 def fixed(score: float) -> np.int64:
     return min(np.int64(score * _STEPS), np.int64(_LAST))
@@ -257,7 +262,7 @@ def plain_tally(rows: Rows, counters: Counters, faults: Ints) -> None:
     q, label = fixed_point(p[good]), y[good].astype(np.int64)
     who = rows.ids if len(rows.ids) else numbers.astype(np.uint64)
     block = hash_split(mix(who[good] ^ np.uint64(rows.salt)), len(counters.levels))
-    level = np.minimum(((q + 1) * LEVELS) >> SCORE_BITS, LEVELS - 1)
+    level = levels_of(q)
     # 3. packed: a count above, a sum below
     down = SCORE_BITS - CELL_BITS
     cell, rest = q >> down, q & ((1 << down) - 1)

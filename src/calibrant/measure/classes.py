@@ -24,8 +24,7 @@ DRAWS, STREAM = 300, 0x0C1A
 
 def brier_of_classes(data: MulticlassPredictions, alpha: float) -> Estimate:
     """The mean of ``sum_k (p_k - 1{Y = k})^2``, from 0 to 2: see `calibrant.measure.brier`."""
-    loss = (data.p**2).sum(axis=1) - 2.0 * _of_own_class(data) + 1.0
-    return _mean(data, "brier", loss, 2.0, alpha, classes=data.p.shape[1])
+    return _mean(data, "brier", brier_losses(data), 2.0, alpha, classes=data.p.shape[1])
 
 
 def log_loss_of_classes(data: MulticlassPredictions, clip: float, alpha: float) -> Estimate:
@@ -41,7 +40,7 @@ def log_loss_of_classes(data: MulticlassPredictions, clip: float, alpha: float) 
     return _mean(
         data,
         "log_loss",
-        -np.log(np.maximum(own, clip)),
+        log_losses(data, clip),
         max(-np.log(least), 1e-12),
         alpha,
         classes=data.p.shape[1],
@@ -223,6 +222,18 @@ def _multiplied(
         out.append((csr_array((residual, (bin_of, who)), shape=(binned.used, count)) @ shocks).T)
     result: Floats = np.concatenate(out, axis=1)
     return result
+
+
+def brier_losses(data: MulticlassPredictions) -> Floats:
+    """``sum_k (p_k - 1{Y = k})^2`` of each row."""
+    losses: Floats = (data.p**2).sum(axis=1) - 2.0 * _of_own_class(data) + 1.0
+    return losses
+
+
+def log_losses(data: MulticlassPredictions, clip: float) -> Floats:
+    """``-ln p_Y`` of each row, of a probability of at least `clip`."""
+    losses: Floats = -np.log(np.maximum(_of_own_class(data), clip))
+    return losses
 
 
 def _of_own_class(data: MulticlassPredictions) -> Floats:

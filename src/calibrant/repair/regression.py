@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.roots import crossing
 from calibrant.repair.disclosure import MASK, cells, reported_codings
 from calibrant.stats.betting import Clusters
 from calibrant.stats.logistic import Design, maximise
@@ -59,6 +61,22 @@ def independent(data: Predictions, rows: Rows = slice(None)) -> tuple[str, Whole
     """What is independent of one another, "rows" or "clusters", and the number of that of each row, from 0."""
     clusters = clusters_of(data, rows)
     return ("rows", np.arange(len(data.p[rows]))) if clusters is None else ("clusters", clusters)
+
+
+RANGE = 10.0  # of the logarithm of the temperature, scikit-learn's
+
+
+def sharpness(slope: Callable[[float], float]) -> float:
+    """Return 1/T of least log loss, by its derivative in 1/T, which rises, as a function of ln(1/T).
+
+    An end of the range where there is no root; 1 where the loss does not depend on T.
+    """
+    low, high = slope(-RANGE), slope(RANGE)
+    if low >= 0.0:  # the scores rank backwards, or are all alike
+        return math.exp(0.0 if high == low else -RANGE)
+    if high <= 0.0:
+        return math.exp(RANGE)
+    return math.exp(crossing(slope, -RANGE, RANGE, xtol=1e-12, rtol=1e-12))
 
 
 def linear(data: Predictions, rows: Rows, p: Floats, ends: tuple[Floats, Floats]) -> Clusters:

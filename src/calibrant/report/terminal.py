@@ -16,10 +16,9 @@ from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards
 from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import limit_of, lines_of, range_of
-from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.gains import SCORES, scores_changed
+from calibrant.report.wording.gains import AS_AUDITED, SCORES, scores_changed
 from calibrant.report.wording.headline import headline
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Curve, Estimate

@@ -23,7 +23,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split
-from calibrant.kernels.tally import CELL_BITS, LEVELS, SCORE_BITS
+from calibrant.kernels.tally import CELL_BITS, LEVELS, SCORE_BITS, levels_of
 from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
@@ -338,11 +338,11 @@ class Dealing:
 
     def counts(self, q: NDArray[np.int64], y: NDArray[np.int8]) -> Population:
         """The counts of all rows, of scores out of ``2^30``: as of a sketch of them."""
-        rest, cells, level = q & ((1 << SCORE_BITS - CELL_BITS) - 1), 1 << CELL_BITS, (q + 1) * LEVELS >> SCORE_BITS
+        rest, cells = q & ((1 << SCORE_BITS - CELL_BITS) - 1), 1 << CELL_BITS
         at = 2 * ((self.block << CELL_BITS) + (q >> SCORE_BITS - CELL_BITS)) + y
         rows, sums = (np.bincount(at, v, 2 * self.blocks * cells).reshape(-1, cells, 2) for v in (None, rest))
         raw = np.concatenate([rows, sums], axis=2).astype(np.int64)
-        at = 2 * (self.block * LEVELS + np.minimum(level, LEVELS - 1)) + y
+        at = 2 * (self.block * LEVELS + levels_of(q)) + y
         fine = np.bincount(at, minlength=2 * self.blocks * LEVELS).reshape(-1, LEVELS, 2)
         if not are_few(len(np.unique(q[:SEEN])), len(q)):
             return Population(raw, fine)
@@ -367,7 +367,7 @@ class Dealing:
 SEEN = 1 << 12  # rows whose scores may already show that a class's probability takes many values
 
 
-def classes_of(data: MulticlassPredictions, top: Predictions, seed: int) -> Iterator[Population]:
+def each_class(data: MulticlassPredictions, top: Predictions, seed: int) -> Iterator[Population]:
     """Yield the population of each class against the others, as `everyone` makes it of ``one_vs_rest(k)``.
 
     Rows are dealt once for all classes, and no sketch is made of any: `top` is their projection on the top label.

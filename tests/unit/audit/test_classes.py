@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
-from calibrant.views.sample import classes_of, everyone
+from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
 
@@ -37,7 +37,7 @@ def rows(n=1500, seed=0, *, moved=0.0, steps=None, **attached):
 @pytest.mark.parametrize("steps", [None, 10])
 def test_a_class_is_counted_as_its_projection_is(steps):
     data = rows(steps=steps)
-    for k, q in enumerate(classes_of(data, data.top_label(), 3)):
+    for k, q in enumerate(each_class(data, data.top_label(), 3)):
         other = everyone(data.one_vs_rest(k), 3)
         np.testing.assert_array_equal(q.raw, other.raw[..., :4])
         np.testing.assert_array_equal(q.fine, other.fine)
@@ -47,7 +47,7 @@ def test_a_class_is_counted_as_its_projection_is(steps):
 
 def test_a_class_of_clusters_is_certified_as_its_projection_is():
     data = rows(400, cluster=np.arange(400) // 2, weights=np.random.default_rng(1).uniform(1, 2, 400))
-    for k, q in enumerate(classes_of(data, data.top_label(), 0)):
+    for k, q in enumerate(each_class(data, data.top_label(), 0)):
         other = everyone(data.one_vs_rest(k), 0)
         assert q.gap(0.05).limits(0.1) == other.gap(0.05).limits(0.1)
         assert q.judged(100).above.limit(0.05) == other.judged(100).above.limit(0.05)
@@ -75,7 +75,7 @@ def test_classes_have_a_share_of_alpha_of_their_own(record):
 
 
 def test_ranges_of_classes_share_alpha(record):
-    q = list(classes_of(rows(moved=0.6), rows(moved=0.6).top_label(), 0))[2]
+    q = list(each_class(rows(moved=0.6), rows(moved=0.6).top_label(), 0))[2]
     each, bets = 0.8 * 0.05 / (2 * 3), bet_sizes_for(0.8 * 0.05 / 2, 3)
     alone = signed(q, (each, each), 0.95, bets, "rows").interval
     ours = record.classes["class = fox"].gap.guaranteed

@@ -1,4 +1,4 @@
-"""What is certified of a classifier over several classes: each class, all together, and who is given for whom."""
+"""What is certified of a classifier over several classes: each class, all together, which in place of which."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibrant.audit.judging import worst
 from calibrant.certify.classwise import classwise
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
-from calibrant.views.sample import classes_of
+from calibrant.views.sample import each_class
 
 CLASS = "class"  # the variable by which a class is named
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
@@ -26,7 +26,7 @@ def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if rows is None:
         return CheckResult()
     context.needs_no_crossing()
-    populations = enumerate(classes_of(rows, rows.top_label(), context.seed))
+    populations = enumerate(each_class(rows, rows.top_label(), context.seed))
     every = [certified(((CLASS, rows.name_of(k)),), 0, q, context, rows.p.shape[1]) for k, q in populations]
     result = judged(every, context)
     shares = context.judging.shares.of_groups("classes") if context.judging.limited else ()

@@ -464,7 +464,7 @@ CURVES = {
             "log_loss brier": Size,
             **{f"{m}_change{e}": float for m in ("log_loss", "brier") for e in ("", "_low", "_high")},
         },
-        {"recommended": str, "rows_fitted rows_judged": Some, "alpha": Level},
+        {"recommended command": str, "rows_fitted rows_judged": Some, "alpha": Level},
     ),
     "sites": curve(
         "audit.sites",

@@ -9,13 +9,12 @@ import numpy as np
 
 from calibrant.arguments import choice, number
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.kernels.roots import crossing
 from calibrant.repair.calibrators.dirichlet import Softmax, temperature_of
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
-from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets
+from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, sharpness, targets
 from calibrant.stats.logistic import regress
 from calibrant.views.points import weights_of
 
@@ -163,8 +162,6 @@ def scale_of(fitted: Calibrator) -> Scale | None:
 
 # ---- Temperature scaling: one number that makes all scores bolder or more timid ----
 
-RANGE = 10.0  # of the logarithm of the temperature, scikit-learn's
-
 
 @recipe(calibrators=[Logistic, Softmax], words="temperature scaling", simplicity=30, command="temperature")
 @dataclass(frozen=True, kw_only=True)
@@ -209,12 +206,12 @@ class Temperature(Tunable):
         if isinstance(data, MulticlassPredictions):
             return temperature_of(data)
         rows = fit_rows(data, "Temperature")
-        sharpness = _sharpness(rows)
+        slope = _sharpness(rows)
         return Logistic(
             recipe="Temperature",
-            settings={"temperature": 1.0 / sharpness},
+            settings={"temperature": 1.0 / slope},
             fitted_on=fitted_on(rows),
-            slope=sharpness,
+            slope=slope,
             intercept=0.0,
             scale="log ratio",
         )
@@ -230,12 +227,7 @@ def _sharpness(rows: Predictions) -> float:
         """The derivative of the log loss in 1/T: it rises, for the loss is convex."""
         return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
 
-    low, high = slope(-RANGE), slope(RANGE)
-    if low >= 0.0:  # the scores rank backwards, or are all one half
-        return float(np.exp(0.0 if high == low else -RANGE))
-    if high <= 0.0:
-        return float(np.exp(RANGE))
-    return float(np.exp(crossing(slope, -RANGE, RANGE, xtol=1e-12, rtol=1e-12)))
+    return sharpness(slope)
 
 
 # ---- Beta calibration: right when the scores of each class have beta distributions ----

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_seed, choice, number
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.roots import crossing
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
-from calibrant.repair.regression import EDGE, Floats, log_of, softmax
+from calibrant.repair.regression import EDGE, Floats, log_of, sharpness, softmax
 from calibrant.views.points import even_weights
 
 Classes = NDArray[np.int32]
@@ -26,7 +25,6 @@ AS_THEY_ARE = float(np.finfo(np.float64).tiny)  # an edge below every probabilit
 GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # a decade apart: the log loss is flat around its least
 FOLDS = 3  # each costs six fits; the choice is among decades
 RIDGE = 1e-6  # what a number pays that is fitted without a penalty
-RANGE = 10.0  # of the logarithm of the temperature
 STREAM = 0xD1  # of random numbers, apart from those of other methods at the same seed
 
 
@@ -288,11 +286,9 @@ def temperature_of(data: MulticlassPredictions) -> Softmax:
         expected = (softmax(np.exp(log_sharpness) * logs) * logs).sum(axis=1)
         return float(weight @ (expected - own))
 
-    low, high = slope(-RANGE), slope(RANGE)
-    at = -RANGE if low >= 0.0 else RANGE if high <= 0.0 else crossing(slope, -RANGE, RANGE, xtol=1e-12, rtol=1e-12)
-    sharpness = float(np.exp(at))
-    matrix = np.column_stack([sharpness * np.eye(k), np.zeros(k)])
-    return softmax_map("Temperature", {"temperature": 1.0 / sharpness}, rows, matrix, edge)
+    power = sharpness(slope)
+    matrix = np.column_stack([power * np.eye(k), np.zeros(k)])
+    return softmax_map("Temperature", {"temperature": 1.0 / power}, rows, matrix, edge)
 
 
 def softmax_map(

@@ -13,14 +13,15 @@ from calibrant.data.columns import picked
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split, mix
+from calibrant.measure.classes import brier_losses, log_losses
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
+from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Curve
 from calibrant.stats.measures import normal_quantile
 from calibrant.views.points import points
 
 Floats = NDArray[np.float64]
-AS_AUDITED = "as audited"
 TRIED = (("Temperature", 10**6), ("VectorScaling", 30), ("Dirichlet", 12))  # with the classes up to which it is quick
 FEWEST, TINY = 100, 1e-12  # rows of half of the data; of a probability whose logarithm is taken
 FITTED = 5_000_000  # probabilities at most that a repair is fitted to
@@ -79,8 +80,10 @@ def judged_classes(
     before = _losses(kept)
     made = [_judged(name, data, (before, alpha / len(names)), (steps, alpha, seed)) for name, data in tried.items()]
     best = min(made[1:], key=lambda one: one.log_loss)
+    recommended = best.repair if best.log_loss_change_high < 0.0 else AS_AUDITED
     settings = {
-        "recommended": best.repair if best.log_loss_change_high < 0.0 else AS_AUDITED,
+        "recommended": recommended,
+        "command": "" if recommended == AS_AUDITED else recipes()[recommended].command,
         "rows_fitted": fitting.n,
         "rows_judged": kept.n,
         "alpha": alpha,
@@ -105,8 +108,7 @@ def _judged(
 
 def _losses(data: MulticlassPredictions) -> Floats:
     """Log loss and Brier score of each row, shape (2, n)."""
-    own = np.take_along_axis(data.p, data.y[:, None].astype(np.intp), axis=1)[:, 0]
-    return np.stack([-np.log(np.maximum(own, TINY)), (data.p**2).sum(axis=1) - 2.0 * own + 1.0])
+    return np.stack([log_losses(data, TINY), brier_losses(data)])
 
 
 def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.repair.catalogue import recipes
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
@@ -17,11 +16,14 @@ from calibrant.report.spans import Span, Text, clipped, code, label, literal, sa
 from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
+    CLASS_REPAIRS,
     basis_of,
     best_line,
     brought,
     changes_of,
+    class_repair,
     moved,
+    of_classes_gained,
     recommended_line,
     scores_changed,
 )
@@ -31,7 +33,6 @@ from calibrant.sanitize import sanitize
 
 LONG = 40  # characters of a name
 LEAST = 0.00005  # of a change of the Brier score that is written
-AS_AUDITED, CLASS_REPAIRS = "as audited", "class_repairs"
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
@@ -126,7 +127,7 @@ def state_of(record: AuditRecord) -> str:
         "correlated": shared is not None and not facts.declared(record),
         "no limit": facts.limit_of(record) is None,
         "in question": bool(_in_question(record)),
-        "repair of classes helps": (_off(record) or undecided) and bool(_class_repair(record)),
+        "repair of classes helps": (_off(record) or undecided) and class_repair(record) is not None,
         "class off": bool(record.classes) and _off(record),
         "repair helps": (_off(record) or undecided) and helped(record),
         "shown, within the limit": _off(record) and judged(record) and _within(record),
@@ -248,21 +249,13 @@ def _recalibrate(record: AuditRecord) -> Decision:
     return Decision((*say(text), *tree), commands.repair(record, str(method)) if method else commands.repair(record))
 
 
-def _class_repair(record: AuditRecord) -> str:
-    """The repair of all classes at once that is shown to lower the log loss on other rows; empty where none is."""
-    name = str(record.curve(CLASS_REPAIRS).settings.get("recommended", AS_AUDITED))
-    return "" if name == AS_AUDITED else name
-
-
 def _recalibrate_classes(record: AuditRecord) -> Decision:
-    name, curve = _class_repair(record), record.curve(CLASS_REPAIRS)
-    line = next(line for line in facts.lines_of(curve) if line["repair"] == name)
-    change, low, high = (num.decimals(float(line[f"log_loss_change{end}"]), 4) for end in ("", "_low", "_high"))
-    on_rows = f"{num.count(int(curve.settings['rows_judged']))} {facts.noun(record)} held out"
-    text = f"Recalibrate all classes by {repair_named(name)}: on {on_rows} it changes the log loss by {change} "
-    return Decision(
-        say(f"{text}({low} to {high}; not guaranteed)."), commands.repair_classes(record, name, recipes()[name].command)
-    )
+    line, method = class_repair(record), str(record.curve(CLASS_REPAIRS).settings.get("command", ""))
+    if line is None:
+        raise ValueError("no repair of all classes of this record is recommended")
+    name = str(line["repair"])
+    text = f"Recalibrate all classes by {repair_named(name)}: {of_classes_gained(record, line)} (not guaranteed)."
+    return Decision(say(text), commands.repair_classes(record, name, method))
 
 
 def _look_at_classes(record: AuditRecord) -> Decision:

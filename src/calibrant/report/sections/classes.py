@@ -10,6 +10,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Text, literal, say, strong
+from calibrant.report.wording.gains import AS_AUDITED, CLASS_REPAIRS, class_repair, of_classes_gained
 from calibrant.report.wording.parts import verdict_word
 from calibrant.report.wording.terms import (
     capital,
@@ -24,8 +25,7 @@ from calibrant.results import Curve
 
 MOST = 50  # classes that the page lists; all are in the record
 LINES = 20  # cells of the matrix that it lists in words
-MATRIX, REPAIRS = "class_matrix", "class_repairs"
-AS_AUDITED = "as audited"
+MATRIX = "class_matrix"
 SUM = (
     "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed (of {most}): raw "
     "probabilities from below, rounded ones from above."
@@ -45,8 +45,8 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if curve.columns and curve.columns["rows"]:
         yield doc.Paragraph(_mistaken(curve), "answer")
         yield _cells(record, curve)
-    if (tried := record.curve(REPAIRS)).columns:
-        yield doc.Paragraph(_recommended(record, tried), "answer")
+    if (tried := record.curve(CLASS_REPAIRS)).columns:
+        yield doc.Paragraph(_recommended(record), "answer")
         yield _repairs(record, tried)
 
 
@@ -161,17 +161,15 @@ def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
     return doc.number_table(CELLS.format(least=curve.settings["least"]) + kept, heads, rows)
 
 
-def _recommended(record: AuditRecord, curve: Curve) -> Text:
-    """Which repair of all classes is recommended, by how much it lowers the log loss on other rows."""
-    s, name = curve.settings, str(curve.settings["recommended"])
-    rows = f"{num.count(s['rows_judged'])} {facts.noun(record)} held out"
-    line = next(line for line in facts.lines_of(curve) if line["repair"] == name)
-    if name == AS_AUDITED:
-        return say(f"No recalibration of all classes is shown to lower the log loss, on {rows}.")
-    change, low, high = (num.decimals(float(line[f"log_loss_change{end}"]), 4) for end in ("", "_low", "_high"))
+def _recommended(record: AuditRecord) -> Text:
+    """Which repair of all classes is recommended, and by how much it changes the log loss on other rows."""
+    line = class_repair(record)
+    if line is None:
+        return say("No recalibration of all classes is shown to lower the log loss on rows held out.")
+    gained = capital(of_classes_gained(record, line))
     return say(
-        strong(f"Recalibrate by {repair_named(name)}."),
-        f" On {rows} it changes the log loss by {change} ({low} to {high}); the interval is ordinary, not guaranteed.",
+        strong(f"Recalibrate by {repair_named(str(line['repair']))}."),
+        f" {gained}; the interval is ordinary, not guaranteed.",
     )
 
 
@@ -198,7 +196,7 @@ def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
 
 
 def _repairs_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    name = str(record.curve(REPAIRS).settings.get("recommended", ""))
+    name = str(record.curve(CLASS_REPAIRS).settings.get("recommended", ""))
     named = "" if not name else "leave them as they are" if name == AS_AUDITED else repair_named(name)
     return OutlineCheck("What would repair all classes?", named, "judged on rows that no repair was fitted on")
 

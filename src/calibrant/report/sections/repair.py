@@ -12,11 +12,11 @@ from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, 
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.gains import AS_AUDITED as AS_AUDITED
 from calibrant.report.wording.gains import basis_of, best_line, changes_of, scores_changed
 from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, joined, repair_named, unmade
 from calibrant.sanitize import sanitize
 
-AS_AUDITED = "as audited"
 CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.evaluate` tests beyond it
 KEEPS = {
     "kept": "keep{s} the order of {noun}",

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import Line, lines_of
+from calibrant.report.findings import Line, lines_of, noun
 from calibrant.report.spans import label, shown
 from calibrant.report.wording.headline import group_named
 
-AS_AUDITED = "as audited"
+AS_AUDITED, CLASS_REPAIRS = "as audited", "class_repairs"
 SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 Change = tuple[float, float, float]  # and its ends
 
@@ -34,6 +34,19 @@ def changes_of(line: Line) -> dict[str, Change]:
         for k in SCORES
         if line.get(f"{k}_change") is not None
     }
+
+
+def class_repair(record: AuditRecord) -> Line | None:
+    """The repair of all classes that other rows recommend; None where there is none."""
+    curve = record.curve(CLASS_REPAIRS)
+    name = curve.settings.get("recommended", AS_AUDITED)
+    return next((r for r in lines_of(curve) if r["repair"] == name and name != AS_AUDITED), None)
+
+
+def of_classes_gained(record: AuditRecord, line: Line) -> str:
+    """By how much a repair of all classes changes the log loss, and on how many rows."""
+    rows = f"{num.count(int(record.curve(CLASS_REPAIRS).settings['rows_judged']))} {noun(record)} held out"
+    return f"on {rows} it changes the {scores_changed({'log_loss': changes_of(line)['log_loss']})}"
 
 
 def recommended_line(record: AuditRecord) -> Line | None:

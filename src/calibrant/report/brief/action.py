@@ -504,7 +504,8 @@ def _size(record: AuditRecord, finding: Finding) -> float:
 def _estimated_size(record: AuditRecord, finding: Finding) -> str:
     if finding.variables:
         return _estimated(record, finding)
-    return f", off by {num.nearest(_size(record, finding))} points"
+    what = "gap" if facts.by_gap(record, finding) else "calibration error"
+    return f", whose {what} is about {num.nearest(_size(record, finding))} points"
 
 
 def _plan(record: AuditRecord) -> str:

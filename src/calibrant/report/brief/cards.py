@@ -13,7 +13,7 @@ from calibrant.report.wording.clusters import CLUSTERS, independent, too_narrow
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.missing_labels import known_only
 from calibrant.report.wording.parts import subgroups_reported, unshown_reason, verdict_word
-from calibrant.report.wording.terms import ATTRIBUTES, error_bounds, judged_range, p_reported, two_way
+from calibrant.report.wording.terms import ATTRIBUTES, error_bounds, judged_range, over_expected, p_reported, two_way
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -47,7 +47,8 @@ def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
 def _everyone(record: AuditRecord) -> Text:
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
-    start = f"Predicted {predicted}%, observed {observed}%: {estimate_of(record, one, unit=True)}."
+    ratio = f" O/E {over_expected(one)};" if facts.rare(record) and one.observed_expected else ""
+    start = f"Predicted {predicted}%, observed {observed}%:{ratio} {estimate_of(record, one, unit=True)}."
     if facts.withheld(record):
         return say(f"{start} {too_narrow(record)}")
     if facts.by_gap(record, one):

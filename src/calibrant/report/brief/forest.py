@@ -91,9 +91,9 @@ def _error(record: AuditRecord, f: Finding) -> str:
     low, high = error_bounds(record, f)
     if two_way(f):
         return f"raw error ≥ {low}, rounded ≤ {high}"
-    nbsp = "\N{NO-BREAK SPACE}"
+    nbsp = "\N{NO-BREAK SPACE}"  # the line breaks before it
     above = f.verdict == "over" or (f.error_shown and facts.by_gap(record, f))
-    return f"error ≥{nbsp}{least_error(record, f)}" if above else f"error ≤{nbsp}{high}"
+    return f"error{nbsp}≥{nbsp}{least_error(record, f)}" if above else f"error{nbsp}≤{nbsp}{high}"
 
 
 def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:

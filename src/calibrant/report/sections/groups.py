@@ -24,6 +24,7 @@ from calibrant.report.wording.terms import (
     certified_range,
     error_at_most,
     gap_ends,
+    over_expected,
     together,
     two_way,
     verdict_on,
@@ -190,18 +191,15 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
     reported_in = facts.fives(record, f.rows) if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
-    digits, ratio = facts.decimals(record), None if reported_in else f.observed_expected
+    digits = facts.decimals(record)
     first, last = num.signed_range(*gap_ends(f), digits)
-    over_expected = "–" if ratio is None else f"{ratio.value:.2f}"
-    if ratio is not None and ratio.interval is not None:
-        over_expected += f" ({ratio.interval.low:.2f} to {ratio.interval.high:.2f})"
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
         num.reported_rate(predicted, reported_in, digits),
         num.reported_rate(observed, reported_in, digits),
         f"{num.reported_gap(f.gap.value, reported_in, digits)} ({first} to {last})",
-        over_expected,
+        "–" if reported_in else over_expected(f),
         doc.Cell(sort=f"{low:.4g}", picture=track),
         error_range(record, f),
         doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),

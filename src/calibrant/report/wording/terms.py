@@ -173,6 +173,15 @@ def judged_range(record: AuditRecord, finding: Finding) -> str:
     return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
 
 
+def over_expected(finding: Finding) -> str:
+    """Observed over expected events with its ordinary interval, such as "1.15 (1.06 to 1.25)"; a dash for none."""
+    ratio = finding.observed_expected
+    if ratio is None:
+        return "–"
+    of = ratio.interval
+    return f"{ratio.value:.2f}" + ("" if of is None else f" ({of.low:.2f} to {of.high:.2f})")
+
+
 def gap_ends(finding: Finding) -> tuple[float, float]:
     """The certified ends of a gap, with its sign."""
     of = finding.gap.guaranteed

@@ -45,14 +45,15 @@ def ordered(
 
 
 def by_evidence(groups: Sequence[Finding]) -> list[Finding]:
-    """Return groups, those shown to be off first, each part by its p-value against "no gap", adjusted by Holm.
+    """Return groups, the most evident first: those over the limit, or shown to be off and not within it, lead.
 
+    Each part goes by its p-value against "no gap", adjusted by Holm.
     Where p-values do not distinguish, the gap counts in widths of its ordinary interval: how many it is from zero.
     """
     ranked = sorted(groups, key=lambda f: f.gap.p_value)
     raw = (min(1.0, (len(ranked) - i) * f.gap.p_value) for i, f in enumerate(ranked))
     adjusted = {f.id: p for f, p in zip(ranked, accumulate(raw, max), strict=True)}
-    return sorted(groups, key=lambda f: (not is_off(f), adjusted[f.id], -_widths(f), f.id))
+    return sorted(groups, key=lambda f: (not is_pressing(f), adjusted[f.id], -_widths(f), f.id))
 
 
 def _widths(finding: Finding) -> float:
@@ -60,6 +61,11 @@ def _widths(finding: Finding) -> float:
     if ordinary is None:
         return abs(value)
     return abs(value) / max(value - ordinary.low if value > 0 else ordinary.high - value, 1e-9)
+
+
+def is_pressing(finding: Finding) -> bool:
+    """Whether a finding is over the limit, or shows error and is not within it."""
+    return finding.verdict == "over" or (finding.error_shown and finding.verdict != "within")
 
 
 def is_off(finding: Finding) -> bool:

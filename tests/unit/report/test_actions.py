@@ -201,19 +201,6 @@ def test_error_within_the_limit_is_nothing_to_stop_for() -> None:
         assert state_of(known(made, "undecided", shown)) in ("off, look at it", "off, not repaired")
 
 
-def test_a_tree_is_named_where_error_is_shown_along_a_variable_and_no_repair_helps() -> None:
-    made = known(factories.whole(), "undecided", "groups")
-    ranking = made.curve("ranking")
-    first = ranking.columns["variable"][0]
-    for p, stated in ((0.001, True), (0.9, False)):
-        columns = {**ranking.columns, "p_adjusted": (p, *[1.0] * (len(ranking.columns["variable"]) - 1))}
-        record = replace(made, curves={**made.curves, "ranking": replace(ranking, columns=columns)})
-        text = plain(decision(record).text)
-        assert state_of(record) == "off, look at it"
-        assert (f"Error is shown along {first}: " in text) is stated
-        assert ("calibrant repair … --method variable-tree fits a tree" in text) is stated
-
-
 def test_what_is_judged_after_looking_says_so_in_the_next_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

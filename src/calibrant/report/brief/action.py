@@ -18,14 +18,13 @@ from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
     CLASS_REPAIRS,
     basis_of,
-    best_line,
     brought,
     changes_of,
     class_repair,
     moved,
     of_classes_gained,
     recommended_line,
-    scores_changed,
+    score_lowered,
 )
 from calibrant.report.wording.headline import everyone_off, for_use, group_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
@@ -235,13 +234,13 @@ def _recalibrate(record: AuditRecord) -> Decision:
     if first is not None:
         gained.append(brought(record, first))
     if first is None and line is not None and (changes := changes_of(line)):
-        gained.append(f"changes the {scores_changed({'brier': changes['brier']}, 'by ')}")
+        gained.append(score_lowered("brier", changes["brier"]))
     text = f"Recalibrate by {candidate(record)}"
     on_rows = f"{num.count(int(n or 0))} {facts.noun(record)} held out"
     text += f": on {on_rows} it {' and '.join(gained)}" if gained else f", judged on {on_rows}"
     if line is not None and line["largest_rise_group"]:
         rise = max(0.0, float(line["largest_rise"]))
-        text += f"; the largest estimated rise of a group's gap is {num.nearest(rise)}"
+        text += f"; no group's gap is estimated to rise by more than {num.nearest(rise)}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
     gone = lost(record)
     tree = _tree(record) if left(record) and not gone else ()
@@ -254,13 +253,13 @@ def _recalibrate_classes(record: AuditRecord) -> Decision:
     if line is None:
         raise ValueError("no repair of all classes of this record is recommended")
     name = str(line["repair"])
-    text = f"Recalibrate all classes by {repair_named(name)}: {of_classes_gained(record, line)} (not guaranteed)."
+    text = f"Recalibrate all classes by {repair_named(name)}: {of_classes_gained(record, line)}, estimated."
     return Decision(say(text), commands.repair_classes(record, name, method))
 
 
 def _class_off(record: AuditRecord) -> Finding | None:
     """The class that is most evidently over the limit, or shows error and is not within; None where none is."""
-    off = facts.named_off(record, lambda f: f.verdict == "over" or (f.error_shown and f.verdict != "within"))
+    off = facts.named_off(record, facts.is_pressing)
     return next((o.finding for o in off if o.of_class), None)
 
 
@@ -291,7 +290,7 @@ def _look_at(record: AuditRecord) -> Decision:
     """Whose rows to look at, where error is shown of them and no repair is shown to help."""
     who, name, estimate = _first_off(record)
     text = say("Do not rely on it yet for ", who, f"{estimate}: look at these rows first. {capital(_tried(record))}.")
-    return Decision((*text, *_tree(record)), commands.rows_of(record, name))
+    return Decision(text, commands.rows_of(record, name))
 
 
 def _watch(record: AuditRecord) -> Decision:
@@ -300,7 +299,7 @@ def _watch(record: AuditRecord) -> Decision:
     all_of = "Everyone and every group is" if record.groups else "Everyone is"
     if name:
         shown_of = say(f"{all_of} within the limit, but error is shown of ", who, f"{estimate}: look at these rows ")
-        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."), *_tree(record))
+        reported = (*shown_of, *say(f"before the next release. {capital(_tried(record))}."))
         return Decision(reported, commands.rows_of(record, name))
     text = f"{all_of} within the limit, but error is shown. {capital(_tried(record))}: keep this record, and compare "
     return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
@@ -309,9 +308,9 @@ def _watch(record: AuditRecord) -> Decision:
 def _retrain(record: AuditRecord) -> Decision:
     """What to do where error is shown, and of nobody whose rows could be written."""
     if record.curve(CLASS_REPAIRS).columns:
-        text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it, or try others."
+        text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it. This tries more."
     elif judged(record):
-        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try every repair."
+        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it. This tries more, also trees."
     else:
         text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))
@@ -322,11 +321,7 @@ def _tried(record: AuditRecord) -> str:
     tried = sum(bool(c["command"]) for c in s.get("candidates") or ())
     which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
     on_rows = f"on {num.count(int(s.get('rows_judged') or 0))} {facts.noun(record)} held out"
-    text = f"{which if tried else 'no repair tried is'} shown to help {on_rows}"
-    if (best := best_line(record)) is not None and (changes := changes_of(best)) and changes["brier"][0] <= -LEAST:
-        brier = scores_changed({"brier": changes["brier"]})
-        text += f" (estimated best: {repair_named(best['recipe'])}, {brier}; lower is better)"
-    return text
+    return f"{which if tried else 'no repair tried is'} shown to help {on_rows}"
 
 
 def _tree(record: AuditRecord) -> Text:
@@ -337,7 +332,7 @@ def _tree(record: AuditRecord) -> Text:
     python = f"cal.repair.VariableTree(variables={name!r})"
     call = python if commands.from_python(record) else "calibrant repair … --method variable-tree"
     return say(
-        " Error is shown along ", code(sanitize(name)), ": ", code(sanitize(call)), " fits a tree, which audits do not."
+        " Error is shown along ", code(sanitize(name)), ". Audits fit no tree by variable: ", code(sanitize(call)), "."
     )
 
 
@@ -463,8 +458,8 @@ def _collect(record: AuditRecord) -> Decision:
         if _clear(record, first):
             more = f"{size}: estimated, not guaranteed."
             return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
-        more = f"{size}: too close to the limit to say. See what these {facts.noun(record)} can decide."
-        return Decision(say("Collect more, first for ", who, more), _plan(record))
+        more = f"{size}: too close to the limit to say how many. This lists what these {facts.noun(record)} can decide."
+        return Decision(say(f"Collect more {facts.noun(record)}, first for ", who, more), _plan(record))
     text = no_number(record, facts.needed(record), *some)
     if need is not None:
         text = f"Collect more: {_who_settles(record, some)} would settle {_growth(record, need)}."

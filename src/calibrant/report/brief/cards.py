@@ -47,7 +47,7 @@ def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
 def _everyone(record: AuditRecord) -> Text:
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
-    ratio = f" O/E {over_expected(one)};" if facts.rare(record) and one.observed_expected else ""
+    ratio = f" observed over expected {over_expected(one)}," if facts.rare(record) and one.observed_expected else ""
     start = f"Predicted {predicted}%, observed {observed}%:{ratio} {estimate_of(record, one, unit=True)}."
     if facts.withheld(record):
         return say(f"{start} {too_narrow(record)}")
@@ -92,7 +92,8 @@ def _classes(record: AuditRecord) -> Text:
     lead = "" if facts.is_off(first) else "Most evident: "
     name = Span(clipped(sanitize(first.variables[0][1]), NAMED), "name", "#classes")
     ends = record.estimates["classwise"].interval if "classwise" in record.estimates else None
-    total = f" Errors of all added up: {num.lower_bound(ends.low)} to {num.upper_bound(ends.high)}." if ends else ""
+    summed = None if ends is None else f"{num.lower_bound(ends.low)} to {num.upper_bound(ends.high)} points"
+    total = f" Errors of all classes add up to {summed}." if summed else ""
     return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.{total}")
 
 
@@ -116,7 +117,7 @@ def _subgroups(record: AuditRecord) -> Text:
     n, of = num.count(int(e.settings["subgroups"])), ATTRIBUTES[int(e.settings["order"]) - 1]
     shown = check.outcome is not None and record.test_shows(check)
     tested = f" A test shows error ({p_reported(check.outcome).partition(',')[0]})." if shown and check.outcome else ""
-    return say(f"Searched {n} of {of}.{tested} ", *_most_evident(record, e))
+    return say(f"Searched {n}, of {of}.{tested} ", *_most_evident(record, e))
 
 
 def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
@@ -124,7 +125,7 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     limit, c = facts.limit_of(record), record.curve(facts.SUBGROUPS).columns
     known = facts.unlisted_known(record)[:1]
     if not known and facts.subgroups_known(record):
-        return say("Guaranteed to be off are only groups that are named.")
+        return say("Besides named groups none is guaranteed to be off.")
     rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
     if known and not rule:
         return say(

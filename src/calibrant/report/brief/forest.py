@@ -29,7 +29,7 @@ def forest(record: AuditRecord) -> doc.Forest:
     limit = facts.limit_of(record)
     low, high, step = places.forest_ends(spans, values, limit)
     scale = drawing.Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
-    over = [f for f in kept if facts.is_off(f)]
+    over = [f for f in kept if facts.is_pressing(f)]
     lines = [
         _line(record, record.everyone, scale),
         *(_line(record, f, scale) for f in over),
@@ -70,7 +70,8 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     sure = None if f.gap.guaranteed is None else gap_ends(f)
     picture = drawing.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
-    of = f"{rows} · {_events(record, f)} events" if known else rows
+    what = "events" if not record.classes else "came true" if f in record.classes else "right"
+    of = f"{rows} · {_events(record, f)} {what}" if known else rows
     error = f" · {_error(record, f)}" if f.withheld is None and by_error(record, f) else ""
     who = clipped(label(f), NAMED) if f.variables else "Most probable class" if record.classes else "Everyone"
     classes = {c.id for c in record.classes}

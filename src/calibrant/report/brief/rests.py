@@ -62,7 +62,7 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
     if facts.limit_of(record) is not None:
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
         judged = f"Everyone and {who} are judged by {one}."
-        text += f" {judged}" if one == groups else f" Everyone is judged by {one}, {who} by gap."
+        text += f" {judged}" if one == groups else f" Everyone is judged by {one}, which no bar shows, {who} by gap."
     if any(_passes(record, f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return f"{text} {jointly_wrong(record)}."
@@ -207,8 +207,7 @@ def _tested(record: AuditRecord) -> str:
         if of == 1
         else f"{num.count(columns)} of {num.count(of)} triples"
     )
-    only = "certified only where the search makes a rule of them"
-    return f"{only}; error over three is tested, by models and by products of {every} of columns"
+    return f"tested by models and by {every} of columns, and certified only where a rule of the search names them"
 
 
 def not_checked(record: AuditRecord) -> Text:

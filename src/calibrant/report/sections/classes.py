@@ -18,7 +18,7 @@ from calibrant.report.wording.gains import (
     impossible,
     of_classes_gained,
 )
-from calibrant.report.wording.parts import verdict_word
+from calibrant.report.wording.parts import marked, verdict_word
 from calibrant.report.wording.terms import (
     capital,
     cardinal,
@@ -243,7 +243,7 @@ DECLARED = (
         nav="Which class?",
         heading="Which class is off, and in place of which?",
         nodes=classes,
-        verdict=lambda record: record.verdicts.get("classes", ""),
+        verdict=lambda record: marked(record, "classes") if record.classes else "",
         methods=_methods,
         checks={
             "error-classes": _check,

@@ -16,7 +16,7 @@ from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
 from calibrant.report.wording.clusters import CLUSTERS, independent
 from calibrant.report.wording.missing_labels import of_known
-from calibrant.report.wording.parts import beyond_worst, unshown_reason
+from calibrant.report.wording.parts import beyond_worst, marked, unshown_reason
 from calibrant.report.wording.terms import (
     VERDICTS,
     capital,
@@ -321,7 +321,7 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _verdict(record: AuditRecord) -> str:
-    return facts.ordered(record.groups)[0].verdict if record.groups and facts.limit_of(record) is not None else ""
+    return marked(record, "groups") if record.groups else ""
 
 
 CODE = "sites"

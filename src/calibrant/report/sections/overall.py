@@ -19,6 +19,7 @@ from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
 from calibrant.report.wording.clusters import chance, independent
 from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.parts import marked
 from calibrant.report.wording.terms import (
     DIRECTIONS,
     capital,
@@ -454,7 +455,7 @@ DECLARED = (
         nav="How far off?",
         heading="How far off are the probabilities?",
         nodes=overall,
-        verdict=lambda record: record.everyone.verdict if facts.limit_of(record) is not None else "",
+        verdict=lambda record: marked(record, "everyone"),
         methods=methods,
         checks={
             "error-everyone": _everyone,

@@ -16,7 +16,7 @@ from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, lines, literal, say, shown
 from calibrant.report.wording.clusters import CLUSTERS, independent
 from calibrant.report.wording.missing_labels import OF_KNOWN, partly
-from calibrant.report.wording.parts import subgroups_reported, verdict_word
+from calibrant.report.wording.parts import marked, subgroups_reported
 from calibrant.report.wording.terms import (
     LOOKED_AT,
     TOO,
@@ -356,11 +356,6 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     )
 
 
-def _verdict(record: AuditRecord) -> str:
-    status = verdict_word(record, facts.SUBGROUPS)[0]
-    return status if status in ("within", "undecided", "over", "error_shown") else ""
-
-
 DECLARED = (
     Declared(
         id="subgroups",
@@ -368,7 +363,7 @@ DECLARED = (
         nav="Unlisted subgroups",
         heading=HEADING,
         nodes=subgroups,
-        verdict=_verdict,
+        verdict=lambda record: marked(record, facts.SUBGROUPS),
         methods=methods,
         words=words,
         checks={facts.SUBGROUPS: _check},

@@ -16,10 +16,20 @@ SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 Change = tuple[float, float, float]  # and its ends
 
 
-def scores_changed(changes: Mapping[str, Change], by: str = "") -> str:
+def score_lowered(score: str, change: Change, after: float | None = None) -> str:
+    """Return such as "lowers the log loss from 1.0460 to 0.7464, by 0.2996 (0.2376 to 0.3617)"."""
+    value, low, high = change
+    if high >= 0.0:
+        return f"changes the {SCORES[score]} by {_signed(value)} ({_signed(low)} to {_signed(high)})"
+    by = "by {} ({} to {})".format(*(num.decimals(-v, 4) for v in (value, high, low)))
+    ends = "" if after is None else f"from {num.decimals(after - value, 4)} to {num.decimals(after, 4)}, "
+    return f"lowers the {SCORES[score]} {ends}{by}"
+
+
+def scores_changed(changes: Mapping[str, Change]) -> str:
     """Return such as "Brier score −0.0049 (−0.0075 to −0.0023), log loss …"; negative is better."""
     return ", ".join(
-        f"{SCORES[k]} {by}{_signed(v)} ({_signed(low)} to {_signed(high)})" for k, (v, low, high) in changes.items()
+        f"{SCORES[k]} {_signed(v)} ({_signed(low)} to {_signed(high)})" for k, (v, low, high) in changes.items()
     )
 
 
@@ -48,7 +58,7 @@ def of_classes_gained(record: AuditRecord, line: Line) -> str:
     """By how much a repair of all classes changes the score that decides, and on how many rows."""
     settings = record.curve(CLASS_REPAIRS).settings
     rows, score = f"{num.count(int(settings['rows_judged']))} {noun(record)} held out", str(settings["by"])
-    return f"on {rows} it changes the {scores_changed({score: changes_of(line)[score]}, 'by ')}"
+    return f"on {rows} it {score_lowered(score, changes_of(line)[score], float(line[score]))}"
 
 
 def impossible(curve: Curve) -> str:

@@ -13,6 +13,7 @@ from calibrant.report.wording.clusters import CLUSTERS, independent, one_cluster
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     VERDICTS,
+    gap_ends,
     p_reported,
     people_share,
     verdict_on,
@@ -53,14 +54,26 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     return status, f"{num.count(n)} {word.lower()}" if n else word
 
 
+def marked(record: AuditRecord, part: str) -> str:
+    """The status that marks a part of the verdict wherever it is named; empty where nothing is decided or shown."""
+    status = verdict_word(record, part)[0]
+    return status if status in ("within", "undecided", "over", "error_shown") else ""
+
+
 def state_of(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     """The status of a finding and its word: the verdict, and that error is shown where it says less."""
     verdict, word = finding.verdict, verdict_on(record, finding)
     if finding.error_shown and verdict in ("undecided", "not_checked") and finding.withheld is None:
         return STATES["error_shown"]
-    if verdict == "within" and finding.error_shown:
+    if verdict == "within" and finding.error_shown and not _gap_alone(record, finding):
         return "within", f"{word}, error shown"
     return ("measured" if verdict == "not_checked" and finding.withheld is None else STATES[verdict][0]), word
+
+
+def _gap_alone(record: AuditRecord, finding: Finding) -> bool:
+    """Whether the gap, which is judged, shows no error: what the calibration error shows stands next to it."""
+    low, high = gap_ends(finding)
+    return facts.by_gap(record, finding) and low <= 0.0 <= high
 
 
 def _counted(record: AuditRecord, findings: Sequence[Finding]) -> tuple[str, str]:

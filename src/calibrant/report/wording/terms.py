@@ -222,7 +222,7 @@ def jointly_wrong(record: AuditRecord) -> str:
         return "Nothing is decided"
     if limit_of(record) is None:
         return f"Error is shown wrongly in at most {error} of such reports"
-    return f"A wrong “over” occurs in at most {over} of such reports, a wrong “within” in at most {within}"
+    return f"In at most {over} of such reports is any “over” wrong, in at most {within} any “within”"
 
 
 def joint_shares(record: AuditRecord) -> tuple[str, ...]:

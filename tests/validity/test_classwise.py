@@ -10,6 +10,7 @@ from calibrant.certify import classwise
 from validity.acceptance import SETS, refuted
 
 ALPHA = 0.1
+SWAPPED = -1.0  # each class's probability is truly the next one's: the error exceeds 1
 VECTORS = 40  # that the classifier takes, so that the truth is a sum
 
 
@@ -39,6 +40,9 @@ DESIGNS = {
     "10 classes, one of them wrong": (10, 0.4, 0.0, 1000, 1),
     "100 classes, most of them rare": (100, 0.03, 0.6, 2000, 1),
     "10 classes, clusters of ten": (10, 0.3, 0.5, 1500, 10),
+    "4 classes, sure and wrong": (4, 0.1, SWAPPED, 400, 1),
+    "4 classes, sure and wrong, of few rows": (4, 0.1, SWAPPED, 12, 1),
+    "4 classes, sure and wrong, clusters of ten": (4, 0.1, SWAPPED, 1500, 10),
 }
 
 
@@ -49,6 +53,8 @@ def rates(p, temperature):
         moved[:, 1] += 0.5 * p[:, 0]
         moved[:, 0] *= 0.5
         return moved
+    if temperature == SWAPPED:
+        return np.roll(p, 1, axis=1)
     raised = p**temperature
     return raised / raised.sum(axis=1, keepdims=True)
 
@@ -75,6 +81,7 @@ def missed(name, runs):
     for seed in range(runs):
         data, error = drawn(DESIGNS[name], np.random.default_rng([seed, len(name)]))
         ends = classwise(data, alpha=ALPHA, seed=seed).interval
+        assert ends.low <= ends.high
         counts += ends.low > error, ends.high < error
     return counts
 
@@ -82,3 +89,9 @@ def missed(name, runs):
 @pytest.mark.parametrize("name", DESIGNS)
 def test_neither_end_is_wrong_more_often_than_allowed(name):
     assert not any(refuted(m, SETS, ALPHA / 2) for m in missed(name, SETS))
+
+
+def test_an_error_above_one_is_bounded_on_both_sides():
+    data, error = drawn(DESIGNS["4 classes, sure and wrong"], np.random.default_rng(0))
+    ends = classwise(data, alpha=ALPHA).interval
+    assert 1.0 < ends.low <= error <= ends.high < 2.0

@@ -10,7 +10,7 @@ from calibrant.data.predictions import MulticlassPredictions
 from calibrant.data.sketches.rows import cluster_ids
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.clusters.classes import LARGEST, Classes
+from calibrant.stats.clusters.classes import Classes, largest
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.views.population import IN_STEPS, INDEPENDENT, WHOLE, shares
 from calibrant.views.sample import assumed, cluster_totals, reported
@@ -22,8 +22,8 @@ def classwise(
 ) -> Estimate:
     r"""Certify the class-wise calibration error: how far the probabilities of all classes are off, added up.
 
-    Estimand: ``sum_k E|p_k - P(Y = k | p_k)|``, from 0 to 2: in probability units, added up over the classes. Of two
-    classes it is twice the calibration error.
+    Estimand: ``sum_k E|p_k - P(Y = k | p_k)|``, from 0 to 2 (of rounded probabilities up to ``2 + K / (2 steps)``, at
+    most 3): in probability units, added up over the classes. Of two classes it is twice the calibration error.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def classwise(
     **Assumes.** Independent rows, or independent clusters, from one distribution; weights that no outcome changes.
     **Guarantee.** Finite-sample, for every classifier and every distribution, whatever the number of classes.
     **Method.** Theorems CU and CL with a vector for a witness (documentation: proofs for clusters, many classes): a row
-    wins ``sum_k f_k(p_k) (p_k - 1{Y = k})``, at most 2, so that one factor of a row serves the sum. From above: a cell
-    for each class and level, and a mean over bets that no score chooses. From below: half of the evidence is bet on
-    over- and underconfidence, half on signs by class and bin of its probability, learnt on earlier blocks.
+    wins ``sum_k f_k(p_k) (p_k - 1{Y = k})`` (raw: at most 2), so that one factor of a row serves the sum. From above: a
+    cell for each class and level, and a mean over bets that no score chooses. From below: half of the evidence is bet
+    on over- and underconfidence, half on signs by class and bin of its probability, learnt on earlier blocks.
     **Cost.** Linear in rows times classes: 0.1 s for 20,000 rows of 100 classes.
     **Reads.** Rows.
 
@@ -76,7 +76,7 @@ def classwise(
     rows = classes_of(data, seed)
     clusters = rows.clusters
     low = rows.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
-    high = rows.above(steps).limit(spend[1]) if spend[1] else LARGEST
+    high = rows.above(steps).limit(spend[1]) if spend[1] else largest(rows.k, steps)
     return Estimate(
         method="certify.classwise",
         value=min(max(rows.debiased(steps), low), max(high, low)),

@@ -141,7 +141,7 @@ def as_readonly(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number
 
 
 @cache
-def _controller(_of: str) -> ThreadpoolController:
+def _controller(_of: str, _scipy: bool) -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()  # of the libraries that are loaded by now
@@ -152,7 +152,8 @@ def one_thread(of: Literal["blas", "openmp"] = "blas") -> AbstractContextManager
 
     The last bits of small decompositions then do not depend on how many threads a machine has.
     """
-    return cast("AbstractContextManager[object]", _controller(of).limit(limits=1, user_api=of))
+    loaded = _controller(of, "scipy.linalg" in sys.modules)  # which brings linear algebra of its own
+    return cast("AbstractContextManager[object]", loaded.limit(limits=1, user_api=of))
 
 
 # ---- where machine code is stored ----

@@ -30,7 +30,7 @@ def brier_of_classes(data: MulticlassPredictions, alpha: float) -> Estimate:
 def log_loss_of_classes(data: MulticlassPredictions, clip: float, alpha: float) -> Estimate:
     """The mean of ``-ln p_Y``: see `calibrant.measure.log_loss`."""
     clip = number("clip", clip, least=0, below=0.5, hint="such as 1e-6")
-    own = _of_own_class(data)
+    own = own_class(data)
     if not clip and (wrong := int((own == 0.0).sum())):
         raise NotComputable(
             f"the log loss is infinite: {wrong:,} {'row has' if wrong == 1 else 'rows have'} probability 0 of the "
@@ -226,17 +226,17 @@ def _multiplied(
 
 def brier_losses(data: MulticlassPredictions) -> Floats:
     """``sum_k (p_k - 1{Y = k})^2`` of each row."""
-    losses: Floats = (data.p**2).sum(axis=1) - 2.0 * _of_own_class(data) + 1.0
+    losses: Floats = (data.p**2).sum(axis=1) - 2.0 * own_class(data) + 1.0
     return losses
 
 
 def log_losses(data: MulticlassPredictions, clip: float) -> Floats:
     """``-ln p_Y`` of each row, of a probability of at least `clip`."""
-    losses: Floats = -np.log(np.maximum(_of_own_class(data), clip))
+    losses: Floats = -np.log(np.maximum(own_class(data), clip))
     return losses
 
 
-def _of_own_class(data: MulticlassPredictions) -> Floats:
+def own_class(data: MulticlassPredictions) -> Floats:
     """The probability of the class that came true."""
     result: Floats = np.take_along_axis(data.p, data.y[:, None].astype(np.intp), axis=1)[:, 0]
     return result

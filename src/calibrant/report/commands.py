@@ -45,11 +45,12 @@ REPAIRING = (  # options that `repair` takes too
     ),
     *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format"),
+    *("--percent", "--logits", "--renormalize"),
 )
 READING = (  # options that read data
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
-    *("--intersections", "--percent", "--allow-same"),
+    *("--intersections", "--percent", "--logits", "--renormalize", "--allow-same"),
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
@@ -58,12 +59,12 @@ GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = ("by", "key", "variables", "allow", "fail_on")
+LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on")
 NUMBERS = ("limit", "limit_relative", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
 SEVERAL = ("threshold", "costs")
-SWITCHES = ("intersections", "percent", "drop_missing", "quick", "publish", "allow_same")
+SWITCHES = ("intersections", "percent", "logits", "renormalize", "drop_missing", "quick", "publish", "allow_same")
 TEXTS = (
-    *("label", "score", "positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
+    *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
     *("noun", "model", "intended_use", "period", "population", "set_by"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
@@ -102,31 +103,45 @@ def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Seque
 
 def repair(record: AuditRecord, method: str = "") -> str:
     """The command that fits a repair and writes its map; empty where no command can."""
-    start, data = _start(record, "repair"), record.data
+    start = _start(record, "repair")
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
         kept.append(("--limit", record.settings["limit"]))
-    words = [start, *_typed(kept), *(["--percent"] if data.get("percent") else [])]
+    words = [start, *_typed(kept), *(k for k in _switched(record) if k in REPAIRING)]
     return _finished(record, [*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
 
 
 def repair_classes(record: AuditRecord, name: str, method: str) -> str:
     """What fits a repair of all classes at once: a command, or a call; empty where no command can."""
-    if from_python(record):
+    if not from_python(record):
+        return repair(record, method)
+    if arrays(record):
         return f"calibrator = cal.repair.{name}().fit({DATA})\nrepaired = calibrator({DATA})"
-    return repair(record, method)
+    if not _columns_are_probabilities(record):
+        return ""
+    classes: Mapping[str, str] = record.data["classes"]
+    frame = {k: f"{DATA}[{_literal(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
+    first = f"{DATA}[{_literal(record.data['label'])}], {DATA}[{_literal([*classes.values()])}]"
+    made = _called("rows = cal.multiclass_predictions", {"classes": _literal([*classes]), **frame}, first)
+    return f"{made}\ncalibrator = cal.repair.{name}().fit(rows)\nrepaired = calibrator(rows)"
+
+
+def _columns_are_probabilities(record: AuditRecord) -> bool:
+    """Whether one column holds the label, and each class's column its probability as it was audited."""
+    data = record.data
+    return "," not in str(data.get("label")) and not any(data.get(k) for k in ("percent", "logits", "renormalize"))
 
 
 def one_class(record: AuditRecord, name: str) -> str:
     """The audit of one of several classes against the others; empty where no command can."""
-    if from_python(record):
+    if arrays(record):
         words = _audit_words(record, [(k, v) for k, v in _flags(record) if DEFAULTS.get(k) != v])
-        kept = {k: v for k, v in arguments(words).items() if k not in ("label", "score", *FORM)}
+        kept = {k: v for k, v in arguments(words[1:]).items() if k not in (*OF_ROWS, *FORM)}
         return _called("record = cal.audit", kept, f"{DATA}.one_vs_rest({_literal(name)})")
     column = (record.data.get("classes") or {}).get(name)
-    if column is None:
+    if column is None or not _columns_are_probabilities(record):
         return ""
     more = _typed([("--score", column), ("--positive", name)])
     return audit_again(record, more, without=["--score", "--positive"])
@@ -175,16 +190,11 @@ def by_fewer(record: AuditRecord, names: Sequence[str]) -> str:
 
 def _reading(record: AuditRecord, what: str, options: Collection[str], more: Sequence[str] = ()) -> str:
     """A command that reads the same data in the same way, with the options that it takes."""
-    start, data = _start(record, what), record.data
+    start = _start(record, what)
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in options and DEFAULTS.get(k) != v]
-    switches = {
-        "--intersections": any(len(b) > 1 for b in groupings(record)),
-        "--percent": bool(data.get("percent")),
-        "--allow-same": bool(record.settings.get("allow_same")),
-    }
-    switched = [k for k, wanted in switches.items() if wanted and k in options]
+    switched = [k for k in _switched(record) if k in options]
     return _finished(record, [start, *_typed(kept), *switched, *more])
 
 
@@ -266,9 +276,13 @@ def _together(record: AuditRecord, column: str) -> tuple[str, ...]:
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
-    start, data, s = _start(record, "audit"), record.data, record.settings
-    if not start:
-        return []
+    start = _start(record, "audit")
+    return [start, *_typed(flags), *_switched(record)] if start else []
+
+
+def _switched(record: AuditRecord) -> list[str]:
+    """The options without a value, of the audit and of its data."""
+    data, s = record.data, record.settings
     switches = {
         "--intersections": any(len(b) > 1 for b in groupings(record)),
         "--percent": bool(data.get("percent")),
@@ -278,7 +292,7 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
         "--publish": bool(s.get("publish")),
         "--allow-same": bool(s.get("allow_same")),
     }
-    return [start, *_typed(flags), *(flag for flag, wanted in switches.items() if wanted)]
+    return [flag for flag, wanted in switches.items() if wanted]
 
 
 def _start(record: AuditRecord, what: str) -> str:

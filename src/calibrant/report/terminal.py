@@ -18,7 +18,7 @@ from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.gains import AS_AUDITED, SCORES, scores_changed
+from calibrant.report.wording.gains import AS_AUDITED, SCORES, impossible, scores_changed
 from calibrant.report.wording.headline import headline
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Curve, Estimate
@@ -232,14 +232,19 @@ def comparison(result: Comparison) -> str:
 def class_repairs(curve: Curve) -> str:
     """Repairs of all classes at once, as rows that none was fitted on judge them."""
     s = curve.settings
-    lines = wrap(f"Fitted on {num.count(s['rows_fitted'])} rows, judged on {num.count(s['rows_judged'])} others.")
+    lines = wrap(
+        f"Fitted on {num.count(s['rows_fitted'])} rows, judged on {num.count(s['rows_judged'])} others."
+        f"{impossible(curve)}"
+    )
     rows = [["", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)"]]
     for line in lines_of(curve):
         ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
         cells = [f"{float(line[m]):.4f} ({float(line[f'{m}_change']):+.4f})" for m in ("log_loss", "brier")]
         rows.append([str(line["repair"]), ends, *cells])
     lines += aligned(rows)
-    lines.append(f"Recommended: {s['recommended']}, by its log loss on the rows judged: an ordinary interval.")
+    lines.append(
+        f"Recommended: {s['recommended']}, by its {SCORES[str(s['by'])]} on the rows judged: an ordinary interval."
+    )
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -13,6 +14,9 @@ import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
+from calibrant.repair.judge.classes import judged_classes
+from calibrant.report.brief.action import state_of
+from calibrant.report.commands import audit_again, look, one_class, repair_classes
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -206,3 +210,67 @@ def test_measures_of_classes_read_weights_and_clusters(measure):
 def test_the_error_of_all_classes_in_bins_reads_weights_and_clusters(more):
     plain, other = (cal.measure.classwise_ece(rows(300, **one)) for one in ({}, more))
     assert other.interval != plain.interval
+
+
+@pytest.mark.parametrize("few", [0, 5, 30])
+def test_predicted_classes_that_are_hidden_are_not_what_is_left_over(few):
+    """Of class totals, which are shown, those of the lines shown leave the hidden ones: no fewer people than 20."""
+    rng = np.random.default_rng(few)
+    top = np.repeat([0, 1, 2], [400, 200 + 20 - few, few])
+    p = np.full((len(top), 3), 0.1)
+    p[np.arange(len(top)), top] = 0.8
+    y = np.minimum((rng.uniform(size=(len(top), 1)) > p.cumsum(axis=1)).sum(axis=1), 2)
+    c = cal.audit(cal.multiclass_predictions(y, p), quick=True).curve("class_matrix").columns
+    shown = sum(dict(zip(c["predicted_class"], c["rows"], strict=True)).values())
+    assert len(top) - shown == {0: 0, 5: 5 + 215, 30: 0}[few]
+
+
+def test_a_published_matrix_states_the_rows_of_a_predicted_class_once():
+    c = cal.audit(rows(), quick=True, publish=True).curve("class_matrix").columns
+    of = {}
+    for name, n in zip(c["predicted_class"], c["rows"], strict=True):
+        of.setdefault(name, set()).add(n)
+    assert all(len(v) == 1 for v in of.values())
+    assert all(n % 5 == 0 for v in of.values() for n in v)
+
+
+def test_a_class_that_is_within_the_limit_is_not_looked_at():
+    calibrated = cal.audit(rows(4000), limit=0.2, quick=True)
+    assert state_of(calibrated) not in ("class off", "repair of classes helps")
+    assert state_of(cal.audit(rows(4000, moved=0.6), limit=0.02, quick=True)) == "class off"
+
+
+def test_a_class_of_probability_0_that_came_true_leaves_the_decision_to_the_brier_score():
+    data = rows(1200, moved=0.3)
+    p = data.p.copy()
+    p[:40] = [[0.0, 0.5, 0.5]]
+    y = data.y.copy()
+    y[:40] = 0
+    settings = judged_classes(cal.multiclass_predictions(y, p), steps=100, alpha=0.05, seed=0).curve.settings
+    assert settings["by"] == "brier"
+    assert 0 < settings["impossible"] <= 40
+
+
+@pytest.mark.parametrize("way", ["arrays", "frame"])
+def test_printed_calls_of_classes_run(way):
+    arrays = rows(1200, moved=0.6)
+    columns = {f"p_{name}": arrays.p[:, k] for k, name in enumerate(NAMES)}
+    frame = pd.DataFrame(columns | {"kind": np.array(NAMES)[arrays.y]})
+    data = arrays if way == "arrays" else frame
+    record = cal.audit(data, limit=0.02, quick=True, **({} if way == "arrays" else {"label": "kind", "score": "p_*"}))
+    for text in (repair_classes(record, "Temperature", "temperature"), one_class(record, "dog")):
+        names = {"cal": cal, "data": data}
+        exec(text.replace('record.save("audit.html")', ""), names)  # noqa: S102
+        made = names.get("record", names.get("repaired"))
+        assert made.n == 1200 if "repaired" in names else made.settings["limit"] == 0.02
+
+
+def test_the_record_carries_how_probabilities_were_read_into_every_command(tmp_path):
+    data = rows(600)
+    table = {f"z_{name}": np.log(data.p[:, k]) for k, name in enumerate(NAMES)} | {"kind": np.array(NAMES)[data.y]}
+    path = tmp_path / "k.csv"
+    pa.csv.write_csv(pa.table(table), path)
+    record = cal.audit(path, label="kind", score="z_*", logits=True, quick=True)
+    for text in (repair_classes(record, "Temperature", "temperature"), audit_again(record), look(record)):
+        assert "--logits" in text
+    assert one_class(record, "dog") == ""  # its column holds no probability

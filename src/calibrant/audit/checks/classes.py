@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import worst
+from calibrant.audit.rounding import few
 from calibrant.certify.classwise import classwise
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
@@ -62,7 +64,8 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify, of rows whose top label is one class, how many more belong to another than are expected.
 
     Scores alone choose the cells: those in which at least `LEAST` rows are expected, of the `MOST` classes that are the
-    top label most often, and of no fewer people than may be shown. All ranges hold simultaneously.
+    top label most often, and of no fewer people than may be shown; nor are the others fewer, who are the rest of each
+    class. All ranges hold simultaneously. A top label's rows are reported once for its whole line.
     """
     rows = context.classes
     if rows is None or rows.weights is not None or rows.cluster is not None:  # the binomial is of independent rows
@@ -71,9 +74,11 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     often = np.bincount(top, minlength=k)
     common = np.sort(np.argsort(-often, kind="stable")[:MOST])
     expected = np.array([rows.p[top == i][:, common].sum(axis=0) for i in common])
-    at = np.argwhere((expected >= LEAST) & (often[common] >= context.mask)[:, None])
+    shown = _shown(often, common, context.mask)
+    at = np.argwhere((expected >= LEAST) & shown[:, None])
     seen = np.bincount(top * k + rows.y, minlength=k * k).reshape(k, k)[np.ix_(common, common)]
     each = context.judging.alpha / (2.0 * max(len(at), 1))
+    people = [context.sums.of(int(often[k]), int(seen[i, i]), float(expected[i, i])).rows for i, k in enumerate(common)]
     cells = []
     for i, j in at.tolist():
         n, events, of = int(often[common[i]]), int(seen[i, j]), float(expected[i, j])
@@ -81,11 +86,21 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
         low, high = (reported.end(end, side) for end, side in ends)
         names = rows.name_of(int(common[i])), rows.name_of(int(common[j]))
-        gap = min(max(reported.observed - reported.predicted, low), high)
-        cells.append(Cell(*names, reported.rows, reported.events, float(reported.expected), gap, low, high))
+        came, said = min(reported.events, people[i]), min(float(reported.expected), people[i])
+        cells.append(Cell(*names, people[i], came, said, min(max((came - said) / people[i], low), high), low, high))
     columns = {f.name: tuple(getattr(c, f.name) for c in cells) for f in fields(Cell)}
     settings = {"classes": len(common), "of": k, "least": LEAST, "alpha": context.judging.alpha}
     return CheckResult(curves={"class_matrix": Curve(method="audit.class_matrix", columns=columns, settings=settings)})
+
+
+def _shown(often: NDArray[np.int64], common: NDArray[np.int64], mask: int) -> NDArray[np.bool_]:
+    """Which of the `common` top labels may be shown: what is left over of all rows is no fewer people than `mask`."""
+    kept = often[common] >= mask
+    for i in np.argsort(often[common], kind="stable"):
+        if not few([often.sum() - often[common[kept]].sum()], mask):
+            break
+        kept[i] = False
+    return kept
 
 
 def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:

@@ -464,7 +464,14 @@ CURVES = {
             "log_loss brier": Size,
             **{f"{m}_change{e}": float for m in ("log_loss", "brier") for e in ("", "_low", "_high")},
         },
-        {"recommended command": str, "rows_fitted rows_judged": Some, "alpha": Level},
+        {
+            "recommended command": str,
+            "by": noted(Literal["log_loss", "brier"], "Which score decides."),
+            "impossible": noted(Size, "Rows judged whose class had a probability of 0."),
+            "clip": noted(Level, "What the log loss counts such a probability as."),
+            "rows_fitted rows_judged": Some,
+            "alpha": Level,
+        },
     ),
     "sites": curve(
         "audit.sites",

@@ -13,7 +13,8 @@ from calibrant.data.columns import picked
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split, mix
-from calibrant.measure.classes import brier_losses, log_losses
+from calibrant.kernels.runtime import one_thread
+from calibrant.measure.classes import brier_losses, log_losses, own_class
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.verdict import AS_AUDITED
@@ -56,7 +57,10 @@ class Judged:
 
     @property
     def recommended(self) -> str:
-        """The repair with the least log loss, if its change is shown to be below zero; else ``"as audited"``."""
+        """The repair that lowers a score most, if its change is shown to be below zero; else ``"as audited"``.
+
+        The log loss, or the Brier score where a class came true whose probability was 0: its log loss is infinite.
+        """
         return str(self.curve.settings["recommended"])
 
 
@@ -75,14 +79,22 @@ def judged_classes(
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
     fitting, kept = _some(rows, fit[: max(FITTED // k, FEWEST)]), _some(rows, judged)
     names = names or [name for name, most in TRIED if k <= most]
-    calibrators: dict[str, Calibrator] = {name: recipes()[name].make().fit(fitting) for name in names}
+    import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
+
+    with one_thread():
+        calibrators: dict[str, Calibrator] = {name: recipes()[name].make().fit(fitting) for name in names}
     tried = {AS_AUDITED: kept} | {name: one(kept) for name, one in calibrators.items()}
     before = _losses(kept)
     made = [_judged(name, data, (before, alpha / len(names)), (steps, alpha, seed)) for name, data in tried.items()]
-    best = min(made[1:], key=lambda one: one.log_loss)
-    recommended = best.repair if best.log_loss_change_high < 0.0 else AS_AUDITED
+    impossible = int(np.count_nonzero(own_class(kept) < TINY))
+    by = "brier" if impossible else "log_loss"
+    best = min(made[1:], key=lambda one: float(getattr(one, by)))
+    recommended = best.repair if getattr(best, f"{by}_change_high") < 0.0 else AS_AUDITED
     settings = {
         "recommended": recommended,
+        "by": by,
+        "impossible": impossible,
+        "clip": TINY,
         "command": "" if recommended == AS_AUDITED else recipes()[recommended].command,
         "rows_fitted": fitting.n,
         "rows_judged": kept.n,

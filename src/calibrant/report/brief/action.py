@@ -128,7 +128,7 @@ def state_of(record: AuditRecord) -> str:
         "no limit": facts.limit_of(record) is None,
         "in question": bool(_in_question(record)),
         "repair of classes helps": (_off(record) or undecided) and class_repair(record) is not None,
-        "class off": bool(record.classes) and _off(record),
+        "class off": _class_off(record) is not None,
         "repair helps": (_off(record) or undecided) and helped(record),
         "shown, within the limit": _off(record) and judged(record) and _within(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
@@ -235,7 +235,7 @@ def _recalibrate(record: AuditRecord) -> Decision:
     if first is not None:
         gained.append(brought(record, first))
     if first is None and line is not None and (changes := changes_of(line)):
-        gained.append(f"changes the {scores_changed({'brier': changes['brier']})}")
+        gained.append(f"changes the {scores_changed({'brier': changes['brier']}, 'by ')}")
     text = f"Recalibrate by {candidate(record)}"
     on_rows = f"{num.count(int(n or 0))} {facts.noun(record)} held out"
     text += f": on {on_rows} it {' and '.join(gained)}" if gained else f", judged on {on_rows}"
@@ -258,10 +258,17 @@ def _recalibrate_classes(record: AuditRecord) -> Decision:
     return Decision(say(text), commands.repair_classes(record, name, method))
 
 
+def _class_off(record: AuditRecord) -> Finding | None:
+    """The class that is most evidently over the limit, or shows error and is not within; None where none is."""
+    off = facts.named_off(record, lambda f: f.verdict == "over" or (f.error_shown and f.verdict != "within"))
+    return next((o.finding for o in off if o.of_class), None)
+
+
 def _look_at_classes(record: AuditRecord) -> Decision:
     """What to do where error is shown and no repair of all classes helps: audit the class that is off by itself."""
-    off = facts.named_off(record, facts.is_off)
-    first = next((o.finding for o in off if o.of_class and o.finding is not None), record.classes[0])
+    first = _class_off(record)
+    if first is None:
+        raise ValueError("no class of this record is off")
     name = first.variables[0][1]
     text = "No recalibration of all classes is shown to help" if record.curve(CLASS_REPAIRS).columns else "Look closer"
     return Decision(
@@ -301,7 +308,9 @@ def _watch(record: AuditRecord) -> Decision:
 
 def _retrain(record: AuditRecord) -> Decision:
     """What to do where error is shown, and of nobody whose rows could be written."""
-    if judged(record):
+    if record.curve(CLASS_REPAIRS).columns:
+        text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it, or try others."
+    elif judged(record):
         text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try every repair."
     else:
         text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."

@@ -6,7 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.estimates import estimate_of, gap_guaranteed
+from calibrant.report.brief.estimates import by_error, estimate_of, gap_guaranteed, least_error
 from calibrant.report.commands import naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.clusters import CLUSTERS, independent, too_narrow
@@ -59,11 +59,8 @@ def _everyone(record: AuditRecord) -> Text:
 
 def _error(record: AuditRecord, finding: Finding) -> str:
     reported = judged_range(record, finding)
-    least = finding.lower.interval.low
-    if (
-        finding.error_shown and reported.startswith("0.0 ") and least > 0
-    ):  # shown to be above 0, so that it must read so
-        reported = f"{num.lower_bound(least, 0.0001)}{reported.removeprefix('0.0')}"
+    if reported.startswith("0.0 "):
+        reported = f"{least_error(record, finding)}{reported.removeprefix('0.0')}"
     return reported if two_way(finding) else f"calibration error {reported}"
 
 
@@ -86,14 +83,16 @@ def _groups(record: AuditRecord) -> Text:
 
 
 def _classes(record: AuditRecord) -> Text:
-    """The class that is most evidently off, and the sum over all classes."""
+    """The class that is most evidently off, and the certified error of all classes together."""
     if facts.withheld(record):
         return say(too_narrow(record))
     ranked = facts.by_evidence(record.classes)
     first = next((f for f in ranked if f.verdict == "over"), ranked[0])
     lead = "" if facts.is_off(first) else "Most evident: "
     name = Span(clipped(sanitize(first.variables[0][1]), NAMED), "name", "#classes")
-    return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.")
+    ends = record.estimates["classwise"].interval if "classwise" in record.estimates else None
+    total = f" Errors of all added up: {num.lower_bound(ends.low)} to {num.upper_bound(ends.high)}." if ends else ""
+    return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.{total}")
 
 
 def _sure(record: AuditRecord, finding: Finding) -> str:
@@ -101,6 +100,8 @@ def _sure(record: AuditRecord, finding: Finding) -> str:
     limit, least = facts.limit_for(record, finding), facts.ends(record, finding)[0]
     if not facts.by_gap(record, finding):
         return f"{_error(record, finding)} guaranteed"
+    if by_error(record, finding):
+        return f"calibration error at least {least_error(record, finding)} guaranteed"
     reported = num.lower_bound(least, limit, facts.decimals(record))
     if float(reported) > 0:
         return f"at least {reported} guaranteed"

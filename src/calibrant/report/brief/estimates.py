@@ -6,7 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import decimals
-from calibrant.report.wording.terms import gap_ends
+from calibrant.report.wording.terms import error_bounds, gap_ends
 
 
 def shown(record: AuditRecord, finding: Finding) -> bool:
@@ -25,6 +25,22 @@ def estimate_of(record: AuditRecord, finding: Finding, *, unit: bool = False) ->
         decimals(record),
     )
     return value if of is None else f"{value} ({num.gap(of.low, n)} to {num.gap(of.high, n)})"
+
+
+def by_error(record: AuditRecord, finding: Finding) -> bool:
+    """Whether its state is about the calibration error: it is what is judged, or shows what the gap does not."""
+    low, high = gap_ends(finding)
+    limit = facts.limit_for(record, finding)
+    over = limit is not None and max(low, -high) > limit
+    if not facts.by_gap(record, finding):
+        return True
+    return not over if finding.verdict == "over" else finding.error_shown and low <= 0.0 <= high
+
+
+def least_error(record: AuditRecord, finding: Finding) -> str:
+    """The lower end of the certified calibration error, with the digits that show it to be above 0 where it is."""
+    reported, low = error_bounds(record, finding)[0], finding.lower.interval.low
+    return num.lower_bound(low, 0.0001) if finding.error_shown and low > 0 and float(reported) == 0 else reported
 
 
 def gap_guaranteed(record: AuditRecord, finding: Finding) -> str:

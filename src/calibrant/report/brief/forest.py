@@ -8,7 +8,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places
 from calibrant.report.brief import drawing
-from calibrant.report.brief.estimates import estimate_of, gap_guaranteed, shown
+from calibrant.report.brief.estimates import by_error, estimate_of, gap_guaranteed, least_error, shown
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.parts import state_of
 from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
@@ -71,21 +71,13 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     picture = drawing.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
     of = f"{rows} · {_events(record, f)} events" if known else rows
-    error = f" · {_error(record, f)}" if f.withheld is None and _by_error(record, f) else ""
+    error = f" · {_error(record, f)}" if f.withheld is None and by_error(record, f) else ""
     who = clipped(label(f), NAMED) if f.variables else "Most probable class" if record.classes else "Everyone"
     classes = {c.id for c in record.classes}
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
     href = "#classes" if f.id in classes else href
     sure_text = gap_guaranteed(record, f) if sure else ""
     return doc.Line(who, num.count(f.rows), of, estimate_of(record, f) + error, sure_text, status, word, picture, href)
-
-
-def _by_error(record: AuditRecord, f: Finding) -> bool:
-    """Whether its state is about the calibration error: it is what is judged, or it is over and the gap is not."""
-    low, high = gap_ends(f)
-    limit = facts.limit_for(record, f)
-    gap_is_over = limit is not None and max(low, -high) > limit
-    return not facts.by_gap(record, f) or (f.verdict == "over" and not gap_is_over)
 
 
 def _events(record: AuditRecord, f: Finding) -> str:
@@ -100,7 +92,8 @@ def _error(record: AuditRecord, f: Finding) -> str:
     if two_way(f):
         return f"raw error ≥ {low}, rounded ≤ {high}"
     nbsp = "\N{NO-BREAK SPACE}"
-    return f"error ≥{nbsp}{low}" if f.verdict == "over" else f"error ≤{nbsp}{high}"
+    above = f.verdict == "over" or (f.error_shown and facts.by_gap(record, f))
+    return f"error ≥{nbsp}{least_error(record, f)}" if above else f"error ≤{nbsp}{high}"
 
 
 def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:

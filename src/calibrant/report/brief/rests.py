@@ -32,6 +32,10 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "local-calibration": "the local test",
     "strong-calibration": "the strong test",
     "repair": "repairs",
+    "error-classes": "each class",
+    "classwise": "all classes together",
+    "class-matrix": "which class comes true in place of which",
+    "class-repairs": "repairs of all classes",
     facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",
     "missing-labels": "missing labels",
@@ -52,12 +56,13 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
     level = facts.ordinary_level(record)
     estimate = f"estimate with its {num.percent(level)}% interval" if level else "estimate"
     start = f"Dot and line: {estimate}. Bar:" if drawn else f"{capital(estimate)}, then the"
-    every = ", all groups simultaneously" if record.groups else ""
+    who = "groups and classes" if record.groups and record.classes else "classes" if record.classes else "groups"
+    every = f", all {who} simultaneously" if record.groups or record.classes else ""
     text = f"{start} range guaranteed at this sample size{every}. Sorted by evidence."
     if facts.limit_of(record) is not None:
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
-        judged = f"Everyone and groups are judged by {one}."
-        text += f" {judged}" if one == groups else f" Everyone is judged by {one}, groups by gap."
+        judged = f"Everyone and {who} are judged by {one}."
+        text += f" {judged}" if one == groups else f" Everyone is judged by {one}, {who} by gap."
     if any(_passes(record, f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return f"{text} {jointly_wrong(record)}."

@@ -10,7 +10,14 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Text, literal, say, strong
-from calibrant.report.wording.gains import AS_AUDITED, CLASS_REPAIRS, class_repair, of_classes_gained
+from calibrant.report.wording.gains import (
+    AS_AUDITED,
+    CLASS_REPAIRS,
+    SCORES,
+    class_repair,
+    impossible,
+    of_classes_gained,
+)
 from calibrant.report.wording.parts import verdict_word
 from calibrant.report.wording.terms import (
     capital,
@@ -27,8 +34,8 @@ MOST = 50  # classes that the page lists; all are in the record
 LINES = 20  # cells of the matrix that it lists in words
 MATRIX = "class_matrix"
 SUM = (
-    "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed (of {most}): raw "
-    "probabilities from below, rounded ones from above."
+    "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed: raw probabilities "
+    "from below, of which it is at most 200; rounded ones from above."
 )
 SINGLE = "One against the others: the class’s own probability against how often the class came true."
 CELLS = (
@@ -70,7 +77,7 @@ def _sum(record: AuditRecord) -> str:
     if e is None:
         return ""
     low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
-    return SUM.format(low=low, high=high, level=num.percent(e.interval.level), most=200)
+    return SUM.format(low=low, high=high, level=num.percent(e.interval.level))
 
 
 def _table(record: AuditRecord) -> doc.Table:
@@ -165,7 +172,8 @@ def _recommended(record: AuditRecord) -> Text:
     """Which repair of all classes is recommended, and by how much it changes the log loss on other rows."""
     line = class_repair(record)
     if line is None:
-        return say("No recalibration of all classes is shown to lower the log loss on rows held out.")
+        by = SCORES[str(record.curve(CLASS_REPAIRS).settings["by"])]
+        return say(f"No recalibration of all classes is shown to lower the {by} on rows held out.")
     gained = capital(of_classes_gained(record, line))
     return say(
         strong(f"Recalibrate by {repair_named(str(line['repair']))}."),
@@ -192,7 +200,7 @@ def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
         f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
         f"{num.count(curve.settings['rows_judged'])} others."
     )
-    return doc.number_table(caption, heads, rows)
+    return doc.number_table(caption + impossible(curve), heads, rows)
 
 
 def _repairs_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

@@ -9,16 +9,17 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import Line, lines_of, noun
 from calibrant.report.spans import label, shown
 from calibrant.report.wording.headline import group_named
+from calibrant.results import Curve
 
 AS_AUDITED, CLASS_REPAIRS = "as audited", "class_repairs"
 SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 Change = tuple[float, float, float]  # and its ends
 
 
-def scores_changed(changes: Mapping[str, Change]) -> str:
+def scores_changed(changes: Mapping[str, Change], by: str = "") -> str:
     """Return such as "Brier score −0.0049 (−0.0075 to −0.0023), log loss …"; negative is better."""
     return ", ".join(
-        f"{SCORES[k]} {_signed(v)} ({_signed(low)} to {_signed(high)})" for k, (v, low, high) in changes.items()
+        f"{SCORES[k]} {by}{_signed(v)} ({_signed(low)} to {_signed(high)})" for k, (v, low, high) in changes.items()
     )
 
 
@@ -44,9 +45,18 @@ def class_repair(record: AuditRecord) -> Line | None:
 
 
 def of_classes_gained(record: AuditRecord, line: Line) -> str:
-    """By how much a repair of all classes changes the log loss, and on how many rows."""
-    rows = f"{num.count(int(record.curve(CLASS_REPAIRS).settings['rows_judged']))} {noun(record)} held out"
-    return f"on {rows} it changes the {scores_changed({'log_loss': changes_of(line)['log_loss']})}"
+    """By how much a repair of all classes changes the score that decides, and on how many rows."""
+    settings = record.curve(CLASS_REPAIRS).settings
+    rows, score = f"{num.count(int(settings['rows_judged']))} {noun(record)} held out", str(settings["by"])
+    return f"on {rows} it changes the {scores_changed({score: changes_of(line)[score]}, 'by ')}"
+
+
+def impossible(curve: Curve) -> str:
+    """What is said of rows whose class had probability 0; empty where there are none."""
+    n, clip = int(curve.settings["impossible"]), float(curve.settings["clip"])
+    rows = "one row" if n == 1 else f"{num.count(n)} rows"
+    text = f" In {rows} a class came true whose probability was 0: the log loss counts it as {clip:g}, and the Brier "
+    return f"{text}score decides." if n else ""
 
 
 def recommended_line(record: AuditRecord) -> Line | None:

@@ -3,12 +3,13 @@ r"""Theorems CU and CL of many classes: one certificate of ``sum_k E|p_k - P(Y =
 The witness is a vector, ``X = sum_k f_k(p_k) (p_k - 1{Y = k})`` with ``|f_k| <= 1``, each f_k a function of its own
 class's probability. Its mean is at most the class-wise error, and is the error for the true signs; so one factor of a
 row, or of a cluster of rows, serves the whole sum, where a certificate for each class would share the error probability
-and add up the ends. A row has ``|X| <= sum_k |p_k - 1{Y = k}| = 2 (1 - p_Y) <= 2``, and the error is at most 2.
+and add up the ends. A row has ``|X| <= sum_k |p_k - 1{Y = k}| = 2 (1 - p_Y) <= 2``, and the error is at most 2; of
+rounded probabilities, which add up to more or less than 1, it is at most `largest`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,23 +26,27 @@ from calibrant.stats.evidence import SEARCHED
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LARGEST = 2.0  # of the error, and of a row's winnings
+LARGEST = 2.0  # of the error of raw probabilities, and of a row's winnings
 EDGES = np.array([0.002, 0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.9])  # of bins of a probability, whatever the data
 BINS = len(EDGES) + 1
 SURE = 0.5  # above it a probability is taken for too high, or below it for too low: over- and underconfidence
+ABOVE_ONE = (2.5, 2.0, 1.5)  # where a refuted error is looked for, before `SEARCHED`
 AT_ONCE = 32  # classes, whose columns are copied together
-
-
-class AboveClasses(Above):
-    """The same of an error of up to 2."""
-
-    start: float | Sequence[float] = (LARGEST, *SEARCHED)
 
 
 class BelowClasses(Below):
     """The same of an error of up to 2."""
 
     stop = LARGEST
+
+
+def largest(classes: int, steps: int) -> float:
+    """The largest error of probabilities rounded to ``1 / steps``, which is what a row can win.
+
+    A row's rounded probabilities add up to at most ``1 + K / (2 steps)``, and to at most 2: one that is not rounded to
+    0 at most doubles.
+    """
+    return 1.0 + min(1.0 + classes / (2.0 * steps), 2.0)
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,12 @@ class Classes:
         value = summed(pair.reshape(-1), np.concatenate(values), len(where))
         return where // (self.k * (steps + 1)), where % (self.k * (steps + 1)), value
 
-    def above(self, steps: int) -> AboveClasses:
+    def above(self, steps: int) -> Above:
         """Return evidence that the class-wise error of the probabilities as they are shown is smaller."""
         pairs, kappas = self.pairs(steps)
-        return AboveClasses([[Separable(pairs, kappa)] for kappa in kappas.tolist()])
+        most = largest(self.k, steps)
+        starts = (most, *(x for x in ABOVE_ONE if x < most), *SEARCHED)
+        return Above([[Separable(pairs, kappa)] for kappa in kappas.tolist()], starts)
 
     def pairs(self, steps: int) -> tuple[Pairs, Floats]:
         """Return the certified clusters' sums by cell, and bets that no score chooses.
@@ -96,9 +103,9 @@ class Classes:
         """
         of, cell, value = self.tallied(steps)
         size, own = self.clusters.size, np.ones(self.clusters.count, bool) if self.by_row else self.clusters.certified
-        # 1: what a row's levels add up to is at most so much, whatever its probabilities are; its winnings one more
-        most = 1.0 + min(1.0 + self.k / (2.0 * steps), 2.0)
-        kappas = bets(int(np.count_nonzero(own)), (1.0 if self.by_row else self.clusters.largest) * most)
+        # 1: bets on what a row can win at most, whatever its probabilities are
+        each = largest(self.k, steps) * (1.0 if self.by_row else self.clusters.largest)
+        kappas = bets(int(np.count_nonzero(own)), each)
         # 2: clusters that certify, and rows that can win the same
         number, kept = np.cumsum(own) - 1, own[of] & (value != 0.0)
         of, cell, value = number[of[kept]], cell[kept], value[kept]

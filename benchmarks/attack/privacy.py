@@ -423,13 +423,13 @@ def twins(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     return Counter({"tried": len(read[0]), "events": moved})
 
 
-def _numbers(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Every number and word of a record with its place."""
+def _numbers(value: Any, at: str = "", but: Sequence[str] = DEALT) -> Iterator[tuple[str, Any]]:
+    """Every number and word of a record with its place, but for some."""
     if isinstance(value, dict | list):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for k, v in pairs:
-            yield from _numbers(v, at if k in ("curves", "columns") else f"{at}/{k}".lstrip("/"))
-    elif not any(name in at for name in DEALT):
+            yield from _numbers(v, at if k in ("curves", "columns") else f"{at}/{k}".lstrip("/"), but)
+    elif not any(name in at for name in but):
         yield at, value
 
 
@@ -540,12 +540,12 @@ TRAINED = 60  # pairs of audits that a guess is learned from
 
 
 @cache
-def _changes(seed: int) -> tuple[int, list[float]]:
+def _changes(seed: int) -> tuple[int, dict[str, float]]:
     """The outcome of one person, their score, and by how much each published number of a group changes with them."""
     outcome, score, records = _joined(seed, MODES["publish"])
-    before, after = (dict(_numbers(_group(record).to_dict())) for record in records)
-    both = sorted(k for k, v in before.items() if type(v) in (int, float) and type(after.get(k)) in (int, float))
-    return outcome, [score, *(float(after[k] - before[k]) for k in both)]
+    before, after = (dict(_numbers(_group(record).to_dict(), but=())) for record in records)
+    both = [k for k, v in before.items() if type(v) in (int, float) and type(after.get(k)) in (int, float)]
+    return outcome, {"score of the person": score} | {k: float(after[k] - before[k]) for k in both}
 
 
 def one_learned(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
@@ -555,13 +555,14 @@ def one_learned(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     """
     if "publish" not in mode:
         return Counter()
-    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     learned_of = [_changes(10_000 + k) for k in range(TRAINED)]
     outcome, changes = _changes(seed)
-    fitted = make_pipeline(StandardScaler(), LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], cv=5, max_iter=1000))
+    fitted = make_pipeline(DictVectorizer(sparse=False), StandardScaler(), LogisticRegression(C=0.1))
     fitted.fit([x for _, x in learned_of], [y for y, _ in learned_of])
     return Counter({"tried": 1, "events": 1 if int(fitted.predict([changes])[0]) == outcome else -1})
 

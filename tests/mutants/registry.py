@@ -769,7 +769,7 @@ PRIVACY = (
     one("rows_are_people_of_a_date", "so many rows are taken to be of as many people, though rows share clusters",
         "views.sample", "rows_of_people", "if data is None or (data.cluster is None and data.crossing is None):",
         "if True:"),
-    one("rows_are_people_of_a_run", "cells of a curve are joined until they have rows enough, though rows share clusters",
+    one("rows_are_people_of_a_run", "cells of a curve have rows enough, though rows share clusters",
         "stats.smoothing", "clusters_new", "np.count_nonzero(before[ends[i] : ends[i + 1]] < first)",
         "ends[i + 1] - ends[i]"),
     one("rows_are_people_of_a_set", "the people of a set are rows, though rows share clusters", "views.sample",

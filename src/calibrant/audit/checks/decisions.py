@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -85,10 +85,9 @@ def _curve(context: AuditContext) -> dict[str, Curve]:
 def _kept(context: AuditContext, curve: Curve) -> list[int]:
     """The thresholds below, above and between which people are enough, or none."""
     rows, q = np.array(curve.columns["rows"]), context.everyone
-    between = -np.diff(rows, prepend=q.n, append=0)
-    if q.clusters is None:
-        new = lambda i, _: int(between[i])  # noqa: E731
-    else:
+    between = (-np.diff(rows, prepend=q.n, append=0)).tolist()
+    new: Callable[[int, int], int] = lambda i, _: between[i]  # noqa: E731
+    if q.clusters is not None:
         at = np.searchsorted(np.array(curve.columns["threshold"]) - 1e-9, q.clusters.p, side="right")
         new = clusters_new(at, q.clusters.cluster, len(between))
     kept, first, people = list[int](), 0, 0

@@ -265,6 +265,8 @@ def test_where_rows_share_clusters_no_part_of_a_record_is_of_few_people() -> Non
         for other in cuts:
             between = len(np.unique(person[(p >= cut) & (p < other)]))
             assert between == 0 or between >= 20, (cut, other, between)
+    low = cal.audit(data, **{k: v for k, v in HOW.items() if k != "threshold"}).curve("bins").columns["x_low"]
+    assert all(len(np.unique(person[(p >= a) & (p < b)])) >= 20 for a, b in pairwise((*low, 1.1)))
     at = record.curve("decision_curve").columns["threshold"]
     assert all(len(np.unique(person[(p >= a) & (p < b)])) >= 20 for a, b in pairwise((0.0, *at, 1.1)))
     first, last = (np.datetime64(record.data["arrival"][k]) for k in ("first", "last"))

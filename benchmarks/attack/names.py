@@ -17,12 +17,12 @@ What `names.py` printed (64 names, 149 s of CPU time):
 | accept --json | 64 | 60 | 4 | 0 |
 | apply -o javascript: | 64 | 62 | 2 | 0 |
 | apply -o sql: | 64 | 60 | 4 | 0 |
+| audit -o html: | 8 | 7 | 1 | 0 |
 | audit -o json: | 8 | 8 | 0 | 0 |
 | audit -o junit: | 8 | 7 | 1 | 0 |
 | audit -o markdown: | 8 | 8 | 0 | 0 |
 | audit -o metrics: | 8 | 7 | 1 | 0 |
 | audit -o model-card: | 8 | 8 | 0 | 0 |
-| audit -o html: | 8 | 7 | 1 | 0 |
 | audit -o summary: | 8 | 7 | 1 | 0 |
 | audit -o tripod: | 8 | 8 | 0 | 0 |
 | certify --json | 64 | 60 | 4 | 0 |
@@ -35,12 +35,12 @@ What `names.py` printed (64 names, 149 s of CPU time):
 | papers --json | 64 | 62 | 2 | 0 |
 | plan --json | 64 | 62 | 2 | 0 |
 | repair --json | 64 | 60 | 4 | 0 |
+| report -o html: | 64 | 62 | 2 | 0 |
 | report -o json: | 64 | 62 | 2 | 0 |
 | report -o junit: | 64 | 62 | 2 | 0 |
 | report -o markdown: | 64 | 62 | 2 | 0 |
 | report -o metrics: | 64 | 62 | 2 | 0 |
 | report -o model-card: | 64 | 62 | 2 | 0 |
-| report -o html: | 64 | 62 | 2 | 0 |
 | report -o summary: | 64 | 62 | 2 | 0 |
 | report -o tripod: | 64 | 62 | 2 | 0 |
 | run in duckdb | 64 | 60 | 4 | 0 |

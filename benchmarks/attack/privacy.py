@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def _add_rules(out: Published, data: pa.Table, record: cal.AuditRecord) -> None:
 
 def members(data: pa.Table, record: cal.AuditRecord, by: Any = GROUPS, **more: Any) -> Iterator[tuple[Any, Flags]]:
     """Yield the people of each group shown; whoever knows how levels are pooled knows whose numbers a pool has."""
-    how = {k: v for k, v in more.items() if k == "bins"}
+    how = {k: v for k, v in more.items() if k in ("bins", "cluster")}
     how.setdefault("bins", {"grade": [2, 3, 4, 5, 6]} if "grade" in by else None)
     both = more.get("intersections", True)
     sketch = cal.sketch(data, label="y", score="p", by=list(by), intersections=both, **how)
@@ -422,13 +423,13 @@ def twins(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     return Counter({"tried": len(read[0]), "events": moved})
 
 
-def _numbers(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Every number and word of a record with its place."""
+def _numbers(value: Any, at: str = "", but: Sequence[str] = DEALT) -> Iterator[tuple[str, Any]]:
+    """Every number and word of a record with its place, but for some."""
     if isinstance(value, dict | list):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for k, v in pairs:
-            yield from _numbers(v, at if k in ("curves", "columns") else f"{at}/{k}".lstrip("/"))
-    elif not any(name in at for name in DEALT):
+            yield from _numbers(v, at if k in ("curves", "columns") else f"{at}/{k}".lstrip("/"), but)
+    elif not any(name in at for name in but):
         yield at, value
 
 
@@ -535,6 +536,86 @@ def one_repaired(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
     return result
 
 
+TRAINED = 60  # pairs of audits that a guess is learned from
+
+
+@cache
+def _changes(seed: int) -> tuple[int, dict[str, float]]:
+    """The outcome of one person, their score, and by how much each published number of a group changes with them."""
+    outcome, score, records = _joined(seed, MODES["publish"])
+    before, after = (dict(_numbers(_group(record).to_dict(), but=())) for record in records)
+    both = [k for k, v in before.items() if type(v) in (int, float) and type(after.get(k)) in (int, float)]
+    return outcome, {"score of the person": score} | {k: float(after[k] - before[k]) for k in both}
+
+
+def one_learned(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """The same by a guess that is learned of other groups' published numbers, all of them and the person's score.
+
+    `events`: right guesses, less wrong ones.
+    """
+    if "publish" not in mode:
+        return Counter()
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    learned_of = [_changes(10_000 + k) for k in range(TRAINED)]
+    outcome, changes = _changes(seed)
+    fitted = make_pipeline(DictVectorizer(sparse=False), StandardScaler(), LogisticRegression(C=0.1))
+    fitted.fit([x for _, x in learned_of], [y for y, _ in learned_of])
+    return Counter({"tried": 1, "events": 1 if int(fitted.predict([changes])[0]) == outcome else -1})
+
+
+def visits(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Solve for the visits of few people, from one record of people who come often and whose scores are alike.
+
+    And by the dates: are those who came before the first, or after the last, few?
+    """
+    rng = np.random.default_rng([42, seed])
+    person = np.repeat(np.arange(120), rng.integers(1, 40, 120))
+    base, n = rng.beta(2, 4, 120), len(person)
+    p = np.clip(base[person] + rng.normal(0.0, 0.02, n), 0.001, 0.999)
+    day = np.datetime64("2024-01-01") + (3 * person + rng.integers(0, 5, n)).astype("timedelta64[D]")
+    region = rng.choice(list("ABCDEF"), 120, p=[0.4, 0.3, 0.2, 0.05, 0.03, 0.02])[person]
+    columns = {"y": (rng.random(n) < p).astype(int), "p": p, "region": region, "person": person.astype(str)}
+    data = pa.table({**columns, "seen": pa.array(day)})
+    how: dict[str, Any] = {"by": ("region",), "intersections": False, "cluster": "person"}
+    record = audited(data, mode, threshold=[0.2, 0.4], **how)
+    out = published(data, record, **how)
+    own = [region == level for level in np.unique(region)]
+    both = [x for a, b in combinations(out.sets, 2) for x in (a & b, a & ~b, b & ~a)]
+    few = {x.tobytes(): x for x in [*own, *out.sets, *both] if 0 < len(np.unique(person[x])) < SMALL}
+    result = learned(out, list(few.values())[:300], tried=10)
+    if (arrival := record.data["arrival"]) is not None:
+        ends = day < np.datetime64(arrival["first"]), day > np.datetime64(arrival["last"])
+        result["tried"] += 2
+        result["count"] += sum(len(np.unique(person[x])) < SMALL - 1 for x in ends)  # those of the day itself are more
+    return result
+
+
+def classes(seed: int, mode: Mapping[str, Any]) -> Counter[str]:
+    """Solve for the rows of few people that a classifier takes for a rare class, and for their true classes."""
+    rng = np.random.default_rng([43, seed])
+    k, n = 7, 1200
+    odds = rng.normal(0.0, 1.0, (n, k)) + np.array([2.0, 1.8, 1.5, 1.0, 0.2, -0.4, -1.0])
+    q = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
+    y = (rng.random(n)[:, None] > q.cumsum(axis=1)).sum(axis=1)
+    top, names = q.argmax(axis=1), list("abcdefg")
+    data = pa.table({"y": np.array(names)[y], **{name: q[:, i] for i, name in enumerate(names)}})
+    record = cal.audit(data, label="y", score=names, quick=True, seed=0, **mode)
+    result: Counter[str] = Counter()
+    totals = {f.variables[0][1]: f.events for f in record.classes}
+    for true in names:  # of each true class, the sets of people are those of one top label
+        out = Published(n, 0 if is_exact(record) else SLACK)
+        out.add(np.ones(n, dtype=bool), n, totals[true], off=0)
+        for c in _lines(record, "class_matrix"):
+            if c["true_class"] == true:
+                out.add(top == names.index(c["predicted_class"]), c["rows"], c["events"])
+        result.update(learned(out, [top == i for i in range(k) if 0 < (top == i).sum() < SMALL]))
+    return result
+
+
 def _ends(of: cal.Interval | None) -> tuple[float, float]:
     return (of.low, of.high) if of is not None else (0.0, 0.0)
 
@@ -546,8 +627,11 @@ ATTACKS: dict[str, Callable[[int, Mapping[str, Any]], Counter[str]]] = {
     "values in ranges": values,
     "a small region's twin": twins,
     "one person more, one group": one_moved,
+    "one person more, learned": one_learned,
     "one person more, forest plot": one_drawn,
     "one person more, repairs": one_repaired,
+    "visits of few people": visits,
+    "rare predicted classes": classes,
     "page, Markdown, CSV": page,
     "same people, a cut moved": other_bins,
     "same people, coarser levels": other_covariates,

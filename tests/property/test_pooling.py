@@ -2,21 +2,27 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.audit.checks.reliability import bins_of
+from calibrant.audit.checks.reliability import Few, bins_of
 from calibrant.audit.context import AuditContext
 from calibrant.audit.decisions import groups, reported
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import MASK, group_populations, pair_pools, pool_levels, pool_pairs, sharing
+from calibrant.decisions.ladder import Ladder
+from calibrant.stats.smoothing import clusters_new, starts_of
 from calibrant.views import sample
+from calibrant.views.unlabelled import Cells, kept
 from effort import examples
 from towns import TOWNS, people
 
@@ -218,15 +224,86 @@ def test_columns_that_nobody_crossed_are_rounded_where_one_has_a_pool() -> None:
     assert sharing(sketched(people()), None, 5) == ()
 
 
-def test_thresholds_leave_no_few_people_next_to_a_range_of_the_score() -> None:
+@pytest.mark.parametrize(
+    ("n", "threshold", "low", "high"),
+    [(1900, 0.4, 0.4001, 0.4049), (19_000, 0.205, 0.205001, 0.205016)],  # the second lies within a cell of the score
+)
+def test_thresholds_leave_no_few_people_next_to_a_range_of_the_score(
+    n: int, threshold: float, low: float, high: float
+) -> None:
     rng = np.random.default_rng(1)
-    p = np.concatenate([rng.uniform(0.0, 1.0, 1900), rng.uniform(0.4001, 0.4049, 12)])
-    whole = cal.sketch(cal.predictions((rng.random(len(p)) < p).astype(int), p))
-    q = sample.everyone(whole)
-    for thresholds in ((), (0.4,)):
-        low = np.array(bins_of(q, 100, 0.05, 20, thresholds).columns["x_low"])
-        between = [int(((p >= min(edge, 0.4)) & (p < max(edge, 0.4))).sum()) for edge in low]
-        assert bool(thresholds) == (min((n for n in between if n), default=20) >= 20)
+    p = np.concatenate([rng.uniform(0.0, 1.0, n), rng.uniform(low, high, 12)])
+    q = sample.everyone(cal.sketch(cal.predictions((rng.random(len(p)) < p).astype(int), p)))
+    for decisions in ((), (Ladder.of(q, threshold),)):
+        edges = bins_of(q, 100, 0.05, Few(20, decisions)).columns["x_low"]
+        between = [int(((p >= min(e, threshold)) & (p < max(e, threshold))).sum()) for e in edges]
+        assert bool(decisions) == (min((k for k in between if k), default=20) >= 20)
+
+
+def visits() -> tuple[NDArray[np.int64], pa.Table]:
+    """Sixty people of thirty visits each, whose scores, dates and outcomes are alike: a range of each has few people.
+
+    One person was lost; one has no age.
+    """
+    rng, person = np.random.default_rng(1), np.repeat(np.arange(60), 30)
+    p = np.clip(rng.beta(2, 4, 60)[person] + rng.normal(0.0, 0.02, len(person)), 0.01, 0.99)
+    y = np.where(rng.random(len(p)) < p, "yes", np.where(person == 3, "lost", "no"))
+    day = np.datetime64("2024-01-01") + (6 * person + rng.integers(0, 6, len(p))).astype("timedelta64[D]")
+    age = pa.array(20.0 + person % 40, mask=person == 5)
+    return person, pa.table({"y": y, "p": p, "person": person, "seen": pa.array(day), "age": age})
+
+
+HOW: Any = {"label": "y", "score": "p", "positive": "yes", "cluster": "person", "quick": True, "threshold": [0.2, 0.4]}
+
+
+def test_where_rows_share_clusters_no_part_of_a_record_is_of_few_people() -> None:
+    person, data = visits()
+    record, p, day = cal.audit(data, **HOW), data["p"].to_numpy(), data["seen"].to_numpy()
+    bins = record.curve("bins").columns
+    cuts = [*bins["x_low"], *record.curve("decisions").columns["acts_from"], 1.1]
+    for cut in cuts:  # people below it, above it, and between it and the next: of the score, and where it is decided
+        for other in cuts:
+            between = len(np.unique(person[(p >= cut) & (p < other)]))
+            assert between == 0 or between >= 20, (cut, other, between)
+    low = cal.audit(data, **{k: v for k, v in HOW.items() if k != "threshold"}).curve("bins").columns["x_low"]
+    assert all(len(np.unique(person[(p >= a) & (p < b)])) >= 20 for a, b in pairwise((*low, 1.1)))
+    at = record.curve("decision_curve").columns["threshold"]
+    assert all(len(np.unique(person[(p >= a) & (p < b)])) >= 20 for a, b in pairwise((0.0, *at, 1.1)))
+    first, last = (np.datetime64(record.data["arrival"][k]) for k in ("first", "last"))
+    assert min(len(np.unique(person[day <= first])), len(np.unique(person[day >= last]))) >= 20
+    assert record.data["other_labels"] == {"lost": None, "no": None}
+    assert record.data["columns"]["age"]["missing"] > 19 / 60
+
+
+def test_values_of_the_label_that_few_people_have_do_not_follow_from_the_others() -> None:
+    y = np.repeat(["yes", "no", "unknown", "lost"], [900, 1000, 60, 5])
+    p = np.linspace(0.01, 0.99, len(y))
+    others = cal.audit({"y": y, "p": p}, label="y", score="p", positive="yes", quick=True).data["other_labels"]
+    assert others == {"no": 1000, "lost": None, "unknown": None}
+
+
+def test_people_without_a_label_are_counted_by_cluster_along_the_score() -> None:
+    person, data = visits()
+    p, known = data["p"].to_numpy(), np.arange(len(person)) % 3 > 0
+    y = np.where(known, data["y"].to_numpy(zero_copy_only=False) == "yes", np.nan)
+    cells = Cells.of(kept(cal.predictions(y, p, cluster=person, missing="keep"), 0))
+    assert len(cells.ranges(10)) == 10
+    ranges = cells.ranges(10, 20)
+    assert len(ranges) > 1
+    for a, b in ranges:
+        inside = (p >= a / 1024) & (p < b / 1024)
+        assert min(len(np.unique(person[inside])), len(np.unique(person[inside & known]))) >= 20
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=60), st.integers(1, 5))
+@examples(50)
+def test_runs_of_cells_hold_clusters_enough(rows: list[tuple[int, int]], fewest: int) -> None:
+    cell, cluster = (np.array(v) for v in zip(*rows, strict=True))
+    starts = starts_of(7, clusters_new(cell, cluster, 7), fewest)
+    within = [len(np.unique(cluster[(cell >= a) & (cell < b)])) for a, b in pairwise([*starts, 7])]
+    assert len(starts) == 1 or min(within) >= fewest
+    new = clusters_new(cell, cluster, 7)
+    assert sum(new(i, 2) for i in range(2, 7)) == len(np.unique(cluster[cell >= 2]))
 
 
 def test_of_a_table_of_pairs_with_a_pool_no_decision_is_reported() -> None:

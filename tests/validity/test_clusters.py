@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import calibrant as cal
-from calibrant.audit.checks.reliability import bins_of
+from calibrant.audit.checks.reliability import Few, bins_of
 from calibrant.views.sample import everyone
 from validity.acceptance import refuted
 
@@ -117,7 +117,7 @@ def gaps_in_ranges(sets):
         latent = np.sqrt(0.9) * rng.normal(size=150)[cluster_code] + np.sqrt(0.1) * rng.normal(size=1500)
         p = VALUES[value][cluster_code]
         data = cal.predictions(ndtr(latent) < p, p, cluster=cluster_code)
-        reported = bins_of(everyone(data), 20, ALPHA, mask=20).columns
+        reported = bins_of(everyone(data), 20, ALPHA, Few(20)).columns
         count += any(low > 1e-9 or high < -1e-9 for low, high in zip(reported["low"], reported["high"], strict=True))
     return count
 

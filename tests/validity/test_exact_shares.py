@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.audit.checks.certified import gap
 from calibrant.audit.checks.rates import apart
-from calibrant.audit.checks.reliability import _fixed_ranges, bins_of
+from calibrant.audit.checks.reliability import Few, _fixed_ranges, bins_of
 from calibrant.certify.closed import SignedEvidence, verdicts
 from calibrant.certify.groups import sizes
 from calibrant.repair.judge import decisions, evidence
@@ -165,14 +165,14 @@ def test_everyones_gap_has_two_ends(spied: Any) -> None:
 
 def test_ranges_of_the_score_by_rows(spied: Any) -> None:
     low, high = spied(SignedEvidence, "ends", 1), spied(SignedEvidence, "ends", 2)
-    bins_of(everyone(rows()), 20, ALPHA, mask=20)
+    bins_of(everyone(rows()), 20, ALPHA, Few(20))
     assert len(low) > 1
     assert sum(low + high) == pytest.approx(ALPHA)
 
 
 def test_ranges_of_the_score_by_units(spied: Any) -> None:
     seen = spied(Mean, "limit", 1)
-    bins_of(everyone(rows(cluster=CLUSTER)), 20, ALPHA, mask=20)
+    bins_of(everyone(rows(cluster=CLUSTER)), 20, ALPHA, Few(20))
     assert len(seen) > 2
     assert sum(seen) <= ALPHA + 1e-12
 

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.checks.certified import gap
-from calibrant.audit.checks.reliability import bins_of
+from calibrant.audit.checks.reliability import Few, bins_of
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
 from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded
@@ -174,7 +174,7 @@ def test_gaps_of_the_reliability_curve_hold_together():
     design = atoms("curve", np.arange(1, 10) / 10, np.arange(1, 10) / 10 + 0.03)
 
     def miss(r):
-        curve = bins_of(everyone(design.draw(1500, 9, r)), 20, ALPHA, mask=20).columns
+        curve = bins_of(everyone(design.draw(1500, 9, r)), 20, ALPHA, Few(20)).columns
         pairs = zip(curve["low"], curve["high"], strict=True)
         return any(not low - TINY <= 0.03 <= high + TINY for low, high in pairs)
 

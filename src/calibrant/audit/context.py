@@ -19,7 +19,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.population import Population
-from calibrant.views.sample import everyone, sought
+from calibrant.views.sample import everyone, rows_of_people, sought
 from calibrant.views.screen import Screen, hash_split, strongest
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
@@ -186,6 +186,16 @@ class AuditContext:
         if not self.sketch.by_clusters:
             return self.sketch
         return self.sketch.rows() if self.sample_rows is None or self.screen is not None else self.sample_rows
+
+    @property
+    def clustered(self) -> Predictions | None:
+        """The rows that are held, where rows share clusters: people are clusters then; else None."""
+        return self.read if isinstance(self.read, Predictions) and self.sketch.spec.cluster else None
+
+    @cached_property
+    def fewest_rows(self) -> int:
+        """The rows that are of enough people to be shown, whosever they are; of clusters by those that are held."""
+        return rows_of_people(self.clustered, self.mask)
 
     @property
     def tested(self) -> Predictions | Sketch:

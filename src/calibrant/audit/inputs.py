@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import OTHERS
-from calibrant.audit.pooling import MASK
+from calibrant.audit.pooling import MASK, pool_levels
 from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.sketches.contents import Repeats
@@ -35,8 +35,11 @@ WHOLE = 1e-6  # how far scores that are held as whole multiples of 2**-30 may be
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
-def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
-    """Return what a record holds of the data: names, counts and kinds, no row."""
+def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str, Any]:
+    """Return what a record holds of the data: names, counts and kinds, no row.
+
+    `mask`: people under whom a count is not shown. `fewest`: rows that are of so many people, whosever they are.
+    """
     spec = sketch.spec
     results: dict[str, Any] = {
         "label": spec.label,
@@ -56,7 +59,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
         "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
-        "columns": columns(sketch, mask),
+        "columns": columns(sketch, fewest),
         "repeats": repeats.to_dict(),
         "fingerprint": sketch.fingerprint,
         "files": tuple(sketch.files[:FILES]),
@@ -70,21 +73,26 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
     results |= {"in_question": tuple(tuple(v) for v in spec.in_question)} if spec.in_question else {}
     results |= {"excluded": sketch.log.excluded} if sketch.log.excluded else {}
     return (
-        results | _others(sketch, mask) | confidence(sketch) | ({"two_way": both} if (both := two_way(sketch)) else {})
+        results
+        | _others(sketch, fewest)
+        | confidence(sketch)
+        | ({"two_way": both} if (both := two_way(sketch)) else {})
     )
 
 
-def _others(sketch: Sketch, mask: int) -> dict[str, object]:
+def _others(sketch: Sketch, fewest: int) -> dict[str, object]:
     """The most frequent of the label's values that count as a non-event, where there are several, and how many.
 
-    Small counts are nobody's business, and do not order values either.
+    Small counts are nobody's business, and do not order values either; with them go the next smallest, or the
+    non-events less all others would tell them.
     """
     kept = sketch.no_event
     if len(kept) <= 1:
         return {}
     if len(kept) > OTHERS:  # which are the most frequent is not known
         return {"other_labels": {}, "other_label_count": None}
-    reported = {v: n if n >= mask else None for v, n in kept.items()}
+    shown = {group[0] for group in pool_levels(tuple(kept.values()), fewest) if len(group) == 1}
+    reported = {v: n if i in shown else None for i, (v, n) in enumerate(kept.items())}
     most = sorted(reported.items(), key=lambda pair: (-(pair[1] or 0), pair[0]))[:FEW]
     return {"other_labels": dict(most), "other_label_count": len(kept)}
 
@@ -147,12 +155,12 @@ def _reports(values: NDArray[np.int64]) -> bool:
     return bool(whole > LEAST_SPREAD**2 and within * total / (total - len(many)) <= (1.0 - FOLLOWS) * whole)
 
 
-def arrival(sketch: Sketch, mask: int = MASK) -> dict[str, Any] | None:
+def arrival(sketch: Sketch, fewest: int = MASK) -> dict[str, Any] | None:
     """Return from when to when rows arrived, and how many a year, where exactly one covariate is a date; else None.
 
-    So many rows at either end are left out, that the first and the last day are nobody's own, and that a date mistyped
-    does not stretch the years. Dates outside the range that a sketch first saw count in its end cells: where one is so
-    much fuller than the others, nothing is reported.
+    So many rows at either end (`fewest`) are left out, that the first and the last day are nobody's own, and that a
+    date mistyped does not stretch the years. Dates outside the range that a sketch first saw count in its end cells:
+    where one is so much fuller than the others, nothing is reported.
     """
     dates = [c for c in sketch.spec.codings if c.kind == "date"]
     if len(dates) != 1:
@@ -160,9 +168,9 @@ def arrival(sketch: Sketch, mask: int = MASK) -> dict[str, Any] | None:
     (when,) = dates
     rows = sketch.parts["fine"].stored[when.name][:-1, ..., 0].sum(axis=(1, 2))  # the last cell is of missing dates
     starts = [math.floor(v) for v in when.cells[:-1]]
-    if int(rows.sum()) < 2 * mask or max(rows[0], rows[-1]) > mask + FULL * np.median(rows[rows > 0]):
+    if int(rows.sum()) < 2 * fewest or max(rows[0], rows[-1]) > fewest + FULL * np.median(rows[rows > 0]):
         return None
-    first, last = (int((side.cumsum() >= mask).argmax()) for side in (rows, rows[::-1]))
+    first, last = (int((side.cumsum() >= fewest).argmax()) for side in (rows, rows[::-1]))
     last = len(rows) - 1 - last
     between = int(rows[first : last + 1].sum())
     days = starts[last] - starts[first] + 1
@@ -173,15 +181,15 @@ def arrival(sketch: Sketch, mask: int = MASK) -> dict[str, Any] | None:
     return {"column": when.name, "first": reported[0], "last": reported[1], "rows_a_year": a_year}
 
 
-def columns(sketch: Sketch, mask: int) -> dict[str, dict[str, Any]]:
+def columns(sketch: Sketch, fewest: int) -> dict[str, dict[str, Any]]:
     """Return what each column was interpreted as, what it was used as, and the share of rows in which it is missing.
 
-    Shares are rounded up to steps of at least `mask` people, so that no small group can be identified from them.
+    Shares are rounded up to steps of at least so many rows, so that no small group can be identified from them.
     """
     spec, absent, nested = sketch.spec, _absent(sketch), [name for name, _ in sketch.nested[1:]]
     kinds = {c.name: str(c.kind) for c in spec.codings}
     kinds |= {v.name: "date" if v.kind not in ("category", "number") else v.kind for v in spec.variables}
-    step = max(FINEST, mask / sketch.n)
+    step = max(FINEST, fewest / sketch.n)
     results: dict[str, dict[str, Any]] = {
         spec.label: {"kind": "label", "used": "label", "missing": None},
         spec.score: {"kind": "score", "used": "score", "missing": None},

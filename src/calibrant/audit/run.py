@@ -301,13 +301,13 @@ def _record(
         estimates=estimates,
         curves=curves,
         data={
-            **inputs(context.sketch, context.repeats, context.mask),
+            **inputs(context.sketch, context.repeats, context.mask, context.fewest_rows),
             **({} if context.classes is None else {"classes": context.classes.columns_by_class}),
             **({name: True for name in ("logits", "renormalize") if getattr(options, name)}),
             "clusters": clusters(context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,
-            "arrival": arrival(context.sketch, context.mask),
+            "arrival": arrival(context.sketch, context.fewest_rows),
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
         settings={

@@ -31,7 +31,17 @@ from calibrant.results import Curve
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.nulls import CHUNK, ClusterSums, critical, null_events, p_value
-from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, run_starts, runs_of, weights
+from calibrant.stats.smoothing import (
+    WIDTH_STEPS,
+    Runs,
+    clusters_new,
+    density,
+    effective,
+    half_width,
+    runs_of,
+    starts_of,
+    weights,
+)
 from calibrant.views.points import SIGNS
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone
@@ -168,7 +178,7 @@ def reliability_curve(
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """How a curve is drawn; as in `reliability_curve`, but for `smallest`, the rows that cells are joined to hold."""
+    """How a curve is drawn; as in `reliability_curve`, but for `smallest`, the people whom cells are joined to hold."""
 
     grid: int | Sequence[float] = 101
     bandwidth: float | None = None
@@ -181,7 +191,7 @@ class Drawing:
 
 
 def curve_of(q: Population, how: Drawing) -> Curve:
-    """Draw the curve of one population; cells are joined until they hold `smallest` rows, so that none shows fewer."""
+    """Draw the curve of one population; cells are joined until they hold `smallest` rows, or clusters."""
     isotonic = choice("method", how.method, ("smooth", "isotonic")) == "isotonic"
     s = scored(q, how)
     if isotonic and not s.rows.monotone:
@@ -403,7 +413,8 @@ class _WeighedCells(_Cells):
         return spread * (float(spread.sum()) / max(squared, 1e-300))
 
     def joined(self, x: Floats, width: float, smallest: int) -> tuple[Runs, RowsInRuns]:
-        starts, u = run_starts(self.rows, smallest, x, width), self.clusters
+        u = self.clusters
+        starts = starts_of(len(x), clusters_new(self.cell, u.cluster, len(x)), smallest, x, width)
         mass, at, events, score, square = (
             np.add.reduceat(v, starts) for v in (self.mass, self.mass * x, self.events, self.score, self.square)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -130,15 +130,35 @@ def run_starts(rows: Floats | Ints, smallest: int, x: Floats | None = None, widt
 
     With positions `x` a run also goes on while it spans at most `width`.
     """
+    counts = rows.tolist()
+    return starts_of(len(counts), lambda i, _: counts[i], smallest, x, width)
+
+
+def starts_of(
+    cells: int, new: Callable[[int, int], int], smallest: int, x: Floats | None = None, width: float = 0.0
+) -> list[int]:
+    """The same of what `new` counts: people whom a cell adds to a run that begins at another."""
     starts, kept, first = [0], 0, 0
-    for i, n in enumerate(rows.tolist()):
+    for i in range(cells):
         if i > first and kept >= smallest and (x is None or x[i] - x[first] > width):
             starts.append(i)
             kept, first = 0, i
-        kept += n
+        kept += new(i, first)
     if kept < smallest and len(starts) > 1:
         starts.pop()
     return starts
+
+
+def clusters_new(cell: Ints, cluster: Ints, cells: int) -> Callable[[int, int], int]:
+    """How many clusters a cell adds to a run of cells: those with rows in it, and in none since the run began."""
+    count = int(cluster.max(initial=0)) + 1
+    at, of = np.divmod(np.unique(cell.astype(np.int64) * count + cluster), count)
+    order = np.argsort(of, kind="stable")
+    before = np.full(len(at), -1)  # the last cell before it in which a cluster has rows
+    again = np.flatnonzero(of[order][1:] == of[order][:-1])
+    before[order[again + 1]] = at[order[again]]
+    ends = np.searchsorted(at, np.arange(cells + 1))
+    return lambda i, first: int(np.count_nonzero(before[ends[i] : ends[i + 1]] < first))
 
 
 def runs_of(

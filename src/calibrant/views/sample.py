@@ -447,6 +447,15 @@ def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:
     return own, outside
 
 
+def rows_of_people(data: Predictions | None, people: int) -> int:
+    """Return of how many rows it is certain that they are of so many people, whichever they are: see `people_in`."""
+    if data is None or (data.cluster is None and data.crossing is None):
+        return people
+    codes = (data.cluster,) if data.crossing is None else data.crossing.codes
+    sizes = [np.sort(np.unique(code, return_counts=True)[1])[::-1] for code in codes if code is not None]
+    return max(int(size[: people - 1].sum()) + 1 for size in sizes)
+
+
 def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
     """Return how many clusters, which have numbers, have rows at each of so many codes."""
     count = int(cluster.max(initial=0)) + 1

@@ -79,20 +79,25 @@ class Cells:
 
         In each are so many people or more, and so many with a label, or none. No label is read.
         """
-        rows, every = (v.cumsum() for v in (self.labelled.sum(axis=1), self.labelled.sum(axis=1) + self.unlabelled))
+        every = (self.labelled.sum(axis=1) + self.unlabelled).cumsum()
         cuts = np.searchsorted(every, np.arange(1, count) * every[-1] / count) + 1
         ends = [0, *(int(c) for c in np.unique(cuts) if c < CELLS), CELLS]
 
         def few(a: int, b: int) -> bool:
-            known, people = (int(v[b - 1] - (v[a - 1] if a else 0)) for v in (rows, every))
+            known, people = self.people(a, b)
             return people < smallest or 0 < known < smallest
 
         while len(ends) > 2:
             bad = next((i for i in range(len(ends) - 1) if few(ends[i], ends[i + 1])), None)
             if bad is None:
                 break
-            del ends[bad if bad else 1]
+            del ends[bad + 1 if bad + 2 < len(ends) else bad]  # it joins the next, and the last the one before
         return list(pairwise(ends))
+
+    def people(self, low: int, high: int) -> tuple[int, int]:
+        """Return the people of a range of cells with a label, and all of them."""
+        known = int(self.labelled[low:high].sum())
+        return known, known + int(self.unlabelled[low:high].sum())
 
     def part(self, low: int, high: int) -> Cells:
         """Return those of a range of cells."""
@@ -157,6 +162,13 @@ class ClusterCells(Cells):
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the clusters under an assumption; those counted once serve every other."""
         return ClusterRange(self._stepped(steps, labelled_only), odds)
+
+    def people(self, low: int, high: int) -> tuple[int, int]:
+        """Return the clusters that have a row with a label in a range of cells, and all that have one."""
+        q = self.rows_of
+        here = (q.cell >= low) & (q.cell < high)
+        known, every = (len(np.unique(q.cluster[at])) for at in (here & ~np.isnan(q.y), here))
+        return known, every
 
     def _stepped(self, steps: int, labelled_only: bool) -> ClusterCounts:
         if (steps, labelled_only) not in self._made:

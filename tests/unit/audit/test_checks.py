@@ -14,7 +14,7 @@ import pytest
 import calibrant as cal
 from calibrant.audit import checks
 from calibrant.audit.checks import all_checks, gates
-from calibrant.audit.checks.reliability import _fixed_ranges, _people, _shares
+from calibrant.audit.checks.reliability import Few, _fixed_ranges, _people, _shares
 from calibrant.report import markdown
 from calibrant.report.outline import declared
 from calibrant.views.sample import everyone
@@ -135,7 +135,7 @@ def test_no_score_of_a_certified_unit_moves_an_edge_of_its_ranges() -> None:
     np.testing.assert_array_equal(ranges, _fixed_ranges(second, second.clusters))
     # every run of ranges that people may ask for has its share
     alone = _shares(ranges, ranges, 0.05)
-    joined = _people(second, ranges, (20, ()))
+    joined = _people(second, ranges, Few(20))
     some = _shares(ranges, joined, 0.05)
     k = len(np.unique(ranges))
     assert k == 10

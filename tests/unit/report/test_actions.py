@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import calibrant as cal
 import factories
@@ -25,6 +27,7 @@ from calibrant.report import commands, html, markdown, terminal
 from calibrant.report.brief.action import MADE, STATES, decision, state_of
 from calibrant.report.brief.signing import signing
 from calibrant.report.spans import Span, plain
+from effort import examples
 
 DOCS = Path(__file__).parents[3] / "docs"
 ENDS = {  # exit statuses that the help of each command names; 2 only where something in the way is the answer
@@ -337,3 +340,15 @@ def test_options_are_arguments_in_python(option: str, argument: str) -> None:
     assert commands.in_python(Span("Keep it with --allow (--cluster COLUMN).", "text")).text == (
         'Keep it with allow= (cluster="COLUMN").'
     )
+
+
+@given(st.lists(st.text(st.sampled_from("ab'\"\\ $=,\n\t")), max_size=4))
+@examples(50)
+def test_words_of_a_command_are_read_back(words: list[str]) -> None:
+    assert commands.unquoted(" ".join(map(shlex.quote, words))) == words
+
+
+def test_a_long_word_of_a_command_is_read_back() -> None:
+    """By `shlex.split` it takes minutes."""
+    name = "n" * 4_000_000
+    assert commands.arguments([f"--name {name}"]) == {"name": f'"{name}"'}

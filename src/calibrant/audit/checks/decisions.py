@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from calibrant.audit.rounding import step, stepped
 from calibrant.decisions.net_benefit import decision_curve
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
+from calibrant.stats.smoothing import clusters_new
 
 CODE, CURVE = "decisions", "decision_curve"
 FEW = "fewer than {} {} are on one side of every threshold"
@@ -64,10 +65,9 @@ def _curve(context: AuditContext) -> dict[str, Curve]:
         result = decision_curve(context.read, alpha=context.judging.alpha, seed=context.seed)
     except NotComputable:
         return {}
-    rows, kept = np.array(result.columns["rows"]), [0]
-    for i in range(1, len(rows)):  # between two thresholds nobody is, or people enough
-        if rows[kept[-1]] == rows[i] or rows[kept[-1]] - rows[i] >= context.mask:
-            kept.append(i)
+    kept = _kept(context, result)
+    if not kept:
+        return {}
     cluster = step(context.everyone.n)  # in every record: at so many thresholds exact ones would count events
     sides = {"low": -1, "high": 1, "over_all_low": -1, "over_all_high": 1}
     columns = {
@@ -80,6 +80,29 @@ def _curve(context: AuditContext) -> dict[str, Curve]:
     reported_settings = {k: result.settings[k] for k in ("alpha", "level", "least_rows")}
     reported_settings["guarantee"] = result.columns["guarantee"][0]
     return {CURVE: Curve(method=result.method, columns=columns, settings=reported_settings)}
+
+
+def _kept(context: AuditContext, curve: Curve) -> list[int]:
+    """The thresholds below, above and between which people are enough, or none."""
+    rows, q = np.array(curve.columns["rows"]), context.everyone
+    between = (-np.diff(rows, prepend=q.n, append=0)).tolist()
+    new: Callable[[int, int], int] = lambda i, _: between[i]  # noqa: E731
+    if q.clusters is not None:
+        at = np.searchsorted(np.array(curve.columns["threshold"]) - 1e-9, q.clusters.p, side="right")
+        new = clusters_new(at, q.clusters.cluster, len(between))
+    kept, first, people = list[int](), 0, 0
+    for i in range(len(rows)):
+        people += new(i, first)
+        if people == 0 or people >= context.mask:
+            kept.append(i)
+            first, people = i + 1, 0
+
+    def above(i: int) -> int:
+        return sum(new(j, i + 1) for j in range(i + 1, len(between)))
+
+    while kept and 0 < above(kept[-1]) < context.mask:
+        kept.pop()
+    return kept
 
 
 DECLARED = (Check(code=CODE, order=28, make=decisions, cost=Cost(flat=0.1, group=0.02), crosses=True),)

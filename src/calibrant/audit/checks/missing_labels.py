@@ -147,12 +147,15 @@ def _reported(group: Shown, options: MissingLabelOptions, delta: float, sums: ty
 
 
 def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Curve:
-    """Return who is without a label: by range of the score and by group: tested exactly, and reported as counts are."""
+    """Return who is without a label: by range of the score and by group: tested exactly, and reported as counts are.
+
+    Ranges of the score are cut next to those of the curve and to thresholds: exact counts would tell of few between.
+    """
     ranges = everyone.ranges(RANGES, context.mask)
     families = [by_score(everyone, context.sketch.spec.score, ranges)]
     reported = [
         [
-            Part(p.level, *counts_reported(everyone.part(a, b), context.sums))
+            Part(p.level, *counts_reported(everyone.part(a, b), context.searched))
             for p, (a, b) in zip(families[0].parts, ranges, strict=True)
         ]
     ]

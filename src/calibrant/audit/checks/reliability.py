@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from calibrant.audit.checks.certified import coarse
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.rounding import reported_line, reported_sets
 from calibrant.certify.closed import SignedEvidence
+from calibrant.data.predictions import Predictions
 from calibrant.decisions.ladder import Ladder
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
@@ -23,11 +25,11 @@ from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.population import Population, fixed_scores
+from calibrant.views.sample import people_in
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate rounded to fives is within a few points
 FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
-Few = tuple[int, Sequence[float]]  # people under whom a count is not shown, and thresholds at which people are counted
 ALONE = 0.9  # of alpha, for ranges that are not joined; the rest for all runs of several, one of which may be
 # Where clusters cross: there are no pilot clusters
 FIXED = np.array([0.001, 0.01, *(np.arange(1, 10) / 10), 0.99, 0.999])
@@ -40,7 +42,7 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     curves = {"reliability": smoothed(context)}
     try:
         curves["bins"] = reported_sets(
-            bins_of(context.everyone, plan.steps, plan.alpha, context.mask, _cuts(context)),
+            bins_of(context.everyone, plan.steps, plan.alpha, Few(context.mask, _ladders(context), context.clustered)),
             context.everyone.n,
             context.sums,
         )
@@ -49,11 +51,39 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     return CheckResult(status="measured", curves=curves)
 
 
-def _cuts(context: AuditContext) -> tuple[float, ...]:
-    """The scores from which on people are acted on, where that is reported."""
+def _ladders(context: AuditContext) -> tuple[Ladder, ...]:
+    """Where people are acted on, as far as that is reported."""
     if context.everyone.two_way:
         return ()
-    return tuple(Ladder.of(context.everyone, t).acts_from for t in context.judging.thresholds)
+    return tuple(Ladder.of(context.everyone, t) for t in context.judging.thresholds)
+
+
+@dataclass(frozen=True)
+class Few:
+    """Of how many people a range of the score may be shown, and next to what."""
+
+    mask: int  # people under whom a count is not shown
+    # Where people are acted on, and counted: ranges next to a threshold leave no few people between.
+    decisions: Sequence[Ladder] = ()
+    rows: Predictions | None = None  # that are held, where rows share clusters: people are clusters then
+
+    def people(self, q: Population, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """People by range, shape (ranges,), of which each cell of the score is in one."""
+        if self.rows is None:
+            return np.bincount(which, q.counted.totals.sum(axis=1)).astype(np.int64)
+        return people_in(self.rows, which[_cell(q, self.rows.p)], int(which[-1]) + 1)
+
+    def sides(self, q: Population, which: NDArray[np.int64], of: Ladder) -> NDArray[np.int64]:
+        """Those of each range who are left, and who are acted on: shape (ranges, 2)."""
+        ranges, cut = int(which[-1]) + 1, of.acts_from * q.grid
+        if self.rows is not None:
+            acted = self.rows.p >= of.acts_from - 1e-9
+            return people_in(self.rows, 2 * which[_cell(q, self.rows.p)] + acted, 2 * ranges).reshape(ranges, 2)
+        people, first = q.counted.totals.sum(axis=1), math.ceil(cut - 1e-9)
+        above = np.where(np.arange(q.grid) >= first, people, 0)
+        if first > 0:  # the threshold may lie within a cell
+            above[first - 1] = of.acted[0] - above.sum()
+        return np.stack([np.bincount(which, v, ranges) for v in (people - above, above)], axis=1).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -66,21 +96,14 @@ class Ranges:
     limits: Sequence[tuple[float, float]]  # of the gap, all at once
 
 
-def bins_of(q: Population, steps: int, alpha: float, mask: int, thresholds: Sequence[float] = ()) -> Curve:
-    """The binned reliability of the score, with gaps certified all at once.
-
-    `thresholds`: from which on people are acted on, and counted: ranges next to them leave no few people between.
-    """
+def bins_of(q: Population, steps: int, alpha: float, few: Few) -> Curve:
+    """The binned reliability of the score, with gaps certified all at once."""
     event_count = q.counted.expected
     if min(event_count, q.n - event_count) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
-    result = (
-        _by_rows(q, steps, alpha, (mask, thresholds))
-        if q.clusters is None
-        else _by_clusters(q, q.clusters, alpha, (mask, thresholds))
-    )
+    result = _by_rows(q, steps, alpha, few) if q.clusters is None else _by_clusters(q, q.clusters, alpha, few)
     counts, _, low, high = coarse(q, result.bins)
     columns = {
         "x": result.predicted,
@@ -167,29 +190,27 @@ def _people(q: Population, first: NDArray[np.int64], few: Few) -> NDArray[np.int
     A tenth of all, up to a hundred: rounded to multiples of five, the rates of fewer would be noise. And one in 500, or
     the ranges would fill the page.
     """
-    (mask, thresholds), people = few, q.counted.totals.sum(axis=1)
-    rows = np.bincount(first, people)
-    starts = run_starts(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))
-    starts = [int(s) for s in starts]
-    for t in thresholds:
-        below = q.counted.middle < t
-        while (at := _splits(starts, first, people, below, mask)) > 0:
+    rows = np.bincount(first, q.counted.totals.sum(axis=1))
+    starts = run_starts(rows, max(few.mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))
+
+    def which() -> NDArray[np.int64]:
+        return (np.searchsorted(starts, first, side="right") - 1).astype(np.int64)
+
+    while len(starts) > 1 and (people := few.people(q, which())).min() < few.mask:
+        del starts[max(int(people.argmin()), 1)]
+    for ladder in few.decisions:
+        while (at := _splits(few.sides(q, which(), ladder), few.mask)) > 0:
             del starts[at]
-    return (np.searchsorted(starts, first, side="right") - 1).astype(np.int64)
+    return which()
 
 
-def _splits(
-    starts: Sequence[int], first: NDArray[np.int64], people: NDArray[np.int64], below: NDArray[np.bool_], mask: int
-) -> int:
+def _splits(sides: NDArray[np.int64], mask: int) -> int:
     """The range to join to the one before it, where few of a range's people are on one side of a threshold; else 0."""
-    which = np.searchsorted(starts, first, side="right") - 1
-    sides = [np.bincount(which, people * side, minlength=len(starts)) for side in (below, ~below)]
-    for at in range(len(starts)):
-        low, high = (float(side[at]) for side in sides)
+    for at, (low, high) in enumerate(sides.tolist()):
         if low and high and min(low, high) < mask:
             if low < mask and at:
                 return at
-            return at + 1 if high < mask and at + 1 < len(starts) else 0
+            return at + 1 if high < mask and at + 1 < len(sides) else 0
     return 0
 
 

@@ -93,7 +93,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
     A code that nothing knows is shown as it is, and nothing opens it.
     """
     out = []
-    for warning in record.data.get("warnings") or ():
+    for warning in dict.fromkeys(record.data.get("warnings") or ()):
         lead, text = NOTICES.get(warning, ("", ""))
         if not lead:
             out.append(("", say(literal(warning))))

@@ -98,3 +98,8 @@ def test_an_audit_finds_both(tmp_path: Path) -> None:
     assert "columns-not-read" in alone.data["warnings"]
     named = cal.audit(tmp_path / "log.csv", variables="s", **asked)
     assert not {"columns-not-read", "weights-not-used"} & {*named.data["warnings"]}
+
+
+def test_a_code_that_a_record_repeats_is_shown_once() -> None:
+    assert notices(record(*["one-class"] * 3)) == notices(record("one-class"))
+    assert len(notices(record("one-class", "one-class", "likely-id", columns=COLUMNS))) == 2

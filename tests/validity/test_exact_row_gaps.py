@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -47,10 +48,21 @@ def test_without_hoeffdings_exception_it_would_be_wrong_more_often(delta: float)
     assert worst_miss(plain_lower_rates, 25, delta) > delta * 1.01
 
 
-@pytest.mark.parametrize("gaps", [(0.0, 0.0, 0.0), (0.3, -0.2, 0.1), (-0.1, -0.1, -0.1), (0.05, 0.4, -0.5)])
-@pytest.mark.parametrize("exact", [True, False])
-def test_evidence_holds_for_rows_of_unequal_gaps(gaps: Any, exact: bool) -> None:
+GAPS = (
+    (0.0, 0.0, 0.0),
+    (0.3, -0.2, 0.1),
+    (-0.1, -0.1, -0.1),
+    (0.05, 0.4, -0.5),
+    (0.6, 0.2, 0.2),  # so large that scores moved by it are cut at 1, and at 0
+    (-0.1, -0.3, -0.7),
+)
+
+
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("method", ["binomial", "bets", "bets on a coarse grid"])
+def test_evidence_holds_for_rows_of_unequal_gaps(gaps: Any, method: str) -> None:
     """A p-value is at most a level as often as that; an e-value has a mean of at most one, wherever it is true."""
+    exact, make = method == "binomial", cells_of if method == "bets" else partial(grid, cells=4)
     score = np.repeat([0.1, 0.5, 0.8], 3)
     rate = np.repeat(np.array([0.1, 0.5, 0.8]) + gaps, 3)
     off = float((rate - score).mean())
@@ -58,7 +70,7 @@ def test_evidence_holds_for_rows_of_unequal_gaps(gaps: Any, exact: bool) -> None
     found: dict[tuple[float, float], list[tuple[float, float]]] = {}
     for key, y in values.items():
         chance = float(np.prod([binom.pmf(k, 3, r) for k, r in zip(key[1:], rate[::3], strict=True)]))
-        evidence = binomial(int(y.sum()), 9, float(score.sum())) if exact else bets(cells_of(score, y), 0.05)
+        evidence = binomial(int(y.sum()), 9, float(score.sum())) if exact else bets(make(score, y), 0.05)
         for away in (0.0, 0.05, 0.3):
             found.setdefault((1.0, away), []).append((chance, evidence.at_most.at(off + away)))
             found.setdefault((-1.0, away), []).append((chance, evidence.at_least.at(off - away)))
@@ -117,15 +129,15 @@ def test_scores_alone_choose_the_narrower_method(n: int, draw: Any, narrower: bo
     rng = np.random.default_rng(n)
     p = draw(rng, n)
     y = rng.random(n) < p
-    said = {bets_are_narrower(grid(p, labels), 0.01) for labels in (y, ~y, np.zeros(n), rng.random(n) < 0.5)}
+    said = {bets_are_narrower(grid(p, labels), 0.025) for labels in (y, ~y, np.zeros(n), rng.random(n) < 0.5)}
     assert said == {narrower}
     cells = grid(p, y)
     width = {
-        name: of.at_least.limit(0.01) - of.at_most.limit(0.01)
-        for name, of in {"bets": bets(cells, 0.01), "binomial": binomial(cells.events, n, cells.expected)}.items()
+        name: of.at_least.limit(0.025) - of.at_most.limit(0.025)
+        for name, of in {"bets": bets(cells, 0.025), "binomial": binomial(cells.events, n, cells.expected)}.items()
     }
     assert (width["bets"] < width["binomial"]) == narrower
-    assert row_gap(cells, 0.01).p_values is not narrower
+    assert row_gap(cells, 0.025).p_values is not narrower
 
 
 def test_bets_read_of_outcomes_no_stake() -> None:
@@ -142,7 +154,35 @@ def test_bets_of_few_rows_may_lose_all_they_have() -> None:
     """Twenty rows, at a share of sixty groups: the stake follows the hypothesis, and evidence keeps its order."""
     score = np.full(20, 0.3)
     found = bets(cells_of(score, np.arange(20) < 6), 0.0004)
-    m = np.linspace(-0.999, 0.999, 400)
+    m = np.linspace(-0.299, 0.699, 400)
     assert (np.diff([found.at_most.at(x) for x in m]) <= 1e-12).all()
     assert (np.diff([found.at_least.at(x) for x in m]) >= -1e-12).all()
-    assert found.at_least.limit(0.0004) - found.at_most.limit(0.0004) < 1.0
+    assert found.at_least.limit(0.0004) - found.at_most.limit(0.0004) < 0.75
+    assert found.at_most.at(-0.301) == found.at_least.at(0.701) == np.inf  # no rates have such a mean
+
+
+@pytest.mark.parametrize("cells", [4, 1024])
+def test_rates_of_a_hypothesis_have_its_mean(cells: int) -> None:
+    """Scores of every kind, next to 0 and 1 too: rates stand in [0, 1], and add up to scores and gap."""
+    rng = np.random.default_rng(3)
+    p = np.concatenate([rng.beta(0.3, 0.3, 200), [0.0, 1.0]])
+    chords = grid(p, rng.random(len(p)) < p, cells).joined.chords
+    rates, rows = row_gaps._placed(chords)
+    assert rates.score @ chords.weight == pytest.approx(p.sum(), abs=1e-6)
+    assert sum(rows) == pytest.approx(chords.weight)
+    mean = float(rates.score @ chords.weight) / len(p)
+    for m in (*np.linspace(-mean, 1.0 - mean, 41), 0.0, 1e-9):
+        at = rates.at(m)
+        assert at.min() >= 0.0
+        assert at.max() <= 1.0
+        assert at @ chords.weight == pytest.approx((mean + m) * len(p), abs=1e-10)
+
+
+def test_bets_know_that_no_rate_is_over_one() -> None:
+    """Sharp scores of few rows: shorter than where the hypothesis is added to each score, .2267 on average."""
+    widths = []
+    for seed in range(40):
+        rng = np.random.default_rng([60, seed])
+        p = rng.beta(0.3, 0.3, 60)
+        widths.append(np.ptp(bets(cells_of(p, rng.random(60) < p), 0.025).limits(0.05)))
+    assert np.mean(widths) < 0.225

@@ -92,7 +92,7 @@ class Cells:
         at = np.stack([label - low, label - high], axis=1).ravel()
         kept = np.flatnonzero(weight)
         starts = np.searchsorted(np.repeat(block, 2)[kept], np.arange(self.blocks + 1))
-        return Chords(np.repeat(cell, 2)[kept], at[kept], weight[kept], starts)
+        return Chords(np.repeat(cell, 2)[kept], at[kept], weight[kept], starts, np.repeat(label, 2)[kept])
 
     @property
     def blocks(self) -> int:
@@ -189,6 +189,7 @@ class Chords(NamedTuple):
     at: Floats  # shape (m,): label less score there
     weight: Floats  # shape (m,): rows put there, above zero
     starts: NDArray[np.intp]  # shape (blocks + 1,): where each block begins
+    label: NDArray[np.intp]  # shape (m,)
 
 
 def log_growth(cells: Cells, block: int, tilt: Floats) -> float:

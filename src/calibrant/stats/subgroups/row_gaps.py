@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.stats.betting import lower_rates, rate_evidence
-from calibrant.stats.cells import Cells
-from calibrant.stats.evidence import Evidence, Gap
+from calibrant.stats.cells import Cells, Chords
+from calibrant.stats.evidence import Against, Evidence, Gap
 
 Floats = NDArray[np.float64]
 MOST = 0.95  # of the stake that could lose everything
@@ -32,15 +32,13 @@ def row_gap(cells: Cells, delta: float) -> Gap:
 
 def drawn_gaps(cells: Cells, delta: float) -> Callable[[np.random.Generator, float], Gap]:
     """Return what draws the same evidence of outcomes that happen as often as scores say, or by so much more often."""
-    filled, narrower, size = cells.nonempty, bets_are_narrower(cells, delta), _bet_size(cells, delta)
-    rows = filled.rows.sum(axis=0)
-    p = filled.score_sums.sum(axis=1) / rows
+    (rates, rows), narrower, size = _scored(cells), bets_are_narrower(cells, delta), _bet_size(cells, delta)
 
     def drawn(rng: np.random.Generator, more: float) -> Gap:
-        events = rng.binomial(rows, np.clip(p + more, 0.0, 1.0))
+        events = rng.binomial(rows.astype(np.int64), np.clip(rates.score + more, 0.0, 1.0))
         if not narrower:
             return binomial(int(events.sum()), cells.n, cells.expected)
-        return _bets(np.append(1.0 - p, -p), np.append(events, rows - events).astype(np.float64), size)
+        return _bets(rates, (rows - events, events.astype(np.float64)), size)
 
     return drawn
 
@@ -95,28 +93,69 @@ def binomial(events: int, rows: int, expected: float) -> Gap:
 # ---- Bets ----
 
 
-def bets(cells: Cells, delta: float) -> Gap:
-    """Return evidence by one bet on every residual, the best at `delta`, and valid at every other.
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Rates whose mean is a gap away from that of scores: scores moved alike, and kept in [0, 1].
 
-    For a stake that outcomes cannot change, ``E prod (1 + kappa (y_i - p_i - m)) = prod (1 + kappa (g_i - m))`` with
-    the gaps ``g_i`` of the rows, at most ``(1 + kappa (mean g - m))^n`` and so at most one where ``mean g <= m``.
+    Other rates of this mean would do; these are the nearest. No outcome moves them.
+    """
+
+    score: Floats  # shape (k,)
+    gap: Floats  # shape (2k + 1,): rising, and linear in the move between
+    move: Floats  # shape (2k + 1,): where a rate comes to 0 or to 1, and no move
+
+    @classmethod
+    def of(cls, score: Floats, rows: Floats) -> Rates:
+        """Rates of scores with so many rows each."""
+        order = np.argsort(score, kind="stable")
+        s, w = score[order], rows[order]
+        below, sums = np.cumsum(w), np.cumsum(w * s)
+        n, expected = below[-1], sums[-1]
+        lowered, raised = expected - sums - (n - below) * s, sums + below * (1.0 - s) + n - below
+        total = np.concatenate([lowered[::-1], [expected], raised[::-1]])
+        gap = np.maximum.accumulate((total - expected) / n)
+        return cls(score, gap, np.concatenate([-s[::-1], [0.0], 1.0 - s[::-1]]))
+
+    def at(self, gap: float) -> Floats:
+        """The rates, shape (k,)."""
+        return np.clip(self.score + np.interp(gap, self.gap, self.move), 0.0, 1.0)
+
+
+def bets(cells: Cells, delta: float) -> Gap:
+    """Return evidence by one bet on every row, the best at `delta`, and valid at every other.
+
+    With rates ``r_i`` whose mean is m from that of the scores, and a stake that outcomes cannot change, ``E prod (1 +
+    kappa (y_i - r_i)) <= exp(kappa sum (e_i - r_i))`` of true rates ``e_i``, and so at most one where the gap is at
+    most m.
     """
     chords = cells.nonempty.joined.chords
-    return _bets(chords.at, chords.weight, _bet_size(cells, delta))
+    return _bets(*_placed(chords), _bet_size(cells, delta))
 
 
-def _bets(residual: Floats, weight: Floats, bet_size: float) -> Gap:
-    """Return the evidence of residuals with so many rows each.
+def _placed(chords: Chords) -> tuple[Rates, tuple[Floats, Floats]]:
+    """Rates of rows put at the ends of their cells, between which they are linear, and the rows of either label."""
+    rows, label = chords.weight, chords.label
+    return Rates.of(label - chords.at, rows), (rows * (1 - label), rows * label)
 
-    The stake is smaller where a row could lose more than what there is, at a hypothesis m: ``1 + m`` at the most. What
-    it wins still falls in m, as ``(r - m) / (1 + m)`` does.
+
+def _bets(rates: Rates, rows: tuple[Floats, Floats], bet_size: float) -> Gap:
+    """Return the evidence of so many rows of either label at each score.
+
+    The stake is smaller where a row could lose more than what there is at a hypothesis. The evidence still falls in it:
+    where a rate is cut by the largest of all, so is its part of that.
     """
+    others, events = rows
+    least, most = float(rates.gap[0]), float(rates.gap[-1])
 
     def log_e(m: float, side: float) -> float:
-        kappa = side * min(bet_size, MOST / max(1.0 + side * m, 1e-9))
-        return float(weight @ np.log1p(kappa * (residual - m)))
+        if m < least if side > 0.0 else m > most:  # no rates are
+            return math.inf
+        rate = rates.at(m)
+        loss = float(rate.max() if side > 0.0 else 1.0 - rate.min())
+        kappa = side * min(bet_size, MOST / max(loss, 1e-9))
+        return float(events @ np.log1p(kappa * (1.0 - rate)) + others @ np.log1p(-kappa * rate))
 
-    return Gap.of(log_e)
+    return Gap(Against(lambda m: log_e(m, 1.0), least, most), Against(lambda m: log_e(m, -1.0), most, least))
 
 
 def _bet_size(cells: Cells, delta: float) -> float:
@@ -132,8 +171,13 @@ def _bet_size(cells: Cells, delta: float) -> float:
 
 def _expected_width(cells: Cells, bet_size: float, delta: float) -> float:
     """The width of the range at `delta` by one stake, if outcomes came as scores say."""
-    filled = cells.nonempty
-    rows = filled.rows.sum(axis=0)
-    p = filled.score_sums.sum(axis=1) / rows
-    expected = _bets(np.append(1.0 - p, -p), np.append(rows * p, rows * (1.0 - p)), bet_size)
+    rates, rows = _scored(cells)
+    expected = _bets(rates, (rows * (1.0 - rates.score), rows * rates.score), bet_size)
     return expected.at_least.limit(delta) - expected.at_most.limit(delta)
+
+
+def _scored(cells: Cells) -> tuple[Rates, Floats]:
+    """The rates of the cells that hold rows, by their mean scores, and how many rows each holds."""
+    filled = cells.nonempty
+    rows = filled.rows.sum(axis=0).astype(np.float64)
+    return Rates.of(filled.score_sums.sum(axis=1) / rows, rows), rows

@@ -223,6 +223,6 @@ def inspect_hooks(**settings: object) -> None:
     class Audit(Hooks):  # type: ignore[misc]
         async def on_task_end(self, data: TaskEnd) -> None:
             if data.log.status == "success":
-                await to_thread.run_sync(lambda: audit_log(data.log.location, **settings))
+                await to_thread.run_sync(lambda: audit_log(data.log.location, **settings))  # type: ignore[arg-type]
 
     hooks(name="calibrant", description="Audits stated confidences, and writes the record next to the log.")(Audit)

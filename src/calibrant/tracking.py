@@ -1,4 +1,4 @@
-"""Calibration with a model: numbers for trackers of experiments, a run of MLflow, a section of a model card."""
+"""Calibration where people work: trackers of experiments, MLflow, model cards, torchmetrics, Evidently, Inspect."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING
 from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
+    from calibrant.apps.trackers.frameworks import evidently_metric as evidently_metric
+    from calibrant.apps.trackers.frameworks import torchmetrics_metric as torchmetrics_metric
+    from calibrant.apps.trackers.logs import audit_log as audit_log
+    from calibrant.apps.trackers.logs import inspect_hooks as inspect_hooks
+    from calibrant.apps.trackers.logs import inspect_metric as inspect_metric
     from calibrant.apps.trackers.metrics import metrics as metrics
     from calibrant.apps.trackers.mlflow import log_record as log_record
     from calibrant.apps.trackers.mlflow import mlflow_metrics as mlflow_metrics
     from calibrant.apps.trackers.model_card import model_card as model_card
+    from calibrant.apps.trackers.streamed import CalibrationMetric as CalibrationMetric
 
 _WHERE = {
+    "CalibrationMetric": "calibrant.apps.trackers.streamed",
+    "audit_log": "calibrant.apps.trackers.logs",
+    "evidently_metric": "calibrant.apps.trackers.frameworks",
+    "inspect_hooks": "calibrant.apps.trackers.logs",
+    "inspect_metric": "calibrant.apps.trackers.logs",
     "log_record": "calibrant.apps.trackers.mlflow",
     "metrics": "calibrant.apps.trackers.metrics",
     "mlflow_metrics": "calibrant.apps.trackers.mlflow",
     "model_card": "calibrant.apps.trackers.model_card",
+    "torchmetrics_metric": "calibrant.apps.trackers.frameworks",
 }
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -21,6 +21,7 @@ BY_PLACE = {  # what may be given by its place: the data, and what is asked abou
     *("target", "features", "member"),  # of weights
     "text",  # of a query
     "record",  # of an audit that is told
+    "log",  # of answers
 }
 OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
 ONE_DEFAULT = {"alpha": 0.05, "steps": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
@@ -67,7 +68,7 @@ def test_so_is_all_but_the_data_of_a_method(method: Callable[..., Any], placed: 
 def test_score_is_a_column_wherever_it_is_named() -> None:
     """A flag or a criterion has another name: ``by_score=``, ``criterion=``."""
     named = {n for n, f in PUBLIC.items() if "score" in inspect.signature(f).parameters}
-    assert named == {"look", "read", "sketch", "audit", "compare"}
+    assert named == {"look", "read", "sketch", "audit", "compare", "tracking.audit_log"}
 
 
 def test_names_are_those_of_every_other_function() -> None:

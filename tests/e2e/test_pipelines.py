@@ -313,3 +313,44 @@ def test_another_reader_of_junit_counts_the_same(tmp_path: Path) -> None:
     assert (suite.tests, suite.failures, suite.skipped) == (5, 2, 1)
     reported = {case.name: case.result[0].message for case in suite if case.result}
     assert reported["region = region 0"] == "over the limit: at least 2.9 points off"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of PyTorch
+def test_torchmetrics_keeps_and_joins_the_counts(tmp_path: Path) -> None:
+    """In a collection, by steps, in a checkpoint, and joined as those of two processes are."""
+    torch = pytest.importorskip("torch", reason="pip install 'calibrant[torch]' to pass tensors")
+    torchmetrics = pytest.importorskip("torchmetrics", reason="pip install torchmetrics for its base class")
+    make = cal.tracking.torchmetrics_metric
+    rng = np.random.default_rng(3)
+    p = torch.tensor(np.sort(rng.uniform(size=3_000)))  # in an order that blocks must not follow
+    y = (torch.tensor(rng.uniform(size=3_000)) < p**1.4).int()
+    batches = list(zip(p.split(200), y.split(200), strict=True))
+    whole = cal.sketch({"y": y.numpy(), "p": p.numpy()}, label="y", score="p")
+    both = torchmetrics.MetricCollection({"ours": make(), "auroc": torchmetrics.AUROC(task="binary")})
+    for batch in batches:
+        both.update(*batch)
+    found, ours = both.compute(), both["ours"]
+    assert set(found) >= {"auroc", "calibration_error", "calibration_error_low", "calibration_error_high", "ece_high"}
+    assert found["calibration_error_low"] == cal.certify.raw_lower(whole, side="lower", alpha=0.025).low > 0
+    assert found["calibration_error_high"] == cal.certify.rounded(whole, side="upper", alpha=0.025).high
+    assert ours.estimates["ece"].value == cal.measure.ece(whole).value
+    steps = make()
+    for batch in batches[:3]:
+        steps(*batch)  # computes of the batch, and counts it
+    torch.save(steps.state_dict(), tmp_path / "metric.pt")
+    loaded = make()
+    loaded.load_state_dict(torch.load(tmp_path / "metric.pt"))
+    for batch in batches[3:]:
+        loaded(*batch)
+    assert (loaded.counted.sketch.cells == whole.cells).all()
+    parts = make(part="a"), make(part="b")
+    for k, batch in enumerate(batches):
+        parts[k % 2].update(*batch)
+    joined, frames = make(), torch.cat([part.metric_state["sketches"][0] for part in parts])
+    joined.sketches = frames  # as torchmetrics sets it once it has gathered the states of all processes
+    parts[0].merge_state(parts[1])
+    assert joined.counted.n == parts[0].counted.n == 3_000
+    assert joined.compute() == parts[0].compute()
+    joined.reset()
+    assert joined.counted.n == 0

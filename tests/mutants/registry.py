@@ -752,6 +752,16 @@ PAPERS = (
 )  # fmt: skip
 
 
+# ---- a stream of batches, in the programs of others ----
+
+STREAMED = (
+    one("rows_known_by_their_place_in_a_batch", "the block of a row follows its place in its batch, which may tell its "
+        "label", "apps.trackers.streamed", "CalibrationMetric.update", "first_row=self.n", "first_row=0"),
+    one("ends_of_a_stream_do_not_share", "each end of the range of a stream spends alpha", "apps.trackers.streamed",
+        "certified", 'side="upper", alpha=alpha / 2', 'side="upper", alpha=alpha'),
+)  # fmt: skip
+
+
 # ---- what of small groups a record may not tell ----
 
 POOLING = "audit.pooling"
@@ -804,6 +814,7 @@ def every() -> Iterator[Mutant]:
         REPAIRS,
         MEASURES,
         PAPERS,
+        STREAMED,
         PRIVACY,
     ):
         yield from part

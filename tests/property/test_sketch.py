@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -127,3 +128,45 @@ def test_damaged_sketches_are_refused(damage: str) -> None:
 def test_different_specs_do_not_merge() -> None:
     with pytest.raises(cal.BadInput, match="spec"):
         sketch(table(50, 0), label="y", score="p").merge(sketch(table(50, 0), label="y", score="p", seed=1))
+
+
+# ---- batches of a metric ----
+
+
+def stream() -> list[tuple[Any, Any]]:
+    """Return batches of unequal sizes, each sorted by the label, so that a row's place in its batch tells it."""
+    rng = np.random.default_rng(5)
+    p = np.round(rng.uniform(size=3_000), 3)
+    y = (rng.uniform(size=3_000) < p**1.4).astype(int)
+    cuts = np.cumsum(rng.integers(1, 90, size=80))
+    batches = zip(np.split(p, cuts), np.split(y, cuts), strict=True)
+    return [(a[np.argsort(b, kind="stable")], np.sort(b)) for a, b in batches]
+
+
+def counted(batches: Any, **settings: Any) -> cal.tracking.CalibrationMetric:
+    metric = cal.tracking.CalibrationMetric(**settings)
+    for p, y in batches:
+        metric.update(p, y)
+    return metric
+
+
+def test_batches_are_counted_as_all_rows_at_once() -> None:
+    p, y = (np.concatenate(column) for column in zip(*stream(), strict=True))
+    metric, whole = counted(stream()), cal.sketch({"y": y, "p": p}, label="y", score="p")
+    assert metric.n == len(p) == whole.n
+    assert (metric.sketch.cells == whole.cells).all()  # by block: rows go where they would go
+    assert (metric.sketch.levels == whole.levels).all()
+
+
+def test_processes_in_any_order_are_one_stream() -> None:
+    parts = {name: stream()[k::3] for k, name in enumerate("abc")}
+    made = []
+    for order in ("abc", "cab"):
+        metric = counted([], part=order[0])
+        for name in order:
+            other = counted(parts[name], part=name)
+            metric.add_bytes(other.to_bytes())
+        made.append(metric)
+    assert made[0].sketch.fingerprint == made[1].sketch.fingerprint
+    assert made[0].n == sum(len(p) for p, _ in stream())
+    assert made[0].compute() == made[1].compute()

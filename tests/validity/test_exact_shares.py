@@ -389,3 +389,13 @@ def test_p_values_of_folds_are_joined_by_bonferroni(monkeypatch: pytest.MonkeyPa
     how = Judging(tests=("local",), variables=("x",), test_rows=N, draws=99)
     found, _, _ = evidence.tested({"one": row}, of, how, ["one"])
     assert replace(row).with_p("local", 3 * 0.04) == found["one"]
+
+
+def test_both_ends_of_a_stream_share_alpha() -> None:
+    metric, data = cal.tracking.CalibrationMetric(alpha=ALPHA), cal.predictions(Y, P**2)
+    for rows in np.array_split(np.arange(N), 7):
+        metric.update(P[rows] ** 2, Y[rows])
+    found = metric.compute()
+    assert found["raw_lower"].low == cal.certify.raw_lower(data, side="lower", alpha=ALPHA / 2).low > 0
+    assert found["rounded"].high == cal.certify.rounded(data, side="upper", alpha=ALPHA / 2).high
+    assert [found[end].interval.level for end in ("raw_lower", "rounded")] == [1 - ALPHA / 2] * 2

@@ -12,8 +12,8 @@ import numpy as np
 
 from calibrant import AuditRecord, Predictions, predictions
 from calibrant.apps.trackers.metrics import metrics
+from calibrant.apps.trackers.streamed import certified
 from calibrant.arguments import checked_alpha, checked_seed
-from calibrant.certify import raw_lower, rounded
 from calibrant.errors import NotComputable
 from calibrant.measure import auroc, brier, log_loss
 from calibrant.results import Estimate
@@ -137,8 +137,7 @@ def mlflow_metrics(*, alpha: float = 0.05, seed: int = 0) -> list[EvaluationMetr
 
 
 def _certified(data: Predictions, *, alpha: float, seed: int) -> dict[str, float]:
-    upper = rounded(data, side="upper", alpha=alpha / 2, seed=seed)
-    lower = raw_lower(data, side="lower", alpha=alpha / 2, seed=seed)
+    lower, upper = certified(data, alpha=alpha, seed=seed)
     return {"value": float(upper.value), "low": lower.low, "high": upper.high}
 
 

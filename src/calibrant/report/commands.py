@@ -530,7 +530,7 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> s
         lines.append("print(plan.to_frame())")
     else:
         lines.append(_called("result = cal.repair.evaluate", {k: kept[k] for k in COMPARED if k in kept}, rows))
-        lines.append("print(result.recommended, result.verdicts)")
+        lines.append("print(result)\ncalibrator = result.calibrators.get(result.recommended)")
     return "\n".join(lines)
 
 

@@ -89,10 +89,15 @@ def gap(probability: float, digits: int = 1) -> str:
 
 
 def rates(predicted: float, observed: float, least: int = 1) -> tuple[str, str]:
-    """Write two rates in 100, with enough digits, `least` or more, that rates which differ look different."""
+    """Write two rates in 100, with enough digits, `least` or more, that rates which differ look different.
+
+    One digit more where their difference, as written, would not be that of the two.
+    """
+    gap = nearest(observed - predicted, least)
     for digits in range(least, 9):
         a, b = nearest(predicted, digits), nearest(observed, digits)
-        if a != b or predicted == observed:
+        agree = digits > least or nearest((float(b) - float(a)) / 100.0, least) == gap
+        if agree and (a != b or predicted == observed):
             return a, b
     return nearest(predicted, least), nearest(observed, least)
 

@@ -114,7 +114,9 @@ def test_the_denominator_grows_until_whole_people_tell_the_difference():
 
 
 def test_rates_that_differ_look_different():
-    assert num.rates(0.4926, 0.5013) == ("49.3", "50.1")
+    assert num.rates(0.4926, 0.5013) == ("49.26", "50.13")  # they differ by 0.9, not by 0.8
+    assert num.rates(0.4926, 0.5012) == ("49.26", "50.12")
+    assert num.rates(0.492, 0.501) == ("49.2", "50.1")
     assert num.rates(0.49331, 0.49334) == ("49.331", "49.334")
 
 

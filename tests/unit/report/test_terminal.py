@@ -36,7 +36,7 @@ def test_the_brief_is_one_screen(make):
 def test_terminal_aligns_and_leads_with_the_decision():
     lines = terminal(factories.employment()).split("\n")
     assert lines[2] == "Within the limit overall. Group foreign born is over it."
-    assert lines[4].startswith("● Everyone: within the limit. Predicted 49.3%, observed 50.1%: +0.9 points (+0.4 to")
+    assert lines[4].startswith("● Everyone: within the limit. Predicted 49.26%, observed 50.13%: +0.9 points (+0.4 to")
     assert any(line.startswith("◆ 41 groups shown: 1 over the limit, 8 within, 32 undecided.") for line in lines)
     rows = [
         line for line in lines if re.search(r"(\)|withheld)( ·|  ).*(within the limit|over the limit|undecided)$", line)

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.brief.estimates import estimate_of
 from calibrant.report.brief.estimates import shown as shown_estimate
 from calibrant.report.document import Decision
-from calibrant.report.spans import Span, Text, clipped, code, label, literal, say, shown
+from calibrant.report.spans import Span, clipped, code, label, literal, say, shown
 from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import (
@@ -243,9 +243,8 @@ def _recalibrate(record: AuditRecord) -> Decision:
         text += f"; no group's gap is estimated to rise by more than {num.nearest(rise)}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
     gone = lost(record)
-    tree = _tree(record) if left(record) and not gone else ()
     text = " ".join(t for t in (text, _still(record), gone) if t)
-    return Decision((*say(text), *tree), commands.repair(record, str(method)) if method else commands.repair(record))
+    return Decision(say(text), commands.repair(record, str(method)) if method else commands.repair(record))
 
 
 def _recalibrate_classes(record: AuditRecord) -> Decision:
@@ -308,9 +307,9 @@ def _watch(record: AuditRecord) -> Decision:
 def _retrain(record: AuditRecord) -> Decision:
     """What to do where error is shown, and of nobody whose rows could be written."""
     if record.curve(CLASS_REPAIRS).columns:
-        text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it. This tries more."
+        text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it, or try the others."
     elif judged(record):
-        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it. This tries more, also trees."
+        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try those that audits leave out."
     else:
         text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))
@@ -322,18 +321,6 @@ def _tried(record: AuditRecord) -> str:
     which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
     on_rows = f"on {num.count(int(s.get('rows_judged') or 0))} {facts.noun(record)} held out"
     return f"{which if tried else 'no repair tried is'} shown to help {on_rows}"
-
-
-def _tree(record: AuditRecord) -> Text:
-    """The repair that no audit tries, where error is shown along a variable; nothing where it is along none."""
-    name = next((r.variable for r in facts.ranked(record) if r.error_shown), "")
-    if not name:
-        return ()
-    python = f"cal.repair.VariableTree(variables={name!r})"
-    call = python if commands.from_python(record) else "calibrant repair … --method variable-tree"
-    return say(
-        " Error is shown along ", code(sanitize(name)), ". Audits fit no tree by variable: ", code(sanitize(call)), "."
-    )
 
 
 def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:

@@ -39,16 +39,8 @@ def by_error(record: AuditRecord, finding: Finding) -> bool:
 
 def least_error(record: AuditRecord, finding: Finding) -> str:
     """The lower end of the certified calibration error, with the digits that show it to be above 0 where it is."""
-    reported, low, limit = (
-        error_bounds(record, finding)[0],
-        finding.lower.interval.low,
-        facts.limit_for(record, finding),
-    )
-    if finding.error_shown and low > 0 and float(reported) == 0:
-        return num.lower_bound(low, 0.0001)
-    if finding.verdict == "over" and limit is not None and low > limit and float(reported) <= 100.0 * limit:
-        return num.lower_bound(low, limit, 2)
-    return reported
+    reported, low = error_bounds(record, finding)[0], finding.lower.interval.low
+    return num.lower_bound(low, 0.0001) if finding.error_shown and low > 0 and float(reported) == 0 else reported
 
 
 def gap_guaranteed(record: AuditRecord, finding: Finding) -> str:

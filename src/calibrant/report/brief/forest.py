@@ -94,7 +94,11 @@ def _error(record: AuditRecord, f: Finding) -> str:
         return f"raw error ≥ {low}, rounded ≤ {high}"
     nbsp = "\N{NO-BREAK SPACE}"  # the line breaks before it
     above = f.verdict == "over" or (f.error_shown and facts.by_gap(record, f))
-    return f"error{nbsp}≥{nbsp}{least_error(record, f)}" if above else f"error{nbsp}≤{nbsp}{high}"
+    if not above:
+        return f"error{nbsp}≤{nbsp}{high}"
+    least, limit = least_error(record, f), facts.limit_for(record, f)
+    over = f.verdict == "over" and limit is not None and float(least) <= 100.0 * limit  # rounded down to the limit
+    return f"error{nbsp}{'>' if over else '≥'}{nbsp}{least}"
 
 
 def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:

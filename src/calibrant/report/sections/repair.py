@@ -8,9 +8,9 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, noun, range_of
+from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, noun, range_of, ranked
 from calibrant.report.outline import Declared, OutlineCheck
-from calibrant.report.spans import Span, Text, lines, literal, say, strong
+from calibrant.report.spans import Span, Text, code, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import AS_AUDITED as AS_AUDITED
 from calibrant.report.wording.gains import basis_of, best_line, changes_of, scores_changed
@@ -35,6 +35,8 @@ def repair(record: AuditRecord) -> Iterator[doc.Node]:
         yield doc.Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", doc.PAGE)
         return
     yield doc.Paragraph(answer(record), "answer")
+    if named := by_tree(record):
+        yield doc.Paragraph(named, "note")
     if populations(record):
         yield doc.Paragraph(say(fixed_caption(record)), where=doc.MARKDOWN)
         yield fixed_table(record)
@@ -98,6 +100,16 @@ def answer(record: AuditRecord) -> Text:
     if basis_of(record) == "estimated":
         scores += " It is recommended by such intervals alone, which give no guarantee."
     return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}{scores}")
+
+
+def by_tree(record: AuditRecord) -> Text:
+    """The repair that no audit tries, where error is shown along a variable; nothing where it is along none."""
+    name = next((r.variable for r in ranked(record) if r.error_shown), "")
+    if not name:
+        return ()
+    call = f"cal.repair.VariableTree(variables={name!r})" if commands.from_python(record) else "--method variable-tree"
+    start = say("Error is shown along ", code(sanitize(name)))
+    return (*start, *say(". Audits fit no tree by variable; this does: ", code(sanitize(call)), "."))
 
 
 def _kept(record: AuditRecord) -> str:

@@ -18,7 +18,7 @@ from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
 from calibrant.data.read import fixed_spec, in_memory, summarised
 from calibrant.data.reading import Reading, ReadingOptions
@@ -77,10 +77,8 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
     return list(files) if len(files) > 1 else files[0]
 
 
-def report_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
+def report_left_out(data: Sketch | Predictions) -> None:
     """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
-    if isinstance(data, MulticlassPredictions):
-        return
     for log in data.log.unfinished if isinstance(data, Sketch) else data.unfinished:
         from calibrant.report.wording.notices import NOTICES
 

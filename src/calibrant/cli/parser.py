@@ -527,8 +527,8 @@ def _apply(p: Command) -> None:
         "calibrator", metavar="CALIBRATOR.json", help="a calibrator that `calibrant repair` or `to_json` wrote"
     )
     take.files(p)
-    take.reading(p, *take.SCORE)
-    take.listed(p, "--scores", "of SQL, and a calibrator of several classes: a column each, in place of --score")
+    take.reading(p, *take.SCORE, *take.CLASSES)
+    take.listed(p, "--scores", "of a calibrator of several classes: a column each, in place of --score")
     take.out(
         p,
         "write every row repaired (.parquet, .csv, .tsv, .arrow, .feather), or the calibrator as code, for which no "

@@ -165,6 +165,18 @@ def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool
     return result
 
 
+def absent_labels(values: pa.Array, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Return where labels are missing: null, NaN, or a text that means so and is none of the `classes`."""
+    there = values.is_valid()
+    if pa.types.is_floating(values.type):
+        there = pc.and_(there, pc.fill_null(pc.invert(pc.is_nan(values)), False))
+    if pa.types.is_string(values.type):
+        means = [text for text in ABSENT if text not in classes]
+        there = pc.and_(there, pc.invert(pc.is_in(values, value_set=pa.array(means))))
+    out: NDArray[np.bool_] = ~there.to_numpy(zero_copy_only=False)
+    return out
+
+
 def _example(column: pa.Array) -> str:
     """The first value, for a message; empty if there is none, or none that Python has."""
     try:

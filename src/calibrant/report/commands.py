@@ -47,6 +47,7 @@ REPAIRING = (  # options that `repair` takes too
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format"),
     *("--percent", "--logits", "--renormalize"),
 )
+OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
@@ -107,10 +108,19 @@ def repair(record: AuditRecord, method: str = "") -> str:
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    if record.data.get("classes"):  # judged as they are by everyone, at no limit
+        return _finished(
+            record, [start, *_typed([(k, v) for k, v in kept if k not in OF_TWO]), *_repairing(record, method)]
+        )
     if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
         kept.append(("--limit", record.settings["limit"]))
-    words = [start, *_typed(kept), *(k for k in _switched(record) if k in REPAIRING)]
-    return _finished(record, [*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
+    return _finished(record, [start, *_typed(kept), *_repairing(record, method)])
+
+
+def _repairing(record: AuditRecord, method: str) -> list[str]:
+    """The last options of a repair: how the data are read, how it is repaired, and what is written."""
+    named = [f"--method {sanitize(method)}"] if method else []
+    return [*(k for k in _switched(record) if k in REPAIRING), *named, "-o calibrator.json"]
 
 
 def repair_classes(record: AuditRecord, name: str, method: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -151,6 +152,56 @@ def test_rows_that_do_not_add_up_are_counted_and_refused(tmp_path):
         cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True)
     made = cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True, renormalize=True)
     assert made.everyone.expected == pytest.approx(0.5 + 0.5 / 1.2 + 1 / 3)
+
+
+GAPS = "kind,p_a,p_b,p_c,w\na,.5,.3,.2,1\n,.5,.3,.2,1\nb,,.3,.4,1\nc,.1,.1,.8,2\nb,.1,.8,.1,0\nNA,.1,.8,.1,1\n"
+
+
+def test_rows_that_lack_something_are_left_out_and_counted(tmp_path):
+    (tmp_path / "log.csv").write_text(GAPS)
+    options = {"label": "kind", "score": "p_*", "quick": True, "variables": None}
+    made = cal.audit(tmp_path / "log.csv", missing="drop", **options)
+    assert (made.everyone.rows, made.data["dropped"], made.data["missing"]) == (3, 3, "drop")
+    assert "--missing drop" in audit_again(made)
+    weighed = cal.audit(tmp_path / "log.csv", missing="drop", weights="w", **options)
+    assert (weighed.everyone.rows, weighed.data["dropped"]) == (2, 4)
+    with pytest.raises(cal.BadInput, match=r"2 values are missing, first in row 1: leave such rows out, drop"):
+        cal.audit(tmp_path / "log.csv", **options)
+    with pytest.raises(cal.BadInput, match="missing=keep is of two classes: rows without a label are left out by drop"):
+        cal.audit(tmp_path / "log.csv", missing="keep", **options)
+
+
+def test_what_is_left_out_leaves_the_other_rows_as_they_are():
+    data = rows(300)
+    y, p, at = [NAMES[k] for k in data.y], data.p.copy(), np.arange(300)
+    y[4], p[9, 1], cluster, w = None, np.nan, (at // 2).astype(float), 1.0 + at
+    cluster[20], w[30] = np.nan, 0.0
+    made = cal.multiclass_predictions(y, p, {"at": at}, cluster=cluster, weights=w, classes=NAMES, drop_missing=True)
+    kept = np.setdiff1d(at, [4, 9, 20, 30])
+    assert made.covariates.column("at").to_pylist() == kept.tolist()
+    assert made.dropped == 4 == made.top_label().dropped
+    for name in ("y", "p"):
+        np.testing.assert_array_equal(getattr(made, name), getattr(data, name)[kept])
+    np.testing.assert_array_equal(made.weights, w[kept])
+    np.testing.assert_array_equal(made.cluster, cluster[kept])
+    with pytest.raises(cal.BadInput, match=r"1 row is not probabilities .*; first: row 9, column 1, nan"):
+        cal.multiclass_predictions([NAMES[0], *y[1:4], NAMES[0], *y[5:]], p, classes=NAMES)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"score": "p_a,p_b"}, "score names two columns, 'p_a', 'p_b': of several classes name three or more"),
+        ({"score": "p_a*"}, "score names one column, 'p_a'"),
+        ({"score": "p_*", "positive": "a"}, "positive= is of two classes: of several leave it out"),
+        ({"score": "p_*", "key": "kind"}, "key= is of two classes"),
+    ],
+)
+def test_what_is_of_two_classes_says_what_to_write(tmp_path, options, says):
+    (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\n")
+    score = options["score"].split(",")
+    with pytest.raises(cal.BadInput, match=f"^{re.escape(says)}"):
+        cal.audit(tmp_path / "log.csv", label="kind", quick=True, **options | {"score": score})
 
 
 def test_logits_and_log_probabilities_take_their_softmax(tmp_path):

@@ -20,7 +20,7 @@ from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
-from calibrant.data.read import fixed_spec, in_memory, summarised
+from calibrant.data.read import fixed_spec, in_memory, summarised, with_classes
 from calibrant.data.reading import Reading, ReadingOptions
 from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
@@ -159,9 +159,15 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     opened = open_source(whole, form=options.form)
     checked_rows(path, opened, ())
     with Progress() as progress:
-        spec, _, _ = fixed_spec(opened, options.named(), progress)
-        chosen = selected(spec, a.rows_of)
-        rows = extract(opened, path, (spec.score, *chosen.reads), chosen.of, counted(progress, "writing", opened.rows))
+        options = options.in_columns(opened.columns)
+        if options.scores:  # groups and subgroups as an audit of the most probable class makes them
+            classes, sketch = with_classes(opened, options)
+            scores = () if classes is None else classes.columns
+            chosen = replace(selected(sketch.spec, a.rows_of), classes=replace(options, scores=scores))
+        else:
+            spec, _, _ = fixed_spec(opened, options.named(), progress)
+            scores, chosen = (spec.score,), selected(spec, a.rows_of)
+        rows = extract(opened, path, (*scores, *chosen.reads), chosen.of, counted(progress, "writing", opened.rows))
     count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
     if chosen.has_thresholds:
         print(f"thresholds are taken as written in --rows-of, which gives {count}: {AS_WRITTEN}", file=sys.stderr)

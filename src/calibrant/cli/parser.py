@@ -458,7 +458,7 @@ def _plan(p: Command) -> None:
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
     take.source(p)
     take.columns(p)
-    take.reading(p, "by", "bins", "intersections", by="groups of which to say what the log can decide")
+    take.reading(p, *take.CLASSES, "by", "bins", "intersections", by="groups of which to say what the log can decide")
     p.add_argument("--limit", type=float, metavar="L", help="the limit planned for, of what the log can decide")
     p.add_argument("--draws", type=int, metavar="N", help="of that: sets of outcomes drawn from scores (default 200)")
     p.add_argument("--judge", choices=get_args(Judge), help="of that: what the audit's limit is about (default auto)")

@@ -315,6 +315,12 @@ def _whole(shared: str) -> str:
 OTHERS = REPAIRED, FITTED_ON  # ends of columns that a repair adds
 
 
+def of_pattern(pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a pattern such as ``p_*`` stands for; of repaired scores only where it ends as they do."""
+    others = OTHERS[1:] if pattern.endswith(REPAIRED) else OTHERS
+    return tuple(name for name in fnmatch.filter(columns, pattern) if not name.endswith(others))
+
+
 def matched(patterns: Sequence[str], columns: Sequence[str], caller: Caller) -> tuple[str, ...]:
     """The columns of three classes or more that names and patterns such as ``p_*`` stand for.
 
@@ -322,9 +328,7 @@ def matched(patterns: Sequence[str], columns: Sequence[str], caller: Caller) -> 
     """
     name, result = caller.name("score"), dict[str, None]()
     for pattern in patterns:
-        own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
-        others = () if pattern in columns else OTHERS if not pattern.endswith(REPAIRED) else OTHERS[1:]
-        own = [name for name in own if not name.endswith(others)]  # repaired scores stand next to those before
+        own = (pattern,) if pattern in columns or "*" not in pattern else of_pattern(pattern, columns)
         if not own:
             raise BadInput(
                 f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}"

@@ -239,6 +239,8 @@ def with_classes(
     if isinstance(source, MulticlassPredictions):
         options.for_predictions(engine)
         return source, sketch_rows(source.top_label(), options)
+    if isinstance(source, Sketch):
+        raise BadInput(f"a sketch holds two classes: leave {options.caller.says('score')} out, or name rows of several")
     if engine is not None:
         raise NotComputable(f"several classes are audited in memory: leave {options.caller.says('engine')} out")
     opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)

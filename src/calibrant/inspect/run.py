@@ -15,7 +15,7 @@ from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.inputs import ClustersCross, beginning, class_labels, cluster_codes, crossing_of
+from calibrant.data.inputs import ClustersCross, beginning, class_labels, cluster_codes, crossing_of, of_pattern
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory
@@ -24,7 +24,7 @@ from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Form, Source, marks_of
+from calibrant.data.sources.source import REPAIRED, Form, Source, marks_of
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.faults import HARDLY
 from calibrant.data.specs.options import FIRST, ColumnOptions
@@ -343,13 +343,14 @@ def _no_truth(classes: ClassColumns, options: Reading) -> str:
 def _all_classes(proposed: Reading, classes: ClassColumns, columns: Sequence[str]) -> Reading:
     """How all classes are audited together: by a pattern where it stands for their columns alone."""
     first = beginning(classes.columns)
-    own = [name for name in columns if name.startswith(first)]
+    patterns = (f"{first}*{end}" for end in ("", REPAIRED) if first)
+    fits = tuple(pattern for pattern in patterns if of_pattern(pattern, columns) == classes.columns)
     return replace(
         proposed,
         label=(*classes.truth, "")[0],
         labels=classes.truth if len(classes.truth) > 1 else (),
         positive=None,
-        scores=(f"{first}*",) if first and own == list(classes.columns) else classes.columns,
+        scores=fits or classes.columns,
         percent=classes.scale == "percent",
         logits=classes.scale == "log",
         renormalize=proposed.renormalize or classes.rounded,

@@ -119,7 +119,9 @@ def apply_classes(
     def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
         nonlocal at
         p = class_scores(batch, options)
-        sound = ~(np.isnan(p).any(axis=1) & drops)
+        sound = np.ones(len(p), dtype=np.bool_)
+        if drops:
+            sound &= ~np.isnan(p).any(axis=1)
         p = class_probabilities(p, sound, COMMAND)
         ids = Origin.of(batch, Spec(label="", score=scores[0]), part, row).identities(len(p), Spec(label="", score=""))
         values = one.scores(np.where(sound[:, None], p, 1.0 / len(scores)), columns=batch, ids=ids)

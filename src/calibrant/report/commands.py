@@ -22,36 +22,16 @@ from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
 WIDTH = 84  # characters of a line of a command
-DEFAULTS: Mapping[str, object] = {
-    "--steps": STEPS,
-    "--alpha": 0.05,
-    "--tolerance": 0.0,
-    "--seed": 0,
-    "--missing-odds": 2.0,
-}
-REPAIRING = (  # options that `repair` takes too
-    *(
-        "--label",
-        "--score",
-        "--positive",
-        "--key",
-        "--cluster",
-        "--weights",
-        "--by",
-        "--missing",
-        "--bins",
-        "--variables",
-        "--allow",
-    ),
-    *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
-    *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format"),
-    *("--percent", "--logits", "--renormalize"),
-)
+DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
 OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
     *("--intersections", "--percent", "--logits", "--renormalize", "--allow-same"),
+)
+REPAIRING = (  # options that `repair` takes too
+    *(k for k in READING if k not in ("--intersections", "--allow-same")),
+    *("--variables", "--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha"),
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
@@ -129,13 +109,27 @@ def repair_classes(record: AuditRecord, name: str, method: str) -> str:
         return repair(record, method)
     if arrays(record):
         return f"calibrator = cal.repair.{name}().fit({DATA})\nrepaired = calibrator({DATA})"
+    made = _classes_in_python(record)
+    return f"{made}\ncalibrator = cal.repair.{name}().fit(rows)\nrepaired = calibrator(rows)" if made else ""
+
+
+def _classes_in_python(record: AuditRecord, columns: Sequence[str] = (), project: bool = False) -> str:
+    """The line that makes `rows` of several classes, with some covariates, or of their most probable class.
+
+    Empty where columns are no probabilities.
+    """
+    end = ".top_label()" if project else ""
+    if arrays(record):
+        return f"rows = {DATA}{end}"
     if not _columns_are_probabilities(record):
         return ""
     classes: Mapping[str, str] = record.data["classes"]
-    frame = {k: f"{DATA}[{_literal(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
-    first = f"{DATA}[{_literal(record.data['label'])}], {DATA}[{_literal([*classes.values()])}]"
-    made = _called("rows = cal.multiclass_predictions", {"classes": _literal([*classes]), **frame}, first)
-    return f"{made}\ncalibrator = cal.repair.{name}().fit(rows)\nrepaired = calibrator(rows)"
+    parts = [f"{DATA}[{_literal(record.data['label'])}]", f"{DATA}[{_literal([*classes.values()])}]"]
+    parts += [f"{DATA}[{_literal([*columns])}]"] if columns else []
+    kept = {"drop_missing": "True"} if drops_missing(record.data) else {}
+    kept |= {k: f"{DATA}[{_literal(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
+    named = {"classes": _literal([*classes])} | kept
+    return _called("rows = cal.multiclass_predictions", named, ", ".join(parts)) + end
 
 
 def _columns_are_probabilities(record: AuditRecord) -> bool:
@@ -245,8 +239,9 @@ def _rows_in_python(record: AuditRecord, name: str) -> str:
     c = record.curve("subgroups")
     rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
     variable = of[0][0] if of else str(rules[name][0]["variable"])
+    made = _classes_in_python(record, [variable], project=True) if record.data.get("classes") else ""
     kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
-    return call("audit", _typed(kept), arrays(record), variable)
+    return call("audit", _typed(kept), arrays(record), variable, made)
 
 
 def from_python(record: AuditRecord) -> bool:
@@ -263,7 +258,12 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
     """A command on as few lines as hold it; in Python the call."""
     if not from_python(record):
         return _wrapped(words)
-    made = call(words[0].split()[1], words[1:], arrays(record))
+    what = words[0].split()[1]
+    several = what == "plan" and record.data.get("classes")
+    rows = _classes_in_python(record, _group_columns(record), project=True) if several else ""
+    if several and not rows:
+        return ""
+    made = call(what, words[1:], arrays(record), made=rows)
     named = None if record.data.get("cluster") else arguments(words[1:]).get("cluster")
     if not arrays(record) or named in (None, _literal("none")):
         return made
@@ -510,10 +510,10 @@ def _literal(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> str:
+def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made: str = "") -> str:
     """The Python lines that do what a command does, or show the error along a variable.
 
-    `arrays`: the data are `Predictions`, whose columns are known.
+    `arrays`: the data are `Predictions`, whose columns are known; `made`: the line that makes `rows` of them.
     """
     saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
     passed = arguments([word for word in words if not word.startswith("-o ")])
@@ -525,8 +525,8 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> s
         return f"{_called('look = cal.look', kept)}\nprint(look)"
     if what == "audit" and not variable:
         return "\n".join([_called("record = cal.audit", kept), *(f"record.save({_literal(out)})" for out in saved)])
-    rows = DATA if arrays else "rows"
-    lines = [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
+    rows = DATA if arrays and not made else "rows"
+    lines = [made] if made else [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
     if variable:
         lines.append(f"print(cal.diagnose.variable_curve({rows}, {_literal(variable)}).to_frame())")
     elif what == "plan":

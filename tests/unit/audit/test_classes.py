@@ -17,7 +17,7 @@ from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
 from calibrant.repair.judge.classes import judged_classes
 from calibrant.report.brief.action import state_of
-from calibrant.report.commands import audit_again, look, one_class, repair_classes
+from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -309,9 +309,12 @@ def test_printed_calls_of_classes_run(way):
     frame = pd.DataFrame(columns | {"kind": np.array(NAMES)[arrays.y]})
     data = arrays if way == "arrays" else frame
     record = cal.audit(data, limit=0.02, quick=True, **({} if way == "arrays" else {"label": "kind", "score": "p_*"}))
-    for text in (repair_classes(record, "Temperature", "temperature"), one_class(record, "dog")):
+    for text in (plan(record), repair_classes(record, "Temperature", "temperature"), one_class(record, "dog")):
         names = {"cal": cal, "data": data}
         exec(text.replace('record.save("audit.html")', ""), names)  # noqa: S102
+        if "plan" in names:
+            assert names["plan"].columns["rows"][0] == 1200
+            continue
         made = names.get("record", names.get("repaired"))
         assert made.n == 1200 if "repaired" in names else made.settings["limit"] == 0.02
 

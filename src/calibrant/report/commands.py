@@ -41,7 +41,7 @@ ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
 LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on")
-NUMBERS = ("limit", "limit_relative", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
+NUMBERS = ("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
 SEVERAL = ("threshold", "costs")
 SWITCHES = ("intersections", "percent", "logits", "renormalize", "drop_missing", "quick", "publish", "allow_same")
 TEXTS = (
@@ -171,7 +171,7 @@ def plan(record: AuditRecord) -> str:
         return ""
     if record.data.get("two_way") or record.data.get("missing") == "keep":
         return ""
-    words = _typed([("--limit", limit)]) if limit is not None else []
+    words = [] if limit is None else _typed([("--limit", limit)])
     text = _reading(record, "plan", PLANNING, words)
     return text.replace("calibrant plan ", "calibrant plan --data ", 1)
 
@@ -368,6 +368,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
     relative = s.get("limit_relative")
     flags += [("--limit", s.get("limit") if relative is None else None), ("--limit-relative", relative)]
+    flags += [("--limit-classes", s.get("limit_classes"))]
     flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]

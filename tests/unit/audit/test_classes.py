@@ -18,6 +18,7 @@ from calibrant.certify.groups import signed
 from calibrant.repair.judge.classes import judged_classes
 from calibrant.report.brief.action import state_of
 from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
+from calibrant.report.pipelines import judged
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -300,6 +301,54 @@ def test_a_class_of_probability_0_that_came_true_leaves_the_decision_to_the_brie
     settings = judged_classes(cal.multiclass_predictions(y, p), steps=100, alpha=0.05, seed=0).curve.settings
     assert settings["by"] == "brier"
     assert 0 < settings["impossible"] <= 40
+
+
+@pytest.mark.parametrize(("at", "verdict"), [("low", "over"), ("between", "undecided"), ("high", "within")])
+def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path):
+    """Every class is within 30 points: a sum beyond its own limit makes the audit no better than that sum."""
+    data = rows(4000, moved=0.3)
+    ends = cal.certify.classwise(data).interval
+    limit = {"low": 0.99 * ends.low, "between": (ends.low + ends.high) / 2, "high": ends.high}[at]
+    plain = cal.audit(data, limit=0.3, quick=True)
+    made = cal.audit(data, limit=0.3, limit_classes=limit, quick=True)
+    assert (plain.verdict, plain.verdicts["classes"]) == ("within", "within")
+    assert (made.verdict, made.verdicts["classes"]) == (verdict, verdict)
+    assert made.exit_status == {"over": 1, "undecided": 3, "within": 0}[verdict]
+    assert next(c.status for c in made.checks if c.code == "classwise") == verdict
+    spent = [s.alpha for s in made.shares if (s.part, s.by) == ("classes", "error")]
+    assert made.joint_error["within"] == pytest.approx(plain.joint_error["within"] + 0.025)
+    assert made.joint_error["over"] == pytest.approx(plain.joint_error["over"] + 0.025)
+    assert spent.count(0.025) == 2
+    assert AuditRecord.from_json(made.to_json()).settings["limit_classes"] == limit
+    assert "limit_classes" not in plain.settings
+    assert f"limit_classes={limit:g}"[:17] in audit_again(made)
+    text = made.save(tmp_path / "audit.md").read_text()
+    words = {"over": "Errors of all classes together are over their limit", "undecided": "are undecided", "within": ""}
+    assert words[verdict] in text
+    assert "Their limit is" in text
+    each = {j.name: j.state for j in judged(made)}
+    assert each["all classes added up"] == verdict
+    assert each["class = cat"] == "within"
+
+
+def test_error_shown_of_classes_fails_where_it_is_to(record):
+    made = cal.audit(rows(moved=0.6), limit=0.9, quick=True, fail_on="error-shown")
+    assert (made.verdict, made.exit_status) == ("within", 1)
+    assert "classes" in next(j.reported for j in judged(made) if j.name == "error-shown")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"limit_classes": 0.1}, "limit_classes= judges all classes together: pass limit= too"),
+        ({"limit_classes": 2.5, "limit": 0.1}, "limit_classes=2.5: pass a number above 0 and at most 2"),
+    ],
+)
+def test_a_limit_of_all_classes_goes_with_that_of_each(options, says):
+    with pytest.raises(cal.BadInput, match=re.escape(says)):
+        cal.audit(rows(300), quick=True, **options)
+    with pytest.raises(cal.BadInput, match="limit_classes= is of three classes or more"):
+        cal.audit(rows(300).top_label(), quick=True, limit=0.1, limit_classes=0.1)
 
 
 @pytest.mark.parametrize("way", ["arrays", "frame"])

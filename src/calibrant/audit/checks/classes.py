@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.audit.checks.certified import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
-from calibrant.audit.judging import worst
+from calibrant.audit.judging import ALL_CLASSES, verdict_of, worst
 from calibrant.audit.rounding import few
 from calibrant.certify.classwise import classwise
 from calibrant.results import Curve
@@ -36,13 +36,15 @@ def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
-    """Certify the sum over all classes, which shares alpha with nobody."""
+    """Certify the sum over all classes, which shares alpha with nobody, and judge it by its own limit if it has one."""
     if context.classes is None:
         return CheckResult()
     context.needs_no_crossing()
     plan = context.judging
     result = classwise(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
-    return CheckResult(status="measured", estimate=result, estimates={"classwise": result})
+    verdict = verdict_of(result.interval.low, result.interval.high, plan.limit_classes)
+    shares = plan.shares.of_all_classes() if plan.limit_classes is not None else ()
+    return CheckResult(status=status(verdict), estimate=result, estimates={"classwise": result}, shares=shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ DECLARED = (
     Check(
         code="error-classes", order=21, make=of_classes, step="certifying classes", cost=Cost(flat=0.01), crosses=True
     ),
-    Check(code="classwise", order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
+    Check(code=ALL_CLASSES, order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
     Check(code="class-matrix", order=23, make=_matrix, crosses=True),
     Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True), crosses=True),
 )

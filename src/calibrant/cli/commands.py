@@ -27,6 +27,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
+from calibrant.data.sources.source import spread
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
@@ -156,7 +157,7 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     options, whole = reading(a, tests=True), source(data, a.allow_same)
     if isinstance(whole, Sketch):
         raise BadInput("a sketch holds no rows to write: name the files that it was made of")
-    opened = open_source(whole, form=options.form)
+    opened = spread(open_source(whole, form=options.form), options.scores)
     checked_rows(path, opened, ())
     with Progress() as progress:
         options = options.in_columns(opened.columns)

@@ -29,7 +29,7 @@ from calibrant.data.sketches.contents import UNKNOWN, in_both
 from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Form, Source, marks_of, with_joint
+from calibrant.data.sources.source import Form, Source, marks_of, spread, with_joint
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
@@ -125,7 +125,7 @@ def _repair_classes(a: Namespace, options: Reading) -> int:
     if unknown := [name for name in a.method or () if name not in ("auto", *offered)]:
         raise BadInput(f"--method {unknown[0]!r}: of several classes choose auto, or some of {', '.join(offered)}")
     named = [offered[name] for name in a.method or () if name != "auto"]
-    source, options = _opened(data, options.form), replace(options, variables=())
+    source, options = spread(_opened(data, options.form), options.scores), replace(options, variables=())
     rows = classes_in_memory(source, options)
     report_left_out(rows.top_label())
     other = classes_in_memory(_opened([a.judge_on], options.form), options) if a.judge_on else None
@@ -203,7 +203,7 @@ def apply(a: Namespace) -> int:
 
 def _apply_rows(a: Namespace, one: Calibrator, options: Reading, path: Path) -> int:
     """Write every row with its repaired score, or that of each class."""
-    source = _opened(inputs_of(a), options.form)
+    source = spread(_opened(inputs_of(a), options.form), options.scores)
     options = options.in_columns(source.columns)
     if not (options.score or options.scores):
         raise BadInput("name the column to repair with --score")

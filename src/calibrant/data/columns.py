@@ -136,6 +136,9 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
 def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
     """Return scores as float64, NaN where missing; percent, with a sign or not, are divided by 100."""
     column = decoded(column, name)
+    if pa.types.is_nested(column.type):
+        mark = ".*" if pa.types.is_struct(column.type) else "_*"
+        raise BadInput(f"score column {name!r} holds {column.type}, of several classes: name its parts, '{name}{mark}'")
     signed = is_text(column.type) and _example(column).rstrip().endswith("%")
     if signed and not percent:
         raise BadInput(

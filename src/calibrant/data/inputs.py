@@ -384,7 +384,10 @@ def _numbered(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.in
         result = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
         if result.null_count:
             strange = labels.filter(result.is_null())[0].as_py()
-            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {', '.join(map(repr, order[:8]))}")
+            numbered = all(name.isdecimal() for name in order)
+            fix = ": number the labels in the order of the columns, from 0" if numbered else ""
+            known = ", ".join(map(repr, order[:8]))
+            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {known}{fix}")
         return np.array(result.to_numpy(zero_copy_only=False), dtype=np.int32)
     if is_text(labels.type):
         raise BadInput(
@@ -432,7 +435,7 @@ def _no_classes(p: Floats, wrong: NDArray[np.bool_], caller: Caller | None) -> s
         "renormalize": "pass every class; if all are there, y_prob / y_prob.sum(axis=1, keepdims=True)",
     }
     if caller is not None:
-        words = {"drop_missing": "leave such rows out", "logits": "of logits pass", "percent": "of percentages pass"}
+        words = {"drop_missing": "leave such rows out:", "logits": "of logits pass", "percent": "of percentages pass"}
         words["renormalize"] = "pass every class; if all are there,"
         fixes = {name: f"{how} {caller.turns_on(name)}" for name, how in words.items()}
     for fault, mend in ((~np.isfinite(p[row]), "drop_missing"), (p[row] < 0, "logits")):

@@ -34,7 +34,7 @@ from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
-from calibrant.data.sources.source import Log, Source, unfitted
+from calibrant.data.sources.source import Log, Source, spread, unfitted
 from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.options import FIRST, RowOptions
@@ -201,6 +201,7 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
     if two := options.passed("positive", "key"):
         raise BadInput(f"{by.says(*two)} {'are' if len(two) > 1 else 'is'} of two classes: of several leave it out")
     opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    opened = spread(opened, options.scores)
     scores = matched(options.scores, opened.columns, by)
     opened, kept, _, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +16,7 @@ from calibrant.data.inputs import ROUNDED, differing, matched
 from calibrant.data.layouts import decoded
 from calibrant.data.read import classes_in_memory
 from calibrant.data.reading import Reading
-from calibrant.data.sources.source import DETECTED, Source
+from calibrant.data.sources.source import DETECTED, Source, is_listed, listed, parts_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect.looked import Column
 from calibrant.inspect.roles import LABELS, SCORES, called
@@ -52,6 +53,22 @@ def classes_stated(opened: Source, columns: Sequence[Column], options: Reading) 
     scale: Scale = "log" if options.logits else "percent" if options.percent else "probability"
     truth = options.labels or ((options.label,) if options.label else _truth(columns, family, differing(family)))
     return ClassColumns(family, differing(family), scale, truth, named=True)
+
+
+def lists_of_classes(table: pa.Table) -> tuple[str, ...]:
+    """Return patterns of the parts of columns whose lists or structs add up to one: probabilities of classes."""
+    result = list[str]()
+    for name in table.column_names:
+        column = next((c for chunk in table.column(name).chunks if len(c := listed(chunk).drop_null())), None)
+        if column is None or not is_listed(column.type):
+            continue
+        struct = pa.types.is_struct(column.type)
+        own = [f"{name}.{f.name}" for f in column.type] if struct else [f"{name}_{i}" for i in range(len(column[0]))]
+        with suppress(BadInput):  # of several lengths
+            values = pa.table(parts_of(column, name, own, 0))
+            if len(own) >= LEAST and _missed(values, own, "probability") is not None:
+                result.append(f"{name}{'.' if struct else '_'}*")
+    return tuple(result)
 
 
 def class_errors(table: pa.Table, options: Reading) -> tuple[str, ...]:

@@ -24,14 +24,14 @@ from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import REPAIRED, Form, Source, marks_of
+from calibrant.data.sources.source import REPAIRED, Form, Source, marks_of, spread
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.faults import HARDLY
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
-from calibrant.inspect.classes import ClassColumns, class_errors, classes_of, classes_stated
+from calibrant.inspect.classes import ClassColumns, class_errors, classes_of, classes_stated, lists_of_classes
 from calibrant.inspect.columns import LEAST, Sampled, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import (
     command,
@@ -167,6 +167,9 @@ def looked_at(
         rows = sampled(opened, options.score)
     except BadInput as e:  # the score's column cannot be read as numbers
         rows, refused = sampled(opened), (str(e),)
+    if patterns := (*(s for s in options.scores if "*" in s), *lists_of_classes(rows.table)):
+        wider = spread(opened, patterns)
+        opened, rows = wider, rows if wider is opened else sampled(wider, options.score)
     options, refused = _levels(rows.table, options, refused)
     columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.not_read)

@@ -88,8 +88,8 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
         low, high = (reported.end(end, side) for end, side in ends)
         names = rows.name_of(int(common[i])), rows.name_of(int(common[j]))
-        came, said = min(reported.events, people[i]), min(float(reported.expected), people[i])
-        cells.append(Cell(*names, people[i], came, said, min(max((came - said) / people[i], low), high), low, high))
+        came, due = min(reported.events, people[i]), min(float(reported.expected), people[i])
+        cells.append(Cell(*names, people[i], came, due, min(max((came - due) / people[i], low), high), low, high))
     columns = {f.name: tuple(getattr(c, f.name) for c in cells) for f in fields(Cell)}
     settings = {"classes": len(common), "of": k, "least": LEAST, "alpha": context.judging.alpha}
     return CheckResult(curves={"class_matrix": Curve(method="audit.class_matrix", columns=columns, settings=settings)})

@@ -234,7 +234,9 @@ def test_several_classes_are_read(inside: None, capsys: pytest.CaptureFixture[st
     assert main(["measure", "klce", *several, "--classes", "dead,ill,well", "--json"]) == 0
     assert Estimate.from_dict(json.loads(capsys.readouterr().out)) != printed
     assert main(["measure", "klce", *several, "--score", "ill"]) == 2
-    assert "leave it out with --scores" in capsys.readouterr().err
+    assert "--score and --scores name the same columns" in capsys.readouterr().err
+    assert main(["measure", "klce", "classes.csv", "--label", "y", "--score", "ill,well,dead", "--json"]) == 0
+    assert Estimate.from_dict(json.loads(capsys.readouterr().out)) == printed
 
 
 def test_what_cannot_be_a_covariate_is_left_out_aloud(inside: None, capsys: pytest.CaptureFixture[str]) -> None:

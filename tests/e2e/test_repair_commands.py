@@ -434,9 +434,116 @@ def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.Ca
         (["--score", "a", "-o", "duckdb:-", "--table", "t"], "of 3 classes: name a column each (--scores)"),
         (["--scores", "a,b", "-o", "duckdb:-", "--table", "t"], "of 3 classes: name a column each (--scores)"),
         (["-o", "duckdb:-", "--table", "t"], "with --score, or those of several classes with --scores"),
-        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "--scores of SQL: write nothing else"),
-        (["log.csv", "--out", "o.csv"], "name the column to repair with --score"),
+        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "no file at 'log.csv'"),
+        (["--scores", "a,b,c", "--logits", "-o", "duckdb:-", "--table", "t"], "code reads probabilities, and --logits"),
         (["log.csv", "--score", "a", "-o", "o.json"], "apply writes rows or code"),
     ):
         assert main(["apply", where, *args]) == 2
         assert says in capsys.readouterr().err
+
+
+def classes_log(path: Path, *, scale: float = 1.0, logits: bool = False, gaps: bool = False) -> Path:
+    """Rows of three classes whose probabilities are too sure, with a group; some without label or probability."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([0.6] * 3, 1200)
+    truth = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
+    y = (rng.uniform(size=(1200, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    values = np.log(p) + 1.0 if logits else scale * p
+    table = {f"p_{name}": values[:, k] for k, name in enumerate("abc")} | {"kind": np.array(list("abc"))[y]}
+    table |= {"site": np.array(["n", "s"])[rng.integers(0, 2, 1200)]}
+    if gaps:
+        table["kind"][[1, 5]] = ""
+        table["p_b"][7] = np.nan
+    pyarrow.csv.write_csv(pa.table(table), path)
+    return path
+
+
+OF_CLASSES = ["--label", "kind", "--score", "p_*", "--method", "temperature"]
+
+
+@pytest.mark.parametrize(
+    ("way", "flags"), [({}, []), ({"scale": 100.0}, ["--percent"]), ({"logits": True}, ["--logits"])]
+)
+def test_rows_of_classes_are_repaired_as_their_calibrator_says(tmp_path: Path, way: Any, flags: list[str]) -> None:
+    log, out, where = classes_log(tmp_path / "log.csv", **way), tmp_path / "out.parquet", tmp_path / "c.json"
+    assert main(["repair", str(log), *OF_CLASSES, *flags, "-o", str(out), "-o", str(where)]) == 0
+    one = cal.repair.Calibrator.from_json(where.read_text())
+    assert one.percent == ("--percent" in flags)
+    data, unit = pyarrow.csv.read_csv(classes_log(tmp_path / "plain.csv")), 100.0 if one.percent else 1.0
+    expected = unit * one.scores(np.column_stack([data[f"p_{k}"] for k in "abc"]))
+    made = pyarrow.parquet.read_table(out)
+    repaired = np.column_stack([made[f"p_{k}_repaired"] for k in "abc"])
+    np.testing.assert_allclose(repaired, expected, rtol=1e-9)
+    later = tmp_path / "later.csv"
+    how = [f for f in flags if f != "--percent"]  # a calibrator of percentages says so itself
+    assert main(["apply", str(where), str(log), "--score", "p_*", *how, "-o", str(later)]) == 0
+    again = pyarrow.csv.read_csv(later)
+    np.testing.assert_allclose(np.column_stack([again[f"p_{k}_repaired"] for k in "abc"]), expected, rtol=1e-9)
+
+
+def test_rows_of_classes_that_were_fitted_are_marked_and_not_audited(tmp_path: Path) -> None:
+    log, out = classes_log(tmp_path / "log.csv", gaps=True), tmp_path / "out.parquet"
+    record = tmp_path / "r.json"
+    assert main(["repair", str(log), *OF_CLASSES, "--missing", "drop", "-o", str(out)]) == 0
+    made = pyarrow.parquet.read_table(out)
+    fitted = made["p_a_fitted_on"].to_numpy()
+    assert len(made) == 1200
+    assert not fitted[[1, 5, 7]].any()
+    assert np.flatnonzero(~made["p_b_repaired"].is_valid().to_numpy()).tolist() == [7]
+    columns = ["--label", "kind", "--score", "p_*_repaired", "--missing", "drop", "--quick"]
+    assert main(["audit", str(out), *columns, "-o", str(record)]) == 0
+    judged = json.loads(record.read_text())
+    assert judged["everyone"]["rows"] == 1200 - 3 - fitted.sum()
+
+
+def test_classes_are_judged_on_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = classes_log(tmp_path / "log.csv")
+    half = pyarrow.csv.read_csv(log)
+    for name, rows in (("fit.csv", half.slice(0, 700)), ("judge.csv", half.slice(700))):
+        pyarrow.csv.write_csv(rows, tmp_path / name)
+    args = ["repair", str(tmp_path / "fit.csv"), *OF_CLASSES, "--json", "--judge-on"]
+    assert main([*args, str(tmp_path / "judge.csv")]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert (settings["rows_fitted"], settings["rows_judged"]) == (700, 500)
+    assert main([*args, str(tmp_path / "fit.csv")]) == 2
+    assert "judge a calibrator on rows that it was not fitted on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--by", "site", "--limit", "0.02"], "--by and --limit: repairs of several classes take none"),
+        (["-o", "-"], "standard output has the comparison"),
+        (["--table", "t"], "--table is of SQL"),
+        (["--renormalize", "-o", "c.sql"], "code reads probabilities, and --renormalize makes them first"),
+        (["--logits", "-o", "c.js"], "code reads probabilities, and --logits makes them first"),
+        (["--positive", "a"], "--positive is of two classes"),
+    ],
+)
+def test_what_repairs_of_classes_do_not_take_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["repair", str(classes_log(tmp_path / "log.csv")), *OF_CLASSES, *more]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_a_plan_and_the_rows_of_a_group_are_of_the_most_probable_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = str(classes_log(tmp_path / "log.csv")), tmp_path / "rows.csv"
+    columns, data = ["--label", "kind", "--score", "p_*"], pyarrow.csv.read_csv(log)
+    top = np.column_stack([data[f"p_{k}"] for k in "abc"]).max(axis=1)
+    assert main(["plan", "--data", log, *columns, "--by", "site", "--limit", "0.1", "--draws", "20", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["columns"]
+    plain = cal.predictions(np.arange(1200) % 2, top, {"site": data["site"]})
+    expected = cal.certify.decidable(plain, by="site", limit=0.1, draws=20).columns
+    assert planned["gap_within"] == pytest.approx(list(expected["gap_within"]))
+    for group, rows in (
+        ("site = n", data["site"].to_numpy(zero_copy_only=False) == "n"),
+        ("the score over 0.7 and site = s", (top > 0.7) & (data["site"].to_numpy(zero_copy_only=False) == "s")),
+    ):
+        assert main(["audit", log, *columns, "--by", "site", "--rows-of", group, "-o", str(out)]) == 0
+        assert pyarrow.csv.read_csv(out)["p_a"].to_pylist() == data["p_a"].filter(rows).to_pylist()
+        out.unlink()

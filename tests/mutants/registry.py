@@ -201,6 +201,22 @@ OF_CLASSES = (
         "q, context, rows.p.shape[1])",
         "q, context, 1)",
     ),
+    one(
+        "all_classes_judged_by_an_estimate",
+        "the sum over all classes is judged by its estimate, not by what is certified",
+        "audit.checks.classes",
+        "_classwise",
+        "verdict_of(result.interval.low, result.interval.high,",
+        "verdict_of(result.value, result.value,",
+    ),
+    one(
+        "all_classes_spend_no_share",
+        "the verdict on all classes added up is left out of the shares of alpha",
+        "audit.judging",
+        "Shares.of_all_classes",
+        "for wrong in kinds",
+        "for wrong in kinds[:0]",
+    ),
 )
 BY_CLUSTERS = (
     one("rows_without_their_units", "rows of one unit are taken as independent", "views.sample",

@@ -47,6 +47,7 @@ from calibrant.audit.record import (
     Part,
     Share,
     Verdict,
+    Wrong,
     words_of,
 )
 from calibrant.certify.closed import OVER_BY_GAP
@@ -57,7 +58,7 @@ from calibrant.views.population import Population, Target, checked_bandwidth
 
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
-SUBGROUPS = "subgroups"  # code of the check
+SUBGROUPS, ALL_CLASSES = "subgroups", "classwise"  # codes of checks
 LEAST_LIMIT = 1e-9  # under which scores are read no finer
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
@@ -88,6 +89,12 @@ class JudgingOptions(TypedDict, total=False):
         float | None,
         "in place of --limit: the limit as a share of the mean score; 0.1 is observed over expected from 0.9 to 1.1",
         Option("R", check=optional(share, hint="such as 0.1 for a tenth")),
+        BOUNDS,
+    ]
+    limit_classes: Annotated[
+        float | None,
+        "of several classes, in addition to --limit: the largest acceptable sum of the errors of all classes, up to 2",
+        Option("X", check=optional(partial(number, above=0, most=2, hint="such as 0.1 for ten points in all"))),
         BOUNDS,
     ]
     judge: Annotated[
@@ -174,6 +181,7 @@ class Judging:
 
     limit: float | None  # of everyone, in probability units; once the mean score is known, also where it is relative
     limit_relative: float | None  # as a share of the mean score of those judged
+    limit_classes: float | None  # of the errors of several classes, added up
     judge: Judge
     target: Target | None  # whose gaps are certified; of the rows where that is proved if nobody says
     steps: int
@@ -198,6 +206,10 @@ class Judging:
         result = checked(JudgingOptions, options, caller)
         if result["limit"] is not None and result["limit_relative"] is not None:
             raise BadInput(f"{caller.says('limit', 'limit_relative')} are two ways to give one limit: drop one of them")
+        if result["limit_classes"] is not None and result["limit"] is None and result["limit_relative"] is None:
+            raise BadInput(
+                f"{caller.says('limit_classes')} judges all classes together: pass {caller.says('limit')} too"
+            )
         for gate in result["fail_on"]:
             choice(caller.name("fail_on"), gate, (*gates, ERROR_SHOWN))
         tests = [gate for gate in result["fail_on"] if gate != ERROR_SHOWN]
@@ -319,6 +331,11 @@ class Shares:
             Share(wrong="within", part=part, by=judged_by(self.judge, "groups"), alpha=self.groups_within),
         )
 
+    def of_all_classes(self) -> tuple[Share, ...]:
+        """As they are used of all classes added up, whose range has two ends."""
+        kinds: tuple[Wrong, Wrong] = ("over", "within")
+        return tuple(Share(wrong=wrong, part="classes", by="error", alpha=self.alpha / 2.0) for wrong in kinds)
+
     def of_subgroups(self) -> tuple[Share, ...]:
         """As they are used of the worst subgroup, by its gap."""
         return tuple(Share(wrong=wrong, part="subgroups", by="gap", alpha=self.alpha) for wrong in ("over", "within"))
@@ -425,18 +442,24 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """The verdict in parts: everyone, the named groups, unlisted subgroups, classes; none stands for another.
 
+    That of classes is the worst of each, and of all added up where these have a limit.
+
     "not_checked" is what nobody asked, or looked at: there is no limit, no group was named or could be shown, or no
     subgroup was searched.
     """
     everyone, *groups = findings
-    status = next((c.status for c in checks if c.code == SUBGROUPS), "not-run")
-    of: dict[str, Verdict] = {"over": "over", "within": "within", "undecided": "undecided"}
     return {
         "everyone": everyone.verdict,
         "groups": worst(g.verdict for g in groups),
-        "subgroups": of.get(status, "not_checked"),
-        **({"classes": worst(c.verdict for c in classes)} if classes else {}),
+        "subgroups": verdict_by(checks, SUBGROUPS),
+        **({"classes": worst([*(c.verdict for c in classes), verdict_by(checks, ALL_CLASSES)])} if classes else {}),
     }
+
+
+def verdict_by(checks: Sequence[CheckRecord], code: str) -> Verdict:
+    """The verdict of a check; "not_checked" of one that measures, or was not made."""
+    of: dict[str, Verdict] = {"over": "over", "within": "within", "undecided": "undecided"}
+    return next((of.get(c.status, "not_checked") for c in checks if c.code == code), "not_checked")
 
 
 def error_shown(

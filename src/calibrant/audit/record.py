@@ -451,7 +451,9 @@ class AuditRecord(Framed, Plain):
         if self.verdict == "over" or shown or any(map(self.test_shows, gates)):
             return 1
         limited = self.settings.get("limit") is not None
+        summed = self.settings.get("limit_classes") is not None
         counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
+        counted += [c for c in self.checks if summed and c.code == "classwise"]
         undone = any(c.status == "not-applicable" for c in counted) or (limited and self.withheld is not None)
         undone |= any(c.status in ("undecided", "not-run") for c in gates)
         return 3 if self.verdict == "undecided" or undone else 0

@@ -16,12 +16,14 @@ from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
 from calibrant.audit.judging import (
+    ALL_CLASSES,
     ASSUMING,
     Judging,
     JudgingOptions,
     error_shown,
     showing_error,
     showing_together,
+    verdict_by,
     verdicts,
     withholding,
     worst,
@@ -37,7 +39,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
-from calibrant.errors import NotComputable
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
 from calibrant.views.points import weights_of
@@ -49,6 +51,7 @@ RECORDED = (  # settings, in the order of a record
         "alpha",
         "limit",
         "limit_relative",
+        "limit_classes",
         "judge",
         "target",
         "steps",
@@ -93,6 +96,9 @@ def audit(
     limit_relative : float in (0, 1), optional
         In place of `limit`: the same as a share of the mean score of everyone, and of each group of its own: at 0.1 and
         judged by gaps, observed over expected events between 0.9 and 1.1. Subgroups take everyone's limit in points.
+    limit_classes : float in (0, 2], optional
+        Of several classes, in addition to `limit`: the largest acceptable sum of the errors of all classes
+        (`certify.classwise`). Each end of its range spends ``alpha / 2``.
     judge : {"auto", "error", "gap"}
         What the limit is about: the calibration error, which does not cancel along the score, or the gap between the
         share that happened and the mean score. By default everyone is judged by the error and groups by their gap; a
@@ -203,6 +209,8 @@ def audited(
         classes, sketch = with_classes(source, options, engine)
     else:
         sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
+    if judging.limit_classes is not None and classes is None:
+        raise BadInput(f"{options.caller.says('limit_classes')} is of three classes or more: leave it out")
     variables = options.variables
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
@@ -289,7 +297,7 @@ def _record(
         name=context.judging.name or context.sketch.name,
         verdict="over"
         if any(c.status == "over" and c.code not in ASSUMING for c in checks)
-        else worst(f.verdict for f in (*findings, *classes)),
+        else worst([*(f.verdict for f in (*findings, *classes)), verdict_by(checks, ALL_CLASSES)]),
         verdicts=verdicts(findings, checks, classes),
         error_shown=error_shown(findings, checks, context.judging.alpha, classes),
         shares=tuple(shares),
@@ -313,7 +321,7 @@ def _record(
         settings={
             name: settings[name]
             for name in RECORDED
-            if name in settings and (name != "limit_relative" or settings[name] is not None)
+            if name in settings and (not name.startswith("limit_") or settings[name] is not None)
         }
         | ({"form": form_stated} if form_stated else {})
         | ({"independent": True} if context.independent else {}),

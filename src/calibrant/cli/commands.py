@@ -18,15 +18,16 @@ from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
 from calibrant.data.inputs import ClustersCross
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
-from calibrant.data.read import fixed_spec, in_memory, summarised
+from calibrant.data.read import fixed_spec, in_memory, summarised, with_classes
 from calibrant.data.reading import Reading, ReadingOptions
 from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
+from calibrant.data.sources.source import spread
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
@@ -77,10 +78,8 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
     return list(files) if len(files) > 1 else files[0]
 
 
-def report_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
+def report_left_out(data: Sketch | Predictions) -> None:
     """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
-    if isinstance(data, MulticlassPredictions):
-        return
     for log in data.log.unfinished if isinstance(data, Sketch) else data.unfinished:
         from calibrant.report.wording.notices import NOTICES
 
@@ -158,12 +157,18 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     options, whole = reading(a, tests=True), source(data, a.allow_same)
     if isinstance(whole, Sketch):
         raise BadInput("a sketch holds no rows to write: name the files that it was made of")
-    opened = open_source(whole, form=options.form)
+    opened = spread(open_source(whole, form=options.form), options.scores)
     checked_rows(path, opened, ())
     with Progress() as progress:
-        spec, _, _ = fixed_spec(opened, options.named(), progress)
-        chosen = selected(spec, a.rows_of)
-        rows = extract(opened, path, (spec.score, *chosen.reads), chosen.of, counted(progress, "writing", opened.rows))
+        options = options.in_columns(opened.columns)
+        if options.scores:  # groups and subgroups as an audit of the most probable class makes them
+            classes, sketch = with_classes(opened, options)
+            scores = () if classes is None else classes.columns
+            chosen = replace(selected(sketch.spec, a.rows_of), classes=replace(options, scores=scores))
+        else:
+            spec, _, _ = fixed_spec(opened, options.named(), progress)
+            scores, chosen = (spec.score,), selected(spec, a.rows_of)
+        rows = extract(opened, path, (*scores, *chosen.reads), chosen.of, counted(progress, "writing", opened.rows))
     count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
     if chosen.has_thresholds:
         print(f"thresholds are taken as written in --rows-of, which gives {count}: {AS_WRITTEN}", file=sys.stderr)

@@ -292,11 +292,11 @@ def _data(
     by = a.by if m.grouped else None
     options = Reading.of(caller=COMMAND, by=by, variables=EVERY if every else named, **how)
     rows: Predictions | MulticlassPredictions
-    if getattr(a, "scores", None) is None:
-        rows = seen = in_memory(data, options.named())
-    else:
+    if m.several and (a.scores or options.scores):
         rows = _classes(a, data, options)
         seen = rows.top_label()
+    else:
+        rows = seen = in_memory(data, options.named())
     report_left_out(seen)
     if not every:
         return rows, None
@@ -307,11 +307,9 @@ def _data(
 
 
 def _classes(a: Namespace, data: Any, options: Reading) -> MulticlassPredictions:
-    if refused := options.passed("score", *(name for name in OF_ROWS if name not in ("label", "score"))):
-        raise BadInput(f"{COMMAND.says(*refused)} of two classes: leave it out with --scores")
-    if not options.label:
-        raise BadInput("name the column of the labels: --label")
-    return classes_in_memory(data, replace(options, scores=a.scores), a.classes or ())
+    if a.scores and (options.score or options.scores):
+        raise BadInput("--score and --scores name the same columns: leave one out")
+    return classes_in_memory(data, replace(options, scores=a.scores or options.scores), a.classes or ())
 
 
 def _passed(a: Namespace, s: Setting) -> Any:

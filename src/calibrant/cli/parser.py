@@ -458,7 +458,7 @@ def _plan(p: Command) -> None:
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
     take.source(p)
     take.columns(p)
-    take.reading(p, "by", "bins", "intersections", by="groups of which to say what the log can decide")
+    take.reading(p, *take.CLASSES, "by", "bins", "intersections", by="groups of which to say what the log can decide")
     p.add_argument("--limit", type=float, metavar="L", help="the limit planned for, of what the log can decide")
     p.add_argument("--draws", type=int, metavar="N", help="of that: sets of outcomes drawn from scores (default 200)")
     p.add_argument("--judge", choices=get_args(Judge), help="of that: what the audit's limit is about (default auto)")
@@ -527,8 +527,8 @@ def _apply(p: Command) -> None:
         "calibrator", metavar="CALIBRATOR.json", help="a calibrator that `calibrant repair` or `to_json` wrote"
     )
     take.files(p)
-    take.reading(p, *take.SCORE)
-    take.listed(p, "--scores", "of SQL, and a calibrator of several classes: a column each, in place of --score")
+    take.reading(p, *take.SCORE, *take.CLASSES)
+    take.listed(p, "--scores", "of a calibrator of several classes: a column each, in place of --score")
     take.out(
         p,
         "write every row repaired (.parquet, .csv, .tsv, .arrow, .feather), or the calibrator as code, for which no "

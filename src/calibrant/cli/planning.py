@@ -10,7 +10,7 @@ from calibrant.arguments import COMMAND
 from calibrant.cli.commands import certified_data, inputs_of, reading, report_left_out, source
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
-from calibrant.data.read import in_memory, summarised
+from calibrant.data.read import classes_in_memory, in_memory, summarised, with_classes
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
@@ -71,7 +71,12 @@ def _spelt(names: Iterable[str]) -> str:
 
 
 def _data(a: Namespace) -> Sketch | Predictions | None:
-    return summarised(source(inputs_of(a)), reading(a)) if a.data or a.sql else None
+    """The data whose scores are planned for; of several classes, the probability of the most probable one."""
+    if not (a.data or a.sql):
+        return None
+    options = reading(a)
+    files = source(inputs_of(a))
+    return with_classes(files, options)[1] if options.scores else summarised(files, options)
 
 
 def _certificate(a: Namespace) -> list[Estimate]:
@@ -102,7 +107,8 @@ def _strong(a: Namespace) -> list[Estimate]:
         read = source(inputs_of(a))
         if isinstance(read, Sketch):
             raise BadInput("--strong simulates outcomes of rows: pass the data file in place of the sketch")
-        data = in_memory(read, reading(a, variables=EVERY).named())
+        options = reading(a, variables=EVERY)
+        data = classes_in_memory(read, options).top_label() if options.scores else in_memory(read, options.named())
         report_left_out(data)
     power, order = POWER if a.power is None else a.power, ORDER if a.order is None else a.order
     shares = a.share or (SHARES if a.error is None else (0.1,))
@@ -116,7 +122,12 @@ def _log(a: Namespace) -> list[Curve]:
     """What the rows of a log can decide."""
     from calibrant.certify.decidable import decidable
 
-    whole, groups, _ = certified_data(source(inputs_of(a)), reading(a))
+    files, options = source(inputs_of(a)), reading(a)
+    groups: dict[str, object] = {}
+    if options.scores:
+        whole: Sketch | Predictions = with_classes(files, options)[1]
+    else:
+        whole, groups, _ = certified_data(files, options)
     report_left_out(whole)
     how: dict[str, Any] = groups | {
         name: value for name in ("limit", "power", "judge", "draws") if (value := getattr(a, name)) is not None

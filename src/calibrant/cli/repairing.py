@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking, names
-from calibrant.cli.commands import inputs_of, reading, report_rows
+from calibrant.cli.commands import inputs_of, reading, report_left_out, report_rows
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
 from calibrant.data.engines.reduce import chosen_rows
+from calibrant.data.inputs import matched
 from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.read import classes_in_memory, each_once
 from calibrant.data.reading import Reading
@@ -28,7 +29,7 @@ from calibrant.data.sketches.contents import UNKNOWN, in_both
 from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Form, Source, marks_of, with_joint
+from calibrant.data.sources.source import Form, Source, marks_of, spread, with_joint
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
@@ -36,11 +37,18 @@ from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import Calibrator, calibrator_text
 from calibrant.repair.formulas.dialects import DIALECTS
-from calibrant.repair.judge.classes import judged_classes
+from calibrant.repair.judge.classes import Judged, judged_classes
 from calibrant.repair.judge.evaluate import audited_variables, evaluate
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
-from calibrant.repair.streamed import Output, apply_calibrator, checked_calibrator, fitted_name, repaired_name
+from calibrant.repair.streamed import (
+    Output,
+    apply_calibrator,
+    apply_classes,
+    checked_calibrator,
+    fitted_name,
+    repaired_name,
+)
 from calibrant.sanitize import as_message, sanitize
 
 ROWS, CALIBRATOR = "rows", "calibrator"
@@ -69,13 +77,7 @@ def repair(a: Namespace) -> int:
     if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
         raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
-    data, targets = inputs_of(a), _targets(a)
-    if printed := [t.typed for t in targets if t.path == STDOUT]:
-        raise BadInput(f"{printed[0]}: standard output has the comparison, write it to a file")
-    tables = {t.kind: a.table or _table_of(t.kind, data) for t in targets if t.kind in DIALECTS}
-    if a.table and not tables:
-        raise BadInput("--table is of SQL: name a file for it, such as -o repair.sql")
-    path = _checked(targets, (*data, *([a.judge_on] if a.judge_on else ())))
+    data, targets, tables, path = _planned(a)
     source, joint = _opened(data, options.form), options.clusters
     judged_on = cluster_batches(with_joint(_opened([a.judge_on], options.form), joint), options) if a.judge_on else ()
     options, _ = on_levels(options, itertools.chain(cluster_batches(with_joint(source, joint), options), judged_on))
@@ -89,41 +91,76 @@ def repair(a: Namespace) -> int:
                 if t.kind != ROWS:
                     write(t.path, _content(replace(one, percent=options.percent), t, a, tables.get(t.kind)))
             if path:
-                checked_calibrator(one, source, options.score)
+                checked_calibrator(one, source, (options.score,))
                 rows_done = counted(progress, "writing", source.rows)
                 apply_calibrator(one, source, options.rows_spec(), Output(path, fitted), rows_done)
     _say(result, chosen, targets, a)
     return _status(result, chosen)
 
 
+def _planned(
+    a: Namespace,
+) -> tuple[list[str] | list[Query], list[Target], dict[str, Sequence[str]], Path | None]:
+    """The data, what is to be written, the tables that queries read, and where rows go; refuse what cannot be."""
+    data, targets = inputs_of(a), _targets(a)
+    if printed := [t.typed for t in targets if t.path == STDOUT]:
+        raise BadInput(f"{printed[0]}: standard output has the comparison, write it to a file")
+    tables = {t.kind: a.table or _table_of(t.kind, data) for t in targets if t.kind in DIALECTS}
+    if a.table and not tables:
+        raise BadInput("--table is of SQL: name a file for it, such as -o repair.sql")
+    return data, targets, tables, _checked(targets, (*data, *([a.judge_on] if a.judge_on else ())))
+
+
+OF_TWO = "by", "variables", "bins", "limit", "judge", "target", "threshold", "costs", "quick", "distinct_clusters"
+
+
 def _repair_classes(a: Namespace, options: Reading) -> int:
-    """Compare repairs of all classes at once, print, and write the calibrator."""
-    targets = _targets(a)
-    if wrong := [t.typed for t in targets if t.kind == ROWS]:
-        raise BadInput(f"{wrong[0]}: of several classes the calibrator is written, such as -o calibrator.json")
-    _checked(targets, inputs_of(a))
+    """Compare repairs of all classes at once, print, and write the calibrator, or every row with what it says."""
+    if stated := [name for name in OF_TWO if getattr(a, name) not in (None, False, [], ("none",), "auto")]:
+        them = "them" if len(stated) > 1 else "it"
+        raise BadInput(f"{COMMAND.says(*stated)}: repairs of several classes take none, so leave {them} out")
+    data, targets, tables, path = _planned(a)
+    _refuse_code(targets, options)
     offered = {entry.command: name for name, entry in recipes().items() if entry.command and entry.fits(several=True)}
     if unknown := [name for name in a.method or () if name not in ("auto", *offered)]:
         raise BadInput(f"--method {unknown[0]!r}: of several classes choose auto, or some of {', '.join(offered)}")
     named = [offered[name] for name in a.method or () if name != "auto"]
-    rows = classes_in_memory(_opened(inputs_of(a), options.form), options)
-    result = judged_classes(rows, named, steps=a.steps, alpha=a.alpha, seed=options.seed)
-    chosen = next(iter(result.calibrators)) if len(result.calibrators) == 1 else result.recommended
-    one = result.calibrators.get(chosen)
-    for t in targets:
-        if one is None:
-            break
-        table = a.table or (_table_of(t.kind, inputs_of(a)) if t.kind in DIALECTS else None)
-        write(t.path, _content(one, t, Namespace(**vars(a) | {"scores": rows.columns}), table))
+    source, options = spread(_opened(data, options.form), options.scores), replace(options, variables=())
+    rows = classes_in_memory(source, options)
+    report_left_out(rows.top_label())
+    other = classes_in_memory(_opened([a.judge_on], options.form), options) if a.judge_on else None
+    if path:
+        checked_rows(path, source, (*map(repaired_name, rows.columns), fitted_name(rows.columns[0])))
+    result = judged_classes(rows, named, judge_on=other, steps=a.steps, alpha=a.alpha, seed=options.seed)
+    chosen = _chosen(result)
+    if chosen:
+        one = replace(result.calibrators[chosen], percent=options.percent)
+        for t in targets:
+            if t.kind != ROWS:
+                code = Namespace(**vars(a) | {"scores": rows.columns})
+                write(t.path, _content(one, t, code, tables.get(t.kind)))
+        if path:
+            fitted = np.zeros(rows.n + rows.dropped, dtype=np.bool_)
+            fitted[result.fitted if rows.kept is None else rows.kept[result.fitted]] = True
+            apply_classes(one, source, replace(options, scores=rows.columns), path, fitted)
     if a.json:
         write_exact(json.dumps(result.curve.to_dict(), sort_keys=True, indent=1) + "\n")
     else:
         from calibrant.report.terminal import class_repairs
 
         print(class_repairs(result.curve))
-        for t in targets:
-            print(as_message(f"{t.path}: {chosen if one is not None else 'nothing written'}"))
+        _say_written(targets, chosen)
     return 0 if result.recommended != AS_AUDITED else 3
+
+
+def _refuse_code(targets: Sequence[Target], options: Reading) -> None:
+    """Refuse SQL and scripts of columns that are no probabilities: a calibrator reads what they are made into."""
+    code = [t.typed for t in targets if t.kind not in (ROWS, CALIBRATOR)]
+    if code and (stated := [name for name in ("logits", "renormalize") if getattr(options, name)]):
+        raise BadInput(
+            f"{code[0]}: code reads probabilities, and {COMMAND.says(*stated)} makes them first: write -o "
+            "calibrator.json, and have calibrant apply repair the rows"
+        )
 
 
 def _table_of(dialect: str, data: Sequence[str] | Sequence[Query]) -> tuple[str, ...]:
@@ -144,7 +181,7 @@ def apply(a: Namespace) -> int:
             "name the file to write with -o: rows such as repaired.parquet, or code such as repair.sql, postgres:- or "
             "javascript:-"
         )
-    stated = [name for name in ("table", "keep", "scores") if getattr(a, name)]
+    stated = [name for name in ("table", "keep") if getattr(a, name)]
     if stated and not all(t.kind in DIALECTS for t in targets):
         raise BadInput(f"{COMMAND.says(*stated)} of SQL: write nothing else, such as -o duckdb:-")
     if len([t for t in code if t.path == STDOUT]) > 1:
@@ -154,23 +191,32 @@ def apply(a: Namespace) -> int:
     read = inputs_of(a) if len(code) < len(targets) else []
     path = _checked(targets, (*read, a.calibrator))
     one = Calibrator.from_json(calibrator_text(a.calibrator))
+    options = reading(a, **({"score": a.scores} if a.scores and not a.score else {}))
+    _refuse_code(code, options)
     for t in code:
         if t.kind in DIALECTS and bool(a.scores) == bool(a.score):
             raise BadInput("name the column of the score with --score, or those of several classes with --scores")
+        a.scores = options.scores or a.scores
         write(t.path, _content(replace(one, percent=a.percent or one.percent), t, a, a.table))
-    return 0 if path is None else _apply_rows(a, one, path)
+    return 0 if path is None else _apply_rows(a, one, options, path)
 
 
-def _apply_rows(a: Namespace, one: Calibrator, path: Path) -> int:
-    """Write every row with its repaired score."""
-    options = reading(a)
-    if not options.score:
+def _apply_rows(a: Namespace, one: Calibrator, options: Reading, path: Path) -> int:
+    """Write every row with its repaired score, or that of each class."""
+    source = spread(_opened(inputs_of(a), options.form), options.scores)
+    options = options.in_columns(source.columns)
+    if not (options.score or options.scores):
         raise BadInput("name the column to repair with --score")
-    source = _opened(inputs_of(a), options.form)
-    checked_calibrator(one, source, options.score)
-    checked_rows(path, source, (repaired_name(options.score),))
+    scores = matched(options.scores, source.columns, COMMAND) if options.scores else (options.score,)
+    checked_calibrator(one, source, scores)
+    checked_rows(path, source, tuple(map(repaired_name, scores)))
     reported = list[str]()
     with Progress() as progress:
+        if one.several:
+            options = replace(options, scores=scores, percent=a.percent or one.percent)
+            rows = apply_classes(one, source, options, path, None, counted(progress, "writing", source.rows))
+            print(as_message(f"{path}: {rows:,} rows, {len(scores)} classes by {one.recipe}"))
+            return 0
         spec = replace(options.rows_spec(), percent=a.percent or one.percent)
         rows = apply_calibrator(
             one, source, spec, Output(path), counted(progress, "writing", source.rows), reported.append
@@ -290,7 +336,7 @@ def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) 
 # ---- say what was found, and write it ----
 
 
-def _chosen(result: Comparison) -> str | None:
+def _chosen(result: Comparison | Judged) -> str | None:
     """The repair to write: the one recommended, or the only one there is."""
     if result.recommended != AS_AUDITED:
         return result.recommended
@@ -306,8 +352,12 @@ def _say(result: Comparison, chosen: str | None, targets: Sequence[Target], a: N
     print(comparison(result))
     if result.decisions.columns:
         print("\n".join(("", *changed(result))))
+    _say_written(targets, chosen)
+
+
+def _say_written(targets: Sequence[Target], chosen: str | None) -> None:
     for t in targets:
-        print(as_message(f"{t.path}: {chosen}" if chosen else f"{t.path}: nothing written"))
+        print(as_message(f"{t.path}: {chosen or 'nothing written'}"))
 
 
 def _status(result: Comparison, chosen: str | None) -> int:

@@ -136,6 +136,9 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
 def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
     """Return scores as float64, NaN where missing; percent, with a sign or not, are divided by 100."""
     column = decoded(column, name)
+    if pa.types.is_nested(column.type):
+        mark = ".*" if pa.types.is_struct(column.type) else "_*"
+        raise BadInput(f"score column {name!r} holds {column.type}, of several classes: name its parts, '{name}{mark}'")
     signed = is_text(column.type) and _example(column).rstrip().endswith("%")
     if signed and not percent:
         raise BadInput(
@@ -163,6 +166,18 @@ def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool
     absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
     result: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
     return result
+
+
+def absent_labels(values: pa.Array, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Return where labels are missing: null, NaN, or a text that means so and is none of the `classes`."""
+    there = values.is_valid()
+    if pa.types.is_floating(values.type):
+        there = pc.and_(there, pc.fill_null(pc.invert(pc.is_nan(values)), False))
+    if pa.types.is_string(values.type):
+        means = [text for text in ABSENT if text not in classes]
+        there = pc.and_(there, pc.invert(pc.is_in(values, value_set=pa.array(means))))
+    out: NDArray[np.bool_] = ~there.to_numpy(zero_copy_only=False)
+    return out
 
 
 def _example(column: pa.Array) -> str:

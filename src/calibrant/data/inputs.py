@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import shown
+from calibrant.arguments import Caller, shown
 from calibrant.data.arrays import column_of, matrix_of, positions
 from calibrant.data.columns import (
+    ABSENT,
     Floats,
+    absent_labels,
     are_absent,
     as_covariates,
     as_float,
@@ -29,6 +31,7 @@ from calibrant.data.columns import (
 )
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import as_rows
+from calibrant.data.sources.source import FITTED_ON, REPAIRED
 from calibrant.errors import BadInput, NotComputable
 
 
@@ -280,11 +283,12 @@ def class_names(classes: object, y_prob: object, labels: pa.Array, k: int) -> tu
 def class_labels(columns: Sequence[str], values: Iterable[object]) -> tuple[str, ...]:
     """What text labels call the classes of these columns: the columns, or what their names differ by.
 
-    As labels write it, whatever the case and the marks between words.
+    As labels write it, whatever the case and the marks between words; those that mean "no label" are passed over.
     """
     there = {letters_of(str(v)): str(v) for v in values if v is not None}
     for names in (tuple(columns), differing(columns)):
-        if there.keys() <= {letters_of(name) for name in names}:
+        known = {letters_of(name) for name in names}
+        if all(plain in known or v in ABSENT for plain, v in there.items()):
             return tuple(there.get(letters_of(name), name) for name in names)
     return differing(columns)
 
@@ -308,16 +312,35 @@ def _whole(shared: str) -> str:
     return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
 
 
-def matched(patterns: Sequence[str], columns: Sequence[str], name: str) -> tuple[str, ...]:
-    """The columns that names and patterns such as ``p_*`` stand for, each once, those of a pattern in their order."""
-    result: dict[str, None] = {}
+OTHERS = REPAIRED, FITTED_ON  # ends of columns that a repair adds
+
+
+def of_pattern(pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a pattern such as ``p_*`` stands for; of repaired scores only where it ends as they do."""
+    others = OTHERS[1:] if pattern.endswith(REPAIRED) else OTHERS
+    return tuple(name for name in fnmatch.filter(columns, pattern) if not name.endswith(others))
+
+
+def matched(patterns: Sequence[str], columns: Sequence[str], caller: Caller) -> tuple[str, ...]:
+    """The columns of three classes or more that names and patterns such as ``p_*`` stand for.
+
+    Each once, those of a pattern in their order.
+    """
+    name, result = caller.name("score"), dict[str, None]()
     for pattern in patterns:
-        own = [pattern] if pattern in columns or "*" not in pattern else fnmatch.filter(columns, pattern)
+        own = (pattern,) if pattern in columns or "*" not in pattern else of_pattern(pattern, columns)
         if not own:
             raise BadInput(
                 f"{name}={pattern!r} is the pattern of no column: there are {', '.join(map(repr, columns[:8]))}"
             )
         result |= dict.fromkeys(own)
+    if len(result) < 3:
+        event, most = next(reversed(result)), "one column" if len(result) == 1 else "two columns"
+        one = f"--score {event} --positive VALUE" if caller.command else f"score={event!r}, positive="
+        raise BadInput(
+            f"{name} names {most}, {', '.join(map(repr, result))}: of several classes name three or more; of two name "
+            f"the event's alone, {one}"
+        )
     return tuple(result)
 
 
@@ -333,14 +356,38 @@ def one_label(table: pa.Table, labels: Sequence[str], scores: Sequence[str], nam
     return pa.array([labels[i] for i in flags.argmax(axis=1).tolist()])
 
 
-def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:
-    """Return labels as class numbers."""
+def column_each(p: Floats | None, labels: pa.Array) -> Floats:
+    """Return probabilities of three classes or more, of as many rows as there are labels."""
+    if p is None or p.shape[1] < 3:
+        result = 1 if p is None else p.shape[1]
+        raise BadInput(f"y_prob has {result} columns: pass one for each of three classes or more, or use predictions")
+    if len(labels) != len(p):
+        raise BadInput(f"y_true has {len(labels):,} rows and y_prob {len(p):,}: pass one class number for each row")
+    if not len(p):
+        raise BadInput("no rows to audit: y_true and y_prob are empty")
+    return p
+
+
+def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return labels as class numbers, and where there is one."""
+    known = ~absent_labels(labels, order)
+    if not known.any():
+        raise BadInput("y_true holds nothing: every label is missing")
+    labels = labels if known.all() else pc.if_else(pa.array(known), labels, labels[int(np.argmax(known))])
+    return _numbered(labels, order, k), known
+
+
+def _numbered(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:
+    """Return labels, of which none is missing, as class numbers."""
     if order:
         known = labels.type if is_text(labels.type) else pa.string()
         result = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
         if result.null_count:
             strange = labels.filter(result.is_null())[0].as_py()
-            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {', '.join(map(repr, order[:8]))}")
+            numbered = all(name.isdecimal() for name in order)
+            fix = ": number the labels in the order of the columns, from 0" if numbered else ""
+            known = ", ".join(map(repr, order[:8]))
+            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {known}{fix}")
         return np.array(result.to_numpy(zero_copy_only=False), dtype=np.int32)
     if is_text(labels.type):
         raise BadInput(
@@ -357,3 +404,46 @@ def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[n
         mend = "subtract 1" if numbers.min() == 1 and numbers.max() == k else "encode the classes, or pass classes="
         raise BadInput(f"{fix}; row {row} holds {numbers[row]:g}: {mend}")
     return numbers.astype(np.int32)
+
+
+ROUNDED, EXACT = 1e-3, 1e-9  # by which probabilities of a row, as written or as computed, may miss one in sum
+
+
+def class_probabilities(p: Floats, keep: NDArray[np.bool_], caller: Caller | None) -> Floats:
+    """Probabilities of every class, divided by their sum where their digits miss one; refuse rows that are none.
+
+    `caller` names the options of a reader of files, None those of arrays.
+    """
+    total = p.sum(axis=1)
+    wrong = keep & ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(total - 1) <= ROUNDED))
+    if wrong.any():
+        raise BadInput(_no_classes(p, wrong, caller))
+    if bool((np.abs(total[keep] - 1) > EXACT).any()):  # by the digits that were written
+        p = p / np.where(keep, total, 1.0)[:, None]
+    return p
+
+
+def _no_classes(p: Floats, wrong: NDArray[np.bool_], caller: Caller | None) -> str:
+    """Say what is wrong with the first row of class probabilities that is no row of them, and what to do."""
+    row, n = int(np.argmax(wrong)), int(wrong.sum())
+    rows = "row is" if n == 1 else "rows are"
+    stated = f"y_prob: {n:,} {rows} not probabilities that add up to one; first: row {row}, "
+    fixes = {
+        "drop_missing": "leave such rows out",
+        "logits": "of logits pass their softmax, scipy.special.softmax(logits, axis=1)",
+        "percent": "pass y_prob / 100",
+        "renormalize": "pass every class; if all are there, y_prob / y_prob.sum(axis=1, keepdims=True)",
+    }
+    if caller is not None:
+        words = {"drop_missing": "leave such rows out:", "logits": "of logits pass", "percent": "of percentages pass"}
+        words["renormalize"] = "pass every class; if all are there,"
+        fixes = {name: f"{how} {caller.turns_on(name)}" for name, how in words.items()}
+    for fault, mend in ((~np.isfinite(p[row]), "drop_missing"), (p[row] < 0, "logits")):
+        if fault.any():
+            column = int(np.argmax(fault))
+            return f"{stated}column {column}, {p[row, column]:.6g}: {fixes[mend]}"
+    total = p.sum(axis=1)
+    mend = fixes["percent" if np.allclose(total, 100, atol=1) else "renormalize"]
+    if caller is not None and np.allclose(total, 0.01, atol=1e-4):
+        mend = f"these add up to one as they are, so leave {caller.turns_on('percent')} out"
+    return f"{stated}sum {p[row].sum():.6g}: {mend}"

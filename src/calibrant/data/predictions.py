@@ -21,9 +21,11 @@ from calibrant.data.inputs import (
     PredictionInputs,
     class_names,
     class_numbers,
+    class_probabilities,
     cluster_codes,
     cluster_columns,
     clusters_of,
+    column_each,
     crossing_of,
     labels_of,
     levels_of,
@@ -201,6 +203,8 @@ class MulticlassPredictions:
         As of `Predictions`.
     columns : tuple of str
         Of a file, that hold the probabilities; empty where they came as an array.
+    dropped : int
+        Rows left out because something was missing, or their weight 0; the others are `kept`, by number.
     """
 
     y: NDArray[np.int32]
@@ -213,6 +217,8 @@ class MulticlassPredictions:
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
     columns: tuple[str, ...] = field(default=(), repr=False)
+    dropped: int = 0
+    kept: NDArray[np.intp] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
@@ -255,10 +261,25 @@ class MulticlassPredictions:
         of = self.columns or (None,) * self.p.shape[1]
         return {self.name_of(k): of[k] for k in range(self.p.shape[1])}
 
+    def part(self, rows: NDArray[np.intp], dropped: int = 0) -> MulticlassPredictions:
+        """Some of the rows, by number, which leave out `dropped`."""
+        return replace(
+            self,
+            y=self.y[rows],
+            p=self.p[rows],
+            covariates=None if self.covariates is None else self.covariates.take(pa.array(rows)),
+            weights=picked(self.weights, rows),
+            cluster=picked(self.cluster, rows),
+            crossing=None if self.crossing is None else self.crossing.part(rows),
+            dropped=dropped,
+            kept=rows if dropped else None,
+        )
+
     def _projected(self, y: NDArray[np.bool_], p: Floats) -> Predictions:
         """Two classes of the same rows."""
         result = predictions(y.astype(np.int8), p, self.covariates, weights=self.weights, name=self.name)
-        return replace(result, cluster=self.cluster, levels=self.levels, crossing=self.crossing)
+        result = replace(result, cluster=self.cluster, levels=self.levels, crossing=self.crossing)
+        return replace(result, dropped=self.dropped)
 
 
 @takes_names
@@ -430,6 +451,8 @@ def multiclass_predictions(
     weights: ArrayLike | None = None,
     cluster: object = None,
     classes: Sequence[object] | None = None,
+    drop_missing: bool = False,
+    missing: str = "level",
     name: str = "data",
 ) -> MulticlassPredictions:
     """Validate labels and probabilities of several classes once, and freeze them.
@@ -444,13 +467,15 @@ def multiclass_predictions(
     covariates : frame or mapping of arrays, optional
         As `calibrant.predictions`.
     weights : array-like of shape (n,), optional
-        Positive numbers, which projections, `certify.classwise`, `Dirichlet` and `VariableTree` use. Methods without a
-        proof for weights raise `NotComputable`.
+        Positive numbers, 0 to leave a row out, which projections, `certify.classwise`, `Dirichlet` and `VariableTree`
+        use. Methods without a proof for weights raise `NotComputable`.
     cluster : array-like of shape (n,) or mapping of them, optional
         As `calibrant.predictions`; used by projections and `certify.classwise`.
     classes : sequence of K labels, optional
         In the order of the columns of `y_prob`: ``classes_`` of a scikit-learn classifier. By default the names of
         those columns, where labels are text and `y_prob` is a frame.
+    drop_missing, missing
+        As `calibrant.predictions`, but for ``"keep"``, which has no proof for several classes.
     name : str
         Name for reports.
 
@@ -471,58 +496,57 @@ def multiclass_predictions(
     >>> many.top_label().p.tolist()
     [0.7, 0.8, 0.5]
     """
-    name, columns = text("name", name), cluster_columns(cluster)
+    way, name = missing_way(drop_missing, missing), text("name", name)
+    return replace(frozen_classes((y_true, y_prob, covariates), weights, cluster, classes=classes, way=way), name=name)
+
+
+def frozen_classes(
+    rows: tuple[ArrayLike, ArrayLike, object],
+    weights: ArrayLike | None = None,
+    cluster: object = None,
+    *,
+    classes: Sequence[object] | None = None,
+    way: Missing = "level",
+    caller: Caller | None = None,
+) -> MulticlassPredictions:
+    """Return rows of several classes as `multiclass_predictions` does; `caller` names a reader's options."""
+    y_true, y_prob, covariates = rows
+    drops, by, columns = way == "drop", caller or PYTHON, cluster_columns(cluster)
     levels, crossing, clusters = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
     inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=clusters)
     p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
-    if p is None or p.shape[1] < 3:
-        result = 1 if p is None else p.shape[1]
-        raise BadInput(f"y_prob has {result} columns: pass one for each of three classes or more, or use predictions")
-    if len(labels) != len(p):
-        raise BadInput(f"y_true has {len(labels):,} rows and y_prob {len(p):,}: pass one class number for each row")
-    if not len(p):
-        raise BadInput("no rows to audit: y_true and y_prob are empty")
-    if labels.null_count:
-        row = int(np.argmax(labels.is_null().to_numpy(zero_copy_only=False)))
-        raise BadInput(f"y_true: {labels.null_count:,} values are missing, first in row {row}: leave such rows out")
+    p = column_each(p, labels)
+    if way == "keep":
+        how = by.turns_on("drop_missing")
+        raise BadInput(f"{by.name('missing')}=keep is of two classes: rows without a label are left out by {how}")
     order = class_names(classes, y_prob, labels, p.shape[1])
-    y32, p = inputs.ordered("y_true", class_numbers(labels, order, p.shape[1])), inputs.ordered("y_prob", p)
-    total = p.sum(axis=1)
-    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(total - 1) <= ROUNDED))
-    if wrong.any():
-        raise BadInput(_no_classes(p, wrong))
-    if bool((np.abs(total - 1) > EXACT).any()):  # by the digits that were written
-        p = p / total[:, None]
-    y32.flags.writeable = p.flags.writeable = False
-    own = None if weights is None else inputs.ordered("weights", weights_of(weights, len(p), missing=False)[0])
-    who = None if clusters is None else inputs.ordered("cluster", clusters_of(clusters, len(p), False, "cluster")[0])
-    for column in (own, who):
+    numbers, known = class_numbers(labels, order, p.shape[1])
+    if not (drops or known.all()):
+        stated = f"y_true: {np.count_nonzero(~known):,} values are missing, first in row {int(np.argmin(known))}"
+        raise BadInput(f"{stated}: leave such rows out, {by.turns_on('drop_missing')}")
+    p = inputs.ordered("y_prob", p)
+    keep = inputs.ordered("y_true", known) & ~(np.isnan(p).any(axis=1) & drops)
+    p = class_probabilities(p, keep, caller)
+    w = who = None
+    if weights is not None:
+        w, known = (inputs.ordered("weights", of) for of in weights_of(weights, len(p), drops, "weights", zero=True))
+        keep &= known & (w != 0.0)
+    if clusters is not None:
+        who, known = (inputs.ordered("cluster", of) for of in clusters_of(clusters, len(p), drops, "cluster"))
+        keep &= known
+    _without_gaps(table := inputs.table(len(p)), way)
+    if not keep.any():
+        raise BadInput("no rows are left after dropping missing values")
+    y = inputs.ordered("y_true", numbers)
+    result = MulticlassPredictions(y=y, p=p, covariates=table, classes=order, weights=w, cluster=who)
+    result = replace(result, levels=levels, crossing=crossing)
+    result = result if keep.all() else result.part(np.flatnonzero(keep), dropped=int(np.count_nonzero(~keep)))
+    for column in (result.y, result.p, result.weights, result.cluster):
         if column is not None:
             column.flags.writeable = False
-    result = MulticlassPredictions(y=y32, p=p, covariates=inputs.table(len(p)), classes=order, name=name, weights=own)
-    return replace(result, cluster=who, levels=levels, crossing=crossing)
+    return result
 
 
-def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
-    """Say what is wrong with the first row of class probabilities that is no row of them, and what to do."""
-    row = int(np.argmax(wrong))
-    n = int(wrong.sum())
-    stated = (
-        f"y_prob: {n:,} {'row is' if n == 1 else 'rows are'} not probabilities that add up to one; first: row {row}, "
-    )
-    for fault, mend in (
-        (~np.isfinite(p[row]), "leave such rows out"),
-        (p[row] < 0, "of logits pass their softmax, scipy.special.softmax(logits, axis=1)"),
-    ):
-        if fault.any():
-            column = int(np.argmax(fault))
-            return f"{stated}column {column}, {p[row, column]:.6g}: {mend}"
-    every = "pass every class; if all are there, y_prob / y_prob.sum(axis=1, keepdims=True)"
-    mend = "pass y_prob / 100" if np.allclose(p.sum(axis=1), 100, atol=1) else every
-    return f"{stated}sum {p[row].sum():.6g}: {mend}"
-
-
-ROUNDED, EXACT = 1e-3, 1e-9  # by which probabilities of a row, as written or as computed, may miss one in sum
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from calibrant.arguments import checked_seed, shown, takes
 from calibrant.data.calls import takes_arrays
-from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
+from calibrant.data.columns import Floats, label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels, class_labels, matched, one_label
 from calibrant.data.layouts import decoded, is_text
@@ -23,7 +23,7 @@ from calibrant.data.predictions import (
     MulticlassPredictions,
     Predictions,
     frame_of,
-    multiclass_predictions,
+    frozen_classes,
     predictions,
 )
 from calibrant.data.profile import LevelCounts
@@ -34,7 +34,7 @@ from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
-from calibrant.data.sources.source import Log, Source, unfitted
+from calibrant.data.sources.source import Log, Source, spread, unfitted
 from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.options import FIRST, RowOptions
@@ -195,32 +195,39 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
 
 def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...] = ()) -> MulticlassPredictions:
     """The rows of several classes: a column of probabilities each, which labels, columns or `classes` name."""
+    by = options.caller
     if not options.label:
-        raise BadInput(f"name the column of the labels: {options.caller.says('label')}")
+        raise BadInput(f"name the column of the labels: {by.says('label')}")
+    if two := options.passed("positive", "key"):
+        raise BadInput(f"{by.says(*two)} {'are' if len(two) > 1 else 'is'} of two classes: of several leave it out")
     opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
-    scores = matched(options.scores, opened.columns, options.caller.name("score"))
+    opened = spread(opened, options.scores)
+    scores = matched(options.scores, opened.columns, by)
     opened, kept, _, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None
     labels = (
-        one_label(table, options.labels, scores, options.caller.says("label"))
-        if options.labels
-        else table.column(options.label)
+        one_label(table, options.labels, scores, by.says("label")) if options.labels else table.column(options.label)
     )
-    p = np.column_stack([score_values(table.column(name), name, options.percent) for name in scores])
+    if is_text(decoded(labels).type) and not classes:
+        classes = class_labels(scores, pc.unique(decoded(labels)).to_pylist())
+    cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
+    weights = table.column(options.weights) if options.weights else None
+    p, way = class_scores(table, replace(options, scores=scores)), options.missing
+    rows = labels, p, covariates
+    result = frozen_classes(rows, weights, cluster or None, classes=classes or None, way=way, caller=by)
+    return replace(result, columns=scores, name=opened.name)
+
+
+def class_scores(table: pa.Table | pa.RecordBatch, options: Reading) -> Floats:
+    """The probabilities of every class, of columns of these or of what they are made of; NaN where one is missing."""
+    p = np.column_stack([score_values(table.column(name), name, options.percent) for name in options.scores])
     if options.logits:
         from scipy.special import softmax
 
-        p = softmax(p, axis=1)
-    elif options.renormalize:
-        p = p / np.where((total := p.sum(axis=1, keepdims=True)) > 0.0, total, 1.0)
-    if is_text(decoded(labels).type) and not classes:
-        classes = class_labels(scores, set(pc.unique(decoded(labels)).to_pylist()))
-    cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
-    weights = table.column(options.weights) if options.weights else None
-    result = multiclass_predictions(
-        labels, p, covariates, weights=weights, cluster=cluster or None, classes=classes or None, name=opened.name
-    )
-    return replace(result, columns=scores)
+        return np.asarray(softmax(p, axis=1))
+    if options.renormalize:
+        return p / np.where((total := p.sum(axis=1, keepdims=True)) > 0.0, total, 1.0)
+    return p
 
 
 def with_classes(
@@ -233,11 +240,13 @@ def with_classes(
     if isinstance(source, MulticlassPredictions):
         options.for_predictions(engine)
         return source, sketch_rows(source.top_label(), options)
+    if isinstance(source, Sketch):
+        raise BadInput(f"a sketch holds two classes: leave {options.caller.says('score')} out, or name rows of several")
     if engine is not None:
         raise NotComputable(f"several classes are audited in memory: leave {options.caller.says('engine')} out")
     opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
-    if len(options.scores) == 1 and options.scores[0] in opened.columns:
-        return None, with_rows(source, replace(options, score=options.scores[0], scores=()), None, engine)
+    if (one := options.in_columns(opened.columns)).score:
+        return None, with_rows(source, one, None, engine)
     rows = classes_in_memory(opened, options)
     label, score = ",".join(options.labels) or options.label, ",".join(options.scores)
     out = sketch_rows(rows.top_label(), replace(options, label=label, score=score, labels=(), scores=()))

@@ -172,12 +172,18 @@ class Reading:
 
     # ---- sources of columns ----
 
+    def in_columns(self, columns: Sequence[str]) -> Reading:
+        """Return this, with one pattern that is the name of a column, which has an asterisk in it, as that column."""
+        one = len(self.scores) == 1 and self.scores[0] in columns
+        return replace(self, score=self.scores[0], scores=()) if one else self
+
     def named(self) -> Reading:
         """Return this if it names the columns of labels and scores."""
         if self.scores:
+            named = ",".join(self.scores[:4])
             raise NotComputable(
-                f"{self.caller.says('score')} names {len(self.scores)} columns, of several classes: this reads two "
-                "classes; audit takes several"
+                f"{self.caller.name('score')}={named!r} is of several classes: this reads two classes, so name the "
+                f"column of one, with {self.caller.says('positive')}; look, audit, plan and repair take several"
             )
         if not (self.label and self.score):
             label, score = self.caller.says("label"), self.caller.says("score")

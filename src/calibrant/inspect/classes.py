@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from calibrant.data.columns import Floats, as_float, letters_of
-from calibrant.data.inputs import differing
+from calibrant.data.inputs import ROUNDED, differing, matched
 from calibrant.data.layouts import decoded
+from calibrant.data.read import classes_in_memory
+from calibrant.data.reading import Reading
+from calibrant.data.sources.source import DETECTED, Source, is_listed, listed, parts_of
+from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect.looked import Column
 from calibrant.inspect.roles import LABELS, SCORES, called
 
 Scale = Literal["probability", "percent", "log"]
 LEAST = 3  # classes; of two the second is a score like any other
 LEAST_ROWS = 5
-ROUNDED = 0.005  # of each probability, at most
+DIGITS = 0.005  # that rounding changes of each probability, at most
 OFF = 1e-6  # of a probability, by arithmetic
 NAMED = SCORES | {"probs", "logprob", "logprobs", "class"}
 LOGS = {"logprob", "logprobs", "logp"}
@@ -34,12 +39,45 @@ class ClassColumns:
     scale: Scale
     truth: tuple[str, ...]  # one column that names the class; or one a class, in that order; or none
     named: bool  # the columns are called as scores are
+    rounded: bool = False  # to digits with which a row may miss a sum of one by more than an audit takes
 
-    def example(self) -> tuple[str, str | None, str]:
-        """The label, the event and the score of one class against the others; of a label of 0 and 1 no event."""
-        label = self.truth[0] if self.truth else ""
-        event = None if len(self.truth) > 1 else self.names[0]
-        return label, event, self.columns[0]
+
+def classes_stated(opened: Source, columns: Sequence[Column], options: Reading) -> ClassColumns | None:
+    """Return the columns of classes that were named, or that a pattern stands for; None where none were.
+
+    The one that says which was true is that which was named, or is called so.
+    """
+    if not options.scores:
+        return None
+    family = matched(options.scores, opened.columns, options.caller)
+    scale: Scale = "log" if options.logits else "percent" if options.percent else "probability"
+    truth = options.labels or ((options.label,) if options.label else _truth(columns, family, differing(family)))
+    return ClassColumns(family, differing(family), scale, truth, named=True)
+
+
+def lists_of_classes(table: pa.Table) -> tuple[str, ...]:
+    """Return patterns of the parts of columns whose lists or structs add up to one: probabilities of classes."""
+    result = list[str]()
+    for name in table.column_names:
+        column = next((c for chunk in table.column(name).chunks if len(c := listed(chunk).drop_null())), None)
+        if column is None or not is_listed(column.type):
+            continue
+        struct = pa.types.is_struct(column.type)
+        own = [f"{name}.{f.name}" for f in column.type] if struct else [f"{name}_{i}" for i in range(len(column[0]))]
+        with suppress(BadInput):  # of several lengths
+            values = pa.table(parts_of(column, name, own, 0))
+            if len(own) >= LEAST and _missed(values, own, "probability") is not None:
+                result.append(f"{name}{'.' if struct else '_'}*")
+    return tuple(result)
+
+
+def class_errors(table: pa.Table, options: Reading) -> tuple[str, ...]:
+    """Return why an audit of all classes would refuse these rows: it reads them as the audit does."""
+    try:
+        classes_in_memory(table, replace(options, form=DETECTED, variables=()))
+    except (BadInput, NotComputable) as e:
+        return (str(e),)
+    return ()
 
 
 def classes_of(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | None:
@@ -52,10 +90,12 @@ def classes_of(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | Non
             scales[scale].append(c.name)
     for scale, names in scales.items():
         for family in _families(names):
-            if _add_up(table, family, scale):
+            missed = _missed(table, family, scale)
+            if missed is not None:
                 classes = differing(family)
                 named = all(called(name, NAMED) for name in family)
-                return ClassColumns(family, classes, scale, _truth(columns, family, classes), named)
+                truth = _truth(columns, family, classes)
+                return ClassColumns(family, classes, scale, truth, named, scale != "log" and missed > ROUNDED)
     return None
 
 
@@ -80,17 +120,19 @@ def _families(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     yield from sorted((f for f in kept if len(f) >= LEAST), key=lambda f: -len(f))
 
 
-def _add_up(table: pa.Table, family: Sequence[str], scale: Scale) -> bool:
+def _missed(table: pa.Table, family: Sequence[str], scale: Scale) -> float | None:
+    """By how much a row misses a sum of one at most; None where columns do not add up, but for their digits."""
     total: Floats = np.zeros(table.num_rows)
     for name in family:
         values = as_float(decoded(table.column(name), name), name, "score")
         total += np.exp(values) if scale == "log" else values / 100.0 if scale == "percent" else values
     there = total[~np.isnan(total)]
     if len(there) < LEAST_ROWS:
-        return False
+        return None
+    missed = float(np.abs(there - 1.0).max())
     if scale == "log" and all(called(name, LOGS) for name in family):  # of answers that were not all offered
-        return bool((there <= 1.0 + OFF * len(family)).all())
-    return bool((np.abs(there - 1.0) <= ROUNDED * len(family)).all())
+        return missed if (there <= 1.0 + OFF * len(family)).all() else None
+    return missed if missed <= DIGITS * len(family) else None
 
 
 def _truth(columns: Sequence[Column], family: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ def _options(request: Reading) -> dict[str, object]:
         "positive": request.positive,
         "percent": request.percent or None,
         "logits": request.logits or None,
+        "renormalize": request.renormalize or None,
         "missing": request.missing if request.missing != "level" else None,
         "by": request.by or None,
         "key": request.key or None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import ParamSpec
@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.columns import (
-    ABSENT,
     Floats,
+    absent_labels,
     is_number,
     label_values,
     no_events,
@@ -161,23 +161,24 @@ def scores_of(table: pa.Table, options: Reading) -> Floats:
     return score_values(table.column(options.score), options.score, options.percent)
 
 
-def dropped_rows(table: pa.Table, options: Reading) -> dict[str, int]:
-    """The rows that are left out where label or score is missing, by reason."""
-    gone = {}
-    for name in (options.label, options.score):
-        gone[name] = np.zeros(table.num_rows, dtype=bool)
-        if name in table.column_names:
-            gone[name] = absent(table.column(name), name)
-    y, p = gone[options.label], gone[options.score]
+def dropped_rows(
+    table: pa.Table, labels: Sequence[str], scores: Sequence[str], classes: Sequence[str] = ()
+) -> dict[str, int]:
+    """The rows that are left out where a label or a score is missing, by reason; `classes` are no missing labels."""
+    y, p = _gone(table, labels, classes), _gone(table, scores)
     results = {UNLABELLED: y & ~p, "score missing": p & ~y, "label and score missing": y & p}
     return {why: int(rows.sum()) for why, rows in results.items() if rows.any()}
 
 
-def first_dropped(source: Source, rows: Sampled, options: Reading) -> str:
-    """Say where the first row without label or score stands; nothing if all have both."""
-    named = [name for name in (options.label, options.score) if name in rows.table.column_names]
-    gone = np.any([absent(rows.table.column(name), name) for name in named], axis=0) if named else np.zeros(0, bool)
-    at = 0
+def _gone(table: pa.Table, columns: Sequence[str], classes: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Return in which rows one of some columns holds nothing."""
+    each = [absent(table.column(name), name, classes) for name in columns if name in table.column_names]
+    return np.any(each, axis=0) if each else np.zeros(table.num_rows, dtype=bool)
+
+
+def first_dropped(source: Source, rows: Sampled, columns: Sequence[str], classes: Sequence[str] = ()) -> str:
+    """Say where the first row stands in which one of some columns holds nothing; nothing if all have values."""
+    gone, at = _gone(rows.table, columns, classes), 0
     for part, first, count in rows.runs if gone.any() else ():
         if gone[at : at + count].any():
             return source.place(part, first + int(np.argmax(gone[at : at + count])))
@@ -191,13 +192,6 @@ def weightless(table: pa.Table, weights: str) -> int:
     return (pc.sum(pc.equal(values, 0)).as_py() or 0) if is_number(values.type) else 0
 
 
-def absent(column: pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
-    """Return where a column holds nothing: null, NaN, or a text that says so."""
-    values = decoded(column, name)
-    there = values.is_valid()
-    if pa.types.is_floating(values.type):
-        there = pc.and_(there, pc.fill_null(pc.invert(pc.is_nan(values)), False))
-    if pa.types.is_string(values.type):
-        there = pc.and_(there, pc.invert(pc.is_in(values, value_set=pa.array(ABSENT))))
-    out: NDArray[np.bool_] = ~there.to_numpy(zero_copy_only=False)
-    return out
+def absent(column: pa.ChunkedArray, name: str, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Return where a column holds nothing: null, NaN, or a text that says so and is none of the `classes`."""
+    return absent_labels(decoded(column, name), classes)

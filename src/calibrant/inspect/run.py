@@ -15,7 +15,7 @@ from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.inputs import ClustersCross, beginning, cluster_codes, crossing_of
+from calibrant.data.inputs import ClustersCross, beginning, class_labels, cluster_codes, crossing_of, of_pattern
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory
@@ -24,19 +24,16 @@ from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Form, Source, marks_of
+from calibrant.data.sources.source import REPAIRED, Form, Source, marks_of, spread
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.faults import HARDLY
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
-from calibrant.inspect.classes import ClassColumns, classes_of
+from calibrant.inspect.classes import ClassColumns, class_errors, classes_of, classes_stated, lists_of_classes
 from calibrant.inspect.columns import LEAST, Sampled, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import (
-    OUTCOME,
-    SCORE,
-    as_typed,
     command,
     facts,
     mended,
@@ -170,6 +167,9 @@ def looked_at(
         rows = sampled(opened, options.score)
     except BadInput as e:  # the score's column cannot be read as numbers
         rows, refused = sampled(opened), (str(e),)
+    if patterns := (*(s for s in options.scores if "*" in s), *lists_of_classes(rows.table)):
+        wider = spread(opened, patterns)
+        opened, rows = wider, rows if wider is opened else sampled(wider, options.score)
     options, refused = _levels(rows.table, options, refused)
     columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.not_read)
@@ -179,21 +179,24 @@ def looked_at(
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
     reported = with_parts(options, opened.log)
-    classes = None if opened.log.tool else classes_of(rows.table, columns)
+    classes, options, refused = _classes(opened, rows, columns, options, refused)
     scores = scores or roles.nearly_scores(columns)
     score = reported.score or ("" if opened.log.tool else roles.sure_score(columns, scores))
     if classes is not None and not classes.named and {*scores} - {*classes.columns}:
         classes = None  # shares of a whole beside a score: traits of a row
-    several = classes is not None and not (options.score or options.label)  # classes of which none is named
+    truth = options.labels or (options.label,)
+    several = classes is not None and not options.score and truth in (("",), classes.truth)
     score = "" if several else score
     labels = roles.labels(columns, score)
-    label = reported.label or ("" if several else roles.sure_label(columns, labels, score))
+    label = "" if several else reported.label or roles.sure_label(columns, labels, score)
     columns = tuple(_as_audited(c, rows.table) if c.name in (label, score) else c for c in columns)
     kept = {c.name: c for c in columns}
-    planned = replace(options, label=label, score=score)
+    planned = replace(options, label=label, score=score, labels=(), scores=())
     scale = roles.scale_of(kept.get(score), _mostly_above_1(rows.table, score))
     scale = "outliers" if scale in ("other", "logit") and _hardly_outside(rows.table, score) else scale
-    dropped = dropped_rows(rows.table, planned)
+    read = (classes.truth, classes.columns) if classes is not None and several else ((label,), (score,))
+    names = class_labels(read[1], [v for c in read[0] for v, _ in kept[c].frequent]) if several else ()
+    dropped = dropped_rows(rows.table, *read, names)
     # (2) the same, with what the values call for
     values = kept[label].frequent if label in kept else ()
     unknown = unknown_of(dict(values)) if options.positive is None else ()
@@ -234,13 +237,17 @@ def looked_at(
         by=options.by or groups[: roles.OFFERED],
         key=options.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
     )
-    unsaid = not (options.label or options.score)
+    unsaid = not (options.label or options.score or options.scores)
     met = replace(proposed, positive=None) if unknown else proposed  # which outcomes are known is to be said first
     met = met if cluster in (*kept, planned.cluster) else replace(met, cluster="")  # of several columns, all there
     refusals = input_errors(opened, rows, met if unsaid else planned)
-    all_of_them = classes is not None and several and bool(classes.truth)
+    typed = proposed
     if classes is not None and several:
-        refusals += () if all_of_them else (_one_class(classes, options, kept),)
+        typed = _all_classes(proposed, classes, rows.table.column_names)
+        typed = replace(typed, scores=options.scores or typed.scores)
+        wanted = replace(options, label=typed.label, labels=typed.labels) if options.scores else typed
+        wanted = wanted if unsaid else replace(wanted, missing=options.missing)
+        refusals += class_errors(rows.table, wanted) if typed.label else (_no_truth(classes, options),)
     else:
         refusals += tuple(_unnamed(planned, labels, scores, opened))
     if scale == "points" and not options.percent:
@@ -248,11 +255,6 @@ def looked_at(
         kept_refusals = (r for r in refusals if not (r.startswith(outside) and OUTSIDE in r))
         refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
-    typed = proposed
-    if classes is not None and several:
-        typed = replace(proposed, **_against_the_others(classes, kept))
-    if classes is not None and all_of_them:
-        typed = _all_classes(proposed, classes, kept)
     runs = (
         ""
         if scale == "points" and not options.percent
@@ -263,7 +265,8 @@ def looked_at(
     repeats = repeated(rows.table, columns) if compared else None
     known = {label, score, *dict(opened.log.confidences), *of_classes}
     named = {options.weights: "weights", options.cluster: "cluster"} | dict.fromkeys(options.levels, "cluster")
-    named |= {label: "label", score: "score"} | dict.fromkeys(proposed.key, "key") | dict.fromkeys(proposed.by, "group")
+    named |= dict.fromkeys(read[1], "score") | dict.fromkeys(read[0], "label")
+    named |= dict.fromkeys(proposed.key, "key") | dict.fromkeys(proposed.by, "group")
     return Look(
         name=opened.name,
         files=opened.files[:FIRST_FILES],
@@ -290,12 +293,12 @@ def looked_at(
         },
         one_outcome=outcomes,
         dropped=dropped | ({WEIGHTLESS: zero} if (zero := weightless(rows.table, options.weights)) else {}),
-        first_dropped=first_dropped(opened, rows, planned),
+        first_dropped=first_dropped(opened, rows, (*read[0], *read[1]), names),
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
         command=runs,
-        decides=_decided_by(rows, proposed) if plans and runs and not refusals and not all_of_them else None,
+        decides=_decided_by(rows, proposed) if plans and runs and not (refusals or several) else None,
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster or (INDEPENDENT if options.independent else "")}
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
@@ -318,40 +321,43 @@ def _decides(data: Predictions | Sketch, by: Sequence[str], times: float) -> Cur
     return decided(*of_everyone_and_groups(data, by, False, 0), Planned(draws=DRAWS, times=times), SHOWN_GROUPS)
 
 
-def _one_class(classes: ClassColumns, options: Reading, kept: Mapping[str, Column]) -> str:
-    """Say that columns are classes, and which audit can be had: of one class against the others."""
+def _classes(
+    opened: Source, rows: Sampled, columns: Sequence[Column], options: Reading, refused: tuple[str, ...]
+) -> tuple[ClassColumns | None, Reading, tuple[str, ...]]:
+    """The columns of classes, named or detected; what was asked; and why columns that were named are none."""
+    options = options.in_columns(opened.columns)
+    try:
+        if options.scores:
+            return classes_stated(opened, columns, options), options, refused
+    except BadInput as e:
+        options, refused = replace(options, scores=(), labels=()), (*refused, str(e))
+    return None if opened.log.tool else classes_of(rows.table, columns), options, refused
+
+
+def _no_truth(classes: ClassColumns, options: Reading) -> str:
+    """Say that columns are classes, and that none says which came true."""
     sums = {"probability": "add up to 1", "percent": "add up to 100", "log": "are logarithms of parts of 1"}
     kind = {"log": "log-probabilities"}.get(classes.scale, "probabilities")
     named = ", ".join(map(repr, classes.columns[:4])) + (" and more" if len(classes.columns) > 4 else "")
-    one = _against_the_others(classes, kept)
-    how = as_typed({k: v for k, v in one.items() if v not in (None, False)}, options.caller.command)
-    first = f"write exp({classes.columns[0]}) into a column SCORE first; " if classes.scale == "log" else ""
     reported = f"{named} are {kind} of {len(classes.columns)} classes: they {sums[classes.scale]} in every row"
-    return f"{reported}. An audit takes one class against the others: {first}pass, of each class, such as {how}"
+    return f"{reported}. No column says which class came true: name it by {options.caller.says('label')}"
 
 
-def _all_classes(proposed: Reading, classes: ClassColumns, kept: Mapping[str, Column]) -> Reading:
+def _all_classes(proposed: Reading, classes: ClassColumns, columns: Sequence[str]) -> Reading:
     """How all classes are audited together: by a pattern where it stands for their columns alone."""
     first = beginning(classes.columns)
-    own = [name for name in kept if name.startswith(first)]
+    patterns = (f"{first}*{end}" for end in ("", REPAIRED) if first)
+    fits = tuple(pattern for pattern in patterns if of_pattern(pattern, columns) == classes.columns)
     return replace(
         proposed,
-        label=classes.truth[0],
+        label=(*classes.truth, "")[0],
         labels=classes.truth if len(classes.truth) > 1 else (),
         positive=None,
-        scores=(f"{first}*",) if first and own == list(classes.columns) else classes.columns,
+        scores=fits or classes.columns,
         percent=classes.scale == "percent",
         logits=classes.scale == "log",
+        renormalize=proposed.renormalize or classes.rounded,
     )
-
-
-def _against_the_others(classes: ClassColumns, kept: Mapping[str, Column]) -> dict[str, Any]:
-    """How one class is audited against the others; logarithms are to be made a column first."""
-    label, event, score = classes.example()
-    score = SCORE if classes.scale == "log" else score
-    if event is not None and label in kept:  # as the label spells it
-        event = next((v for v, _ in kept[label].frequent if v.lower() == event.lower()), event)
-    return {"label": label or OUTCOME, "positive": event, "score": score, "percent": classes.scale == "percent"}
 
 
 def _points(c: Column, options: Reading) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND
 from calibrant.data.columns import require, score_values
+from calibrant.data.inputs import class_probabilities
+from calibrant.data.read import class_scores
+from calibrant.data.reading import Reading
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sketches.sample import Origin, hashes_of
 from calibrant.data.sources.source import FITTED_ON, REPAIRED, Source
@@ -28,11 +31,12 @@ def fitted_name(score: str) -> str:
     return f"{score}{FITTED_ON}"
 
 
-def checked_calibrator(one: Calibrator, source: Source, score: str) -> None:
-    """Refuse a map that cannot be applied to a source."""
-    if one.several:
-        raise BadInput("this calibrator repairs several classes at once: call it in Python on multiclass_predictions")
-    require([score], source.columns, "score")
+def checked_calibrator(one: Calibrator, source: Source, scores: Sequence[str]) -> None:
+    """Refuse a map that cannot be applied to these columns of a source."""
+    if len(scores) != one.classes:
+        some = f"{one.classes} classes: name a column each, in the order of the fit" if one.several else "two classes"
+        raise BadInput(f"--score names {len(scores)} columns, and this calibrator is of {some}")
+    require(scores, source.columns, "score")
     require(one.reads, source.columns, "covariate")
 
 
@@ -93,6 +97,46 @@ def apply_calibrator(
         return rewrite(source, output.path, (score, *one.reads, *spec.key), added, settle, progress)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
         raise BadInput(f"cannot write {str(output.path)!r}: {first_line(e)}; another format may hold it") from None
+
+
+def apply_classes(
+    one: Calibrator,
+    source: Source,
+    options: Reading,
+    path: Path,
+    fitted: NDArray[np.bool_] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write every row of a source with the repaired probability of each class; return the rows written.
+
+    The options name the columns, in the order of the fit, and how they are read: of logits probabilities are written.
+    `fitted` marks rows that the map was fitted on, in the order of the source, in a column next to the first class's.
+    """
+    import pyarrow as pa
+
+    scores, drops, at = options.scores, options.missing == "drop", 0
+
+    def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
+        nonlocal at
+        p = class_scores(batch, options)
+        sound = np.ones(len(p), dtype=np.bool_)
+        if drops:
+            sound &= ~np.isnan(p).any(axis=1)
+        p = class_probabilities(p, sound, COMMAND)
+        ids = Origin.of(batch, Spec(label="", score=scores[0]), part, row).identities(len(p), Spec(label="", score=""))
+        values = one.scores(np.where(sound[:, None], p, 1.0 / len(scores)), columns=batch, ids=ids)
+        values = 100.0 * values if options.percent else values
+        out = {repaired_name(c): pa.array(values[:, k].copy(), mask=~sound) for k, c in enumerate(scores)}
+        if fitted is not None:
+            out[fitted_name(scores[0])] = pa.array(fitted[at : at + len(p)])
+        at += len(p)
+        return out
+
+    source = source.knowing([c.name for c in one.codings if c.of_text])
+    try:
+        return rewrite(source, path, (*scores, *one.reads), added, lambda: None, progress)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
+        raise BadInput(f"cannot write {str(path)!r}: {first_line(e)}; another format may hold it") from None
 
 
 def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:

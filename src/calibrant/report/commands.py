@@ -22,35 +22,16 @@ from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
 WIDTH = 84  # characters of a line of a command
-DEFAULTS: Mapping[str, object] = {
-    "--steps": STEPS,
-    "--alpha": 0.05,
-    "--tolerance": 0.0,
-    "--seed": 0,
-    "--missing-odds": 2.0,
-}
-REPAIRING = (  # options that `repair` takes too
-    *(
-        "--label",
-        "--score",
-        "--positive",
-        "--key",
-        "--cluster",
-        "--weights",
-        "--by",
-        "--missing",
-        "--bins",
-        "--variables",
-        "--allow",
-    ),
-    *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
-    *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format"),
-    *("--percent", "--logits", "--renormalize"),
-)
+DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
+OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
     *("--intersections", "--percent", "--logits", "--renormalize", "--allow-same"),
+)
+REPAIRING = (  # options that `repair` takes too
+    *(k for k in READING if k not in ("--intersections", "--allow-same")),
+    *("--variables", "--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha"),
 )
 LOOKING = tuple(k for k in READING if k not in ("--seed", "--intersections"))
 PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "--steps", "--alpha")
@@ -60,7 +41,7 @@ ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
 LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on")
-NUMBERS = ("limit", "limit_relative", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
+NUMBERS = ("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
 SEVERAL = ("threshold", "costs")
 SWITCHES = ("intersections", "percent", "logits", "renormalize", "drop_missing", "quick", "publish", "allow_same")
 TEXTS = (
@@ -107,10 +88,19 @@ def repair(record: AuditRecord, method: str = "") -> str:
     if not start:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    if record.data.get("classes"):  # judged as they are by everyone, at no limit
+        return _finished(
+            record, [start, *_typed([(k, v) for k, v in kept if k not in OF_TWO]), *_repairing(record, method)]
+        )
     if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
         kept.append(("--limit", record.settings["limit"]))
-    words = [start, *_typed(kept), *(k for k in _switched(record) if k in REPAIRING)]
-    return _finished(record, [*words, *([f"--method {sanitize(method)}"] if method else []), "-o calibrator.json"])
+    return _finished(record, [start, *_typed(kept), *_repairing(record, method)])
+
+
+def _repairing(record: AuditRecord, method: str) -> list[str]:
+    """The last options of a repair: how the data are read, how it is repaired, and what is written."""
+    named = [f"--method {sanitize(method)}"] if method else []
+    return [*(k for k in _switched(record) if k in REPAIRING), *named, "-o calibrator.json"]
 
 
 def repair_classes(record: AuditRecord, name: str, method: str) -> str:
@@ -119,13 +109,27 @@ def repair_classes(record: AuditRecord, name: str, method: str) -> str:
         return repair(record, method)
     if arrays(record):
         return f"calibrator = cal.repair.{name}().fit({DATA})\nrepaired = calibrator({DATA})"
+    made = _classes_in_python(record)
+    return f"{made}\ncalibrator = cal.repair.{name}().fit(rows)\nrepaired = calibrator(rows)" if made else ""
+
+
+def _classes_in_python(record: AuditRecord, columns: Sequence[str] = (), project: bool = False) -> str:
+    """The line that makes `rows` of several classes, with some covariates, or of their most probable class.
+
+    Empty where columns are no probabilities.
+    """
+    end = ".top_label()" if project else ""
+    if arrays(record):
+        return f"rows = {DATA}{end}"
     if not _columns_are_probabilities(record):
         return ""
     classes: Mapping[str, str] = record.data["classes"]
-    frame = {k: f"{DATA}[{_literal(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
-    first = f"{DATA}[{_literal(record.data['label'])}], {DATA}[{_literal([*classes.values()])}]"
-    made = _called("rows = cal.multiclass_predictions", {"classes": _literal([*classes]), **frame}, first)
-    return f"{made}\ncalibrator = cal.repair.{name}().fit(rows)\nrepaired = calibrator(rows)"
+    parts = [f"{DATA}[{_literal(record.data['label'])}]", f"{DATA}[{_literal([*classes.values()])}]"]
+    parts += [f"{DATA}[{_literal([*columns])}]"] if columns else []
+    kept = {"drop_missing": "True"} if drops_missing(record.data) else {}
+    kept |= {k: f"{DATA}[{_literal(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
+    named = {"classes": _literal([*classes])} | kept
+    return _called("rows = cal.multiclass_predictions", named, ", ".join(parts)) + end
 
 
 def _columns_are_probabilities(record: AuditRecord) -> bool:
@@ -167,7 +171,7 @@ def plan(record: AuditRecord) -> str:
         return ""
     if record.data.get("two_way") or record.data.get("missing") == "keep":
         return ""
-    words = _typed([("--limit", limit)]) if limit is not None else []
+    words = [] if limit is None else _typed([("--limit", limit)])
     text = _reading(record, "plan", PLANNING, words)
     return text.replace("calibrant plan ", "calibrant plan --data ", 1)
 
@@ -235,8 +239,9 @@ def _rows_in_python(record: AuditRecord, name: str) -> str:
     c = record.curve("subgroups")
     rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
     variable = of[0][0] if of else str(rules[name][0]["variable"])
+    made = _classes_in_python(record, [variable], project=True) if record.data.get("classes") else ""
     kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
-    return call("audit", _typed(kept), arrays(record), variable)
+    return call("audit", _typed(kept), arrays(record), variable, made)
 
 
 def from_python(record: AuditRecord) -> bool:
@@ -253,7 +258,12 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
     """A command on as few lines as hold it; in Python the call."""
     if not from_python(record):
         return _wrapped(words)
-    made = call(words[0].split()[1], words[1:], arrays(record))
+    what = words[0].split()[1]
+    several = what == "plan" and record.data.get("classes")
+    rows = _classes_in_python(record, _group_columns(record), project=True) if several else ""
+    if several and not rows:
+        return ""
+    made = call(what, words[1:], arrays(record), made=rows)
     named = None if record.data.get("cluster") else arguments(words[1:]).get("cluster")
     if not arrays(record) or named in (None, _literal("none")):
         return made
@@ -358,6 +368,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
     relative = s.get("limit_relative")
     flags += [("--limit", s.get("limit") if relative is None else None), ("--limit-relative", relative)]
+    flags += [("--limit-classes", s.get("limit_classes"))]
     flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
@@ -506,10 +517,10 @@ def _literal(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> str:
+def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made: str = "") -> str:
     """The Python lines that do what a command does, or show the error along a variable.
 
-    `arrays`: the data are `Predictions`, whose columns are known.
+    `arrays`: the data are `Predictions`, whose columns are known; `made`: the line that makes `rows` of them.
     """
     saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
     passed = arguments([word for word in words if not word.startswith("-o ")])
@@ -521,8 +532,8 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "") -> s
         return f"{_called('look = cal.look', kept)}\nprint(look)"
     if what == "audit" and not variable:
         return "\n".join([_called("record = cal.audit", kept), *(f"record.save({_literal(out)})" for out in saved)])
-    rows = DATA if arrays else "rows"
-    lines = [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
+    rows = DATA if arrays and not made else "rows"
+    lines = [made] if made else [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
     if variable:
         lines.append(f"print(cal.diagnose.variable_curve({rows}, {_literal(variable)}).to_frame())")
     elif what == "plan":

@@ -181,6 +181,12 @@ def state(record: AuditRecord, part: str) -> State:
     return "withheld" if withheld(record) else verdict
 
 
+def summed(record: AuditRecord) -> State:
+    """The verdict on the errors of all classes, added up; "not_checked" where they have no limit, or are withheld."""
+    check, of = check_of(record, "classwise"), dict[str, State](over="over", within="within", undecided="undecided")
+    return "not_checked" if check is None else of.get(check.status, "not_checked")
+
+
 def states(record: AuditRecord) -> dict[str, State]:
     """The same of all parts."""
     return {part: state(record, part) for part in record.verdicts}

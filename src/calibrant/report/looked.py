@@ -451,8 +451,6 @@ def _run(seen: Look) -> str:
     ]:
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
-    if seen.candidates.get("classes") and not (seen.label or seen.score) and seen.refusals:
-        return "Run, of one class against the others:"
     if len(seen.label_values) == 1 and not seen.refusals:
         return "Run, once rows of both outcomes are there:"
     return "Run, once that is fixed:" if seen.refusals else "Run:"

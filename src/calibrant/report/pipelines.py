@@ -19,9 +19,10 @@ from calibrant.sanitize import sanitize
 
 State = Literal["within", "over", "undecided", "open", "absent"]
 Kind = Literal["everyone", "group", "subgroups", "check"]
+ALL_CLASSES = "classwise"  # the code of their check
 ERROR = "error-"  # the start of the codes of checks that a limit counts
 SUBGROUPS = "unlisted subgroups"
-PARTS = {"everyone": "everyone", "groups": "named groups", "subgroups": SUBGROUPS}
+PARTS = {"everyone": "everyone", "groups": "named groups", "subgroups": SUBGROUPS, "classes": "classes"}
 OPEN = {
     "undecided": "not shown to be within the limit",
     "error_shown": "a test shows error, and no subgroup is certified over the limit",
@@ -44,11 +45,11 @@ class Judged:
 
 
 def judged(record: AuditRecord) -> list[Judged]:
-    """Return who and what is judged: everyone, groups and subgroups against the limit, then the tests that count.
+    """Return who and what is judged: everyone, groups, classes and subgroups by limits, then the tests that count.
 
     Without a limit people are there as not judged.
     """
-    people = [_finding(record, f) for f in (record.everyone, *ordered(record.groups))]
+    people = [_finding(record, f) for f in (record.everyone, *ordered(record.groups), *ordered(record.classes))]
     return [*people, _subgroups(record), *_checks(record)]
 
 
@@ -118,6 +119,19 @@ def _checks(record: AuditRecord) -> Iterator[Judged]:
             yield _gate(record, check)
         elif limited and check.code.startswith(ERROR) and check.status == "not-applicable":
             yield Judged("check", check.code, "undecided", sanitize(check.reason).rstrip("."))
+        elif check.code == ALL_CLASSES and (limit := record.settings.get("limit_classes")) is not None:
+            yield _all_classes(record, check, limit)
+
+
+def _all_classes(record: AuditRecord, check: CheckRecord, limit: float) -> Judged:
+    """The errors of all classes, added up, against their own limit."""
+    name, of = "all classes added up", f"limit {num.limit_points(limit)}"
+    if check.estimate is None or record.withheld is not None:
+        return Judged("check", name, "undecided", sanitize(check.reason or record.withheld or "").rstrip("."))
+    ends = check.estimate.interval
+    span = num.between(num.lower_bound(ends.low, limit), num.upper_bound(ends.high, limit))
+    state: dict[str, State] = {"over": "over", "within": "within"}
+    return Judged("check", name, state.get(check.status, "undecided"), f"errors of {span} points, {of}", span)
 
 
 def _gate(record: AuditRecord, check: CheckRecord) -> Judged:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from calibrant.data.columns import score_values
 from calibrant.data.layouts import DAY
+from calibrant.data.read import class_scores
+from calibrant.data.reading import Reading
 from calibrant.data.specs.coding import Coding, encode
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -37,6 +39,7 @@ class Selected:
     spec: Spec
     group: Group = ()
     rule: Rule = ()
+    classes: Reading | None = None  # of several: how they are read, of which the most probable one's is the score
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -60,11 +63,17 @@ class Selected:
         how = [c for c in self.spec.codings if c.name in self.reads]
         x = encode(batch, how, batch.num_rows, scale=False)
         numbers = {name: x.numbers[:, j] for j, name in enumerate(x.number_names)}
-        numbers[SCORE] = score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent)
+        numbers[SCORE] = self._scores(batch)
         levels = [j for j, name in enumerate(x.level_names) if x.level_of[j] == name]
         codes = {x.level_names[j]: x.codes[:, j] for j in levels}
         labels = {x.level_names[j]: x.level_labels[j] for j in levels}
         return Columns(numbers=numbers, codes=codes, labels=labels, how={c.name: c for c in how}).matching(self.rule)
+
+    def _scores(self, batch: pa.RecordBatch) -> NDArray[np.float64]:
+        if self.classes is None:
+            return score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent)
+        p = class_scores(batch, self.classes)
+        return np.asarray(p.max(axis=1) / p.sum(axis=1))
 
 
 def selected(spec: Spec, text: str) -> Selected:

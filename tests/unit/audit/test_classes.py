@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,8 @@ from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
 from calibrant.repair.judge.classes import judged_classes
 from calibrant.report.brief.action import state_of
-from calibrant.report.commands import audit_again, look, one_class, repair_classes
+from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
+from calibrant.report.pipelines import judged
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -153,6 +155,56 @@ def test_rows_that_do_not_add_up_are_counted_and_refused(tmp_path):
     assert made.everyone.expected == pytest.approx(0.5 + 0.5 / 1.2 + 1 / 3)
 
 
+GAPS = "kind,p_a,p_b,p_c,w\na,.5,.3,.2,1\n,.5,.3,.2,1\nb,,.3,.4,1\nc,.1,.1,.8,2\nb,.1,.8,.1,0\nNA,.1,.8,.1,1\n"
+
+
+def test_rows_that_lack_something_are_left_out_and_counted(tmp_path):
+    (tmp_path / "log.csv").write_text(GAPS)
+    options = {"label": "kind", "score": "p_*", "quick": True, "variables": None}
+    made = cal.audit(tmp_path / "log.csv", missing="drop", **options)
+    assert (made.everyone.rows, made.data["dropped"], made.data["missing"]) == (3, 3, "drop")
+    assert "--missing drop" in audit_again(made)
+    weighed = cal.audit(tmp_path / "log.csv", missing="drop", weights="w", **options)
+    assert (weighed.everyone.rows, weighed.data["dropped"]) == (2, 4)
+    with pytest.raises(cal.BadInput, match=r"2 values are missing, first in row 1: leave such rows out, drop"):
+        cal.audit(tmp_path / "log.csv", **options)
+    with pytest.raises(cal.BadInput, match="missing=keep is of two classes: rows without a label are left out by drop"):
+        cal.audit(tmp_path / "log.csv", missing="keep", **options)
+
+
+def test_what_is_left_out_leaves_the_other_rows_as_they_are():
+    data = rows(300)
+    y, p, at = [NAMES[k] for k in data.y], data.p.copy(), np.arange(300)
+    y[4], p[9, 1], cluster, w = None, np.nan, (at // 2).astype(float), 1.0 + at
+    cluster[20], w[30] = np.nan, 0.0
+    made = cal.multiclass_predictions(y, p, {"at": at}, cluster=cluster, weights=w, classes=NAMES, drop_missing=True)
+    kept = np.setdiff1d(at, [4, 9, 20, 30])
+    assert made.covariates.column("at").to_pylist() == kept.tolist()
+    assert made.dropped == 4 == made.top_label().dropped
+    for name in ("y", "p"):
+        np.testing.assert_array_equal(getattr(made, name), getattr(data, name)[kept])
+    np.testing.assert_array_equal(made.weights, w[kept])
+    np.testing.assert_array_equal(made.cluster, cluster[kept])
+    with pytest.raises(cal.BadInput, match=r"1 row is not probabilities .*; first: row 9, column 1, nan"):
+        cal.multiclass_predictions([NAMES[0], *y[1:4], NAMES[0], *y[5:]], p, classes=NAMES)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"score": "p_a,p_b"}, "score names two columns, 'p_a', 'p_b': of several classes name three or more"),
+        ({"score": "p_a*"}, "score names one column, 'p_a'"),
+        ({"score": "p_*", "positive": "a"}, "positive= is of two classes: of several leave it out"),
+        ({"score": "p_*", "key": "kind"}, "key= is of two classes"),
+    ],
+)
+def test_what_is_of_two_classes_says_what_to_write(tmp_path, options, says):
+    (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\n")
+    score = options["score"].split(",")
+    with pytest.raises(cal.BadInput, match=f"^{re.escape(says)}"):
+        cal.audit(tmp_path / "log.csv", label="kind", quick=True, **options | {"score": score})
+
+
 def test_logits_and_log_probabilities_take_their_softmax(tmp_path):
     data = rows(300)
     logs = np.log(np.maximum(data.p, 1e-12)) + 3.0
@@ -251,6 +303,54 @@ def test_a_class_of_probability_0_that_came_true_leaves_the_decision_to_the_brie
     assert 0 < settings["impossible"] <= 40
 
 
+@pytest.mark.parametrize(("at", "verdict"), [("low", "over"), ("between", "undecided"), ("high", "within")])
+def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path):
+    """Every class is within 30 points: a sum beyond its own limit makes the audit no better than that sum."""
+    data = rows(4000, moved=0.3)
+    ends = cal.certify.classwise(data).interval
+    limit = {"low": 0.99 * ends.low, "between": (ends.low + ends.high) / 2, "high": ends.high}[at]
+    plain = cal.audit(data, limit=0.3, quick=True)
+    made = cal.audit(data, limit=0.3, limit_classes=limit, quick=True)
+    assert (plain.verdict, plain.verdicts["classes"]) == ("within", "within")
+    assert (made.verdict, made.verdicts["classes"]) == (verdict, verdict)
+    assert made.exit_status == {"over": 1, "undecided": 3, "within": 0}[verdict]
+    assert next(c.status for c in made.checks if c.code == "classwise") == verdict
+    spent = [s.alpha for s in made.shares if (s.part, s.by) == ("classes", "error")]
+    assert made.joint_error["within"] == pytest.approx(plain.joint_error["within"] + 0.025)
+    assert made.joint_error["over"] == pytest.approx(plain.joint_error["over"] + 0.025)
+    assert spent.count(0.025) == 2
+    assert AuditRecord.from_json(made.to_json()).settings["limit_classes"] == limit
+    assert "limit_classes" not in plain.settings
+    assert f"limit_classes={limit:g}"[:17] in audit_again(made)
+    text = made.save(tmp_path / "audit.md").read_text()
+    words = {"over": "Errors of all classes together are over their limit", "undecided": "are undecided", "within": ""}
+    assert words[verdict] in text
+    assert "Their limit is" in text
+    each = {j.name: j.state for j in judged(made)}
+    assert each["all classes added up"] == verdict
+    assert each["class = cat"] == "within"
+
+
+def test_error_shown_of_classes_fails_where_it_is_to(record):
+    made = cal.audit(rows(moved=0.6), limit=0.9, quick=True, fail_on="error-shown")
+    assert (made.verdict, made.exit_status) == ("within", 1)
+    assert "classes" in next(j.reported for j in judged(made) if j.name == "error-shown")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"limit_classes": 0.1}, "limit_classes= judges all classes together: pass limit= too"),
+        ({"limit_classes": 2.5, "limit": 0.1}, "limit_classes=2.5: pass a number above 0 and at most 2"),
+    ],
+)
+def test_a_limit_of_all_classes_goes_with_that_of_each(options, says):
+    with pytest.raises(cal.BadInput, match=re.escape(says)):
+        cal.audit(rows(300), quick=True, **options)
+    with pytest.raises(cal.BadInput, match="limit_classes= is of three classes or more"):
+        cal.audit(rows(300).top_label(), quick=True, limit=0.1, limit_classes=0.1)
+
+
 @pytest.mark.parametrize("way", ["arrays", "frame"])
 def test_printed_calls_of_classes_run(way):
     arrays = rows(1200, moved=0.6)
@@ -258,9 +358,12 @@ def test_printed_calls_of_classes_run(way):
     frame = pd.DataFrame(columns | {"kind": np.array(NAMES)[arrays.y]})
     data = arrays if way == "arrays" else frame
     record = cal.audit(data, limit=0.02, quick=True, **({} if way == "arrays" else {"label": "kind", "score": "p_*"}))
-    for text in (repair_classes(record, "Temperature", "temperature"), one_class(record, "dog")):
+    for text in (plan(record), repair_classes(record, "Temperature", "temperature"), one_class(record, "dog")):
         names = {"cal": cal, "data": data}
         exec(text.replace('record.save("audit.html")', ""), names)  # noqa: S102
+        if "plan" in names:
+            assert names["plan"].columns["rows"][0] == 1200
+            continue
         made = names.get("record", names.get("repaired"))
         assert made.n == 1200 if "repaired" in names else made.settings["limit"] == 0.02
 

@@ -31,7 +31,7 @@ def test_they_are_joined_by_the_labels_of_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"), [(W[:5], "weights has shape"), (W * 0, "weights must be positive"), (-W, "row 0 has")]
+    ("weights", "message"), [(W[:5], "weights has shape"), (W * 0, "no rows are left"), (-W, "row 0 has")]
 )
 def test_what_is_no_weight_is_refused(weights: np.ndarray, message: str) -> None:
     with pytest.raises(cal.BadInput, match=message):

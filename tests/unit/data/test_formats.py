@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -419,3 +420,70 @@ def test_one_object_that_holds_the_rows_names_their_field(tmp_path: Path, text: 
 def test_one_object_that_is_a_row_stays_one(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"y": 1, "p": 0.5, "notes": ["a", "b"]}')
     assert cal.look(tmp_path / "x.json").rows == 1
+
+
+# ---- columns that hold a list, or a struct, of the probabilities of classes ----
+
+LISTED = np.random.default_rng(5).dirichlet([0.6] * 3, 60)
+OF_LISTS = np.array([np.random.default_rng(i).choice(3, p=q) for i, q in enumerate(LISTED)])
+
+
+def listed(kind: str, path: Path) -> Any:
+    """The same rows with their probabilities in one column."""
+    texts = [json.dumps(q) for q in LISTED.tolist()]
+    lists: dict[str, Any] = {
+        "fixed": pa.FixedSizeListArray.from_arrays(LISTED.ravel(), 3),
+        "list": pa.array(LISTED.tolist()),
+        "large": pa.array(LISTED.tolist(), pa.large_list(pa.float32())),
+        "text": texts,
+        "struct": pa.array([dict(zip("012", q, strict=True)) for q in LISTED.tolist()]),
+    }
+    if kind == "pandas":
+        return pd.DataFrame({"k": OF_LISTS, "p": LISTED.tolist()})
+    if kind == "jsonl":
+        lines = (f'{{"k": {k}, "p": {text}}}\n' for k, text in zip(OF_LISTS, texts, strict=True))
+        (path / "log.jsonl").write_text("".join(lines))
+        return path / "log.jsonl"
+    if kind == "csv":
+        quoted = (f'{k},"{text}"\n' for k, text in zip(OF_LISTS, texts, strict=True))
+        (path / "log.csv").write_text("".join(["k,p\n", *quoted]))
+        return path / "log.csv"
+    table = pa.table({"k": OF_LISTS, "p": lists[kind.removeprefix("parquet ")]})
+    if not kind.startswith("parquet "):
+        return table
+    pq.write_table(table, path / "log.parquet", row_group_size=25)
+    return path / "log.parquet"
+
+
+@pytest.mark.parametrize(
+    "kind", ["fixed", "list", "large", "text", "struct", "pandas", "jsonl", "csv", "parquet fixed"]
+)
+def test_a_column_of_lists_is_a_column_for_each_class(kind: str, tmp_path: Path) -> None:
+    data = listed(kind, tmp_path)
+    pattern = "p.*" if kind == "struct" else "p_*"
+    made = cal.audit(data, label="k", score=pattern, quick=True, variables=None)
+    assert made.everyone.expected == pytest.approx(LISTED.max(axis=1).sum(), rel=1e-6)
+    assert [f.events for f in made.classes] == np.bincount(OF_LISTS, minlength=3).tolist()
+    seen = cal.look(data)
+    assert pattern in seen.command
+    assert not seen.refusals
+
+
+def test_lists_of_classes_that_cannot_be_read_are_refused() -> None:
+    lists = LISTED.tolist()
+    table = pa.table({"k": OF_LISTS, "p": pa.array([None, *lists[1:]])})
+    kept = cal.audit(table, label="k", score="p_*", quick=True, variables=None, missing="drop")
+    assert (kept.everyone.rows, kept.data["dropped"]) == (59, 1)
+    with pytest.raises(cal.BadInput, match="of several classes: name its parts, 'p_\\*'"):
+        cal.audit(table, label="k", score="p", quick=True)
+    table = pa.table({"k": OF_LISTS, "p": pa.array([*lists[:4], [0.5, 0.5], *lists[5:]])})
+    with pytest.raises(cal.BadInput, match="column 'p': 1 row has lists of another length than 3, first row 4 with 2"):
+        cal.audit(table, label="k", score="p_*", quick=True)
+    table = pa.table({"k": pa.array(np.array(["a", "b", "c"])[OF_LISTS]), "p": pa.array(lists)})
+    with pytest.raises(cal.BadInput, match="number the labels in the order of the columns, from 0"):
+        cal.audit(table, label="k", score="p_*", quick=True)
+
+
+def test_lists_that_are_no_probabilities_stay_as_they_are() -> None:
+    table = pa.table({"y": OF_LISTS > 0, "risk": LISTED[:, 0], "embedding": pa.array((9 * LISTED).tolist())})
+    assert [c.name for c in cal.look(table).columns] == ["y", "risk", "embedding"]

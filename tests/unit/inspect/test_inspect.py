@@ -735,7 +735,7 @@ THREE = {f"p_{name}": CLASSES[:, i].round(4) for i, name in enumerate(("home", "
         ({"gold": np.array(["home", "draw", "away"])[WON]}, ("gold",), "label='gold', score='p_*'"),
         ({"result": np.array(["Home", "Draw", "Away"])[WON]}, ("result",), "label='result', score='p_*'"),
         ({"label": WON}, ("label",), "label='label', score='p_*'"),
-        ({}, (), "label='OUTCOME', score='p_home', positive='home'"),
+        ({}, (), "label='OUTCOME', score='p_*'"),
     ],
 )
 def test_columns_that_add_up_to_one_are_classes(columns: dict[str, Any], truth: tuple[str, ...], how: str) -> None:
@@ -743,7 +743,7 @@ def test_columns_that_add_up_to_one_are_classes(columns: dict[str, Any], truth: 
     assert (seen.label, seen.score, seen.candidates["classes"]) == ("", "", tuple(THREE))
     assert seen.candidates["truth"] == truth
     assert seen.candidates["by"] == ("hall",)
-    assert bool(seen.refusals) != bool(truth)  # without a column that says which was true one class is proposed
+    assert bool(seen.refusals) != bool(truth)
     assert all("are probabilities of 3 classes" in refusal for refusal in seen.refusals)
     assert how in seen.command
     assert "of 3 classes" in str(seen)
@@ -762,7 +762,7 @@ def test_log_probabilities_percent_and_digits_are_classes_too(tmp_path: Path, ca
     assert cal.look(logs).refusals == cal.look(logs).candidates["by"] == ()
     (refusal,) = cal.look({name: values for name, values in logs.items() if name != "gold"}).refusals
     assert "log-probabilities of 3 classes" in refusal
-    assert "write exp(logprobs.A) into a column SCORE first" in refusal
+    assert "No column says which class came true: name it by label=" in refusal
     percent = {f"{k} (%)": (100 * CLASSES[:, i]).round(1) for i, k in enumerate("ABC")} | {"gold": logs["gold"]}
     assert "score=['A (%)', 'B (%)', 'C (%)'], percent=True" in cal.look(percent).command
     np.savez(tmp_path / "digits.npz", probs=CLASSES, labels=WON)
@@ -770,6 +770,57 @@ def test_log_probabilities_percent_and_digits_are_classes_too(tmp_path: Path, ca
     out = " ".join(capsys.readouterr().out.split())
     assert "--label labels --score 'probs_*'" in out
     assert "--by labels" not in out
+
+
+GOLD = {"gold": np.array(["home", "draw", "away"])[WON]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "stated", "how", "refused"),
+    [
+        (GOLD, {"label": "gold", "score": "p_*"}, "label='gold', score='p_*'", ""),
+        (GOLD, {"score": ["p_away", "p_home", "p_draw"]}, "score=['p_away', 'p_home', 'p_draw']", ""),
+        (GOLD, {"label": "gold"}, "label='gold', score='p_*'", ""),
+        ({"y": WON}, {"label": "y", "score": "p_*"}, "label='y', score='p_*'", ""),
+        (GOLD, {"label": "gold", "score": "p_*", "logits": True}, "logits=True", ""),
+        (GOLD, {"label": "gold", "score": "p_*", "renormalize": True}, "renormalize=True", ""),
+        (GOLD, {"label": "gold", "score": "q_*"}, "label='gold', score='p_*'", "is the pattern of no column"),
+        (GOLD, {"score": ["p_home", "p_draw"]}, "score='p_*'", "score names two columns, 'p_home', 'p_draw'"),
+        (GOLD | {"hall": WON % 2}, {"label": "hall", "score": "q_*"}, "", "is the pattern of no column"),
+        (GOLD, {"label": "gold", "score": "p_*", "percent": True}, "percent=True", "so leave percent=True out"),
+    ],
+)
+def test_classes_that_are_named_are_audited_together(columns: Any, stated: Any, how: str, refused: str) -> None:
+    seen = cal.look(THREE | columns, **stated)
+    assert how in seen.command
+    assert "positive" not in seen.command or not how
+    assert any(refused in r for r in seen.refusals) == bool(refused)
+    if how and not refused:
+        assert {c.name: c.role for c in seen.columns} == dict.fromkeys(THREE, "score") | dict.fromkeys(columns, "label")
+
+
+def test_missing_labels_of_classes_are_proposed_to_be_left_out() -> None:
+    rows = THREE | {"gold": np.array(["home", "draw", "NA"])[WON]}
+    rows["p_draw"] = np.where(np.arange(400) == 7, np.nan, rows["p_draw"])
+    seen = cal.look(rows)
+    both = bool(WON[7] == 2)
+    gone = {"label missing": int((WON == 2).sum()) - both}
+    assert seen.dropped == gone | {f"{'label and ' * both}score missing": 1}
+    assert "missing='drop'" in seen.command
+    assert not seen.refusals
+    (refusal,) = cal.look(rows, score="p_*").refusals
+    assert "values are missing, first in row" in refusal
+    assert "drop_missing=True" in refusal
+    named = THREE | {"gold": np.array(["home", "draw", "None"])[WON]}
+    named["p_None"] = named.pop("p_away")
+    assert not cal.look(named).dropped  # a class may be called None
+
+
+def test_probabilities_of_two_digits_are_to_be_divided_by_their_sum() -> None:
+    rows = {name: p.round(2) for name, p in THREE.items()} | GOLD
+    assert "renormalize=True" in cal.look(rows).command
+    assert not cal.look(rows).refusals
+    assert "add up to one" in cal.look(rows, score="p_*").refusals[0]
 
 
 def test_shares_of_a_whole_beside_a_score_are_no_classes() -> None:

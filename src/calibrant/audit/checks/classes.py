@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.audit.checks.certified import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
-from calibrant.audit.judging import worst
+from calibrant.audit.judging import ALL_CLASSES, verdict_of, worst
 from calibrant.audit.rounding import few
 from calibrant.certify.classwise import classwise
 from calibrant.results import Curve
@@ -36,13 +36,15 @@ def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
-    """Certify the sum over all classes, which shares alpha with nobody."""
+    """Certify the sum over all classes, which shares alpha with nobody, and judge it by its own limit if it has one."""
     if context.classes is None:
         return CheckResult()
     context.needs_no_crossing()
     plan = context.judging
     result = classwise(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
-    return CheckResult(status="measured", estimate=result, estimates={"classwise": result})
+    verdict = verdict_of(result.interval.low, result.interval.high, plan.limit_classes)
+    shares = plan.shares.of_all_classes() if plan.limit_classes is not None else ()
+    return CheckResult(status=status(verdict), estimate=result, estimates={"classwise": result}, shares=shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,8 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
         low, high = (reported.end(end, side) for end, side in ends)
         names = rows.name_of(int(common[i])), rows.name_of(int(common[j]))
-        came, expects = min(reported.events, people[i]), min(float(reported.expected), people[i])
-        cells.append(
-            Cell(*names, people[i], came, expects, min(max((came - expects) / people[i], low), high), low, high)
-        )
+        came, due = min(reported.events, people[i]), min(float(reported.expected), people[i])
+        cells.append(Cell(*names, people[i], came, due, min(max((came - due) / people[i], low), high), low, high))
     columns = {f.name: tuple(getattr(c, f.name) for c in cells) for f in fields(Cell)}
     settings = {"classes": len(common), "of": k, "least": LEAST, "alpha": context.judging.alpha}
     return CheckResult(curves={"class_matrix": Curve(method="audit.class_matrix", columns=columns, settings=settings)})
@@ -123,7 +123,7 @@ DECLARED = (
     Check(
         code="error-classes", order=21, make=of_classes, step="certifying classes", cost=Cost(flat=0.01), crosses=True
     ),
-    Check(code="classwise", order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
+    Check(code=ALL_CLASSES, order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
     Check(code="class-matrix", order=23, make=_matrix, crosses=True),
     Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True), crosses=True),
 )

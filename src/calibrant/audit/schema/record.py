@@ -386,6 +386,7 @@ SETTINGS = part(
         "alpha": Level,
         "limit": noted(Level | None, "In probability units; of everyone, where it is relative."),
         "limit_relative?": noted(Level, "The limit as a share of the mean score of those judged."),
+        "limit_classes?": noted(Annotated[float, Meta(gt=0, le=2)], "The limit of all classes' errors, added up."),
         "steps": Steps,
         "bandwidth": Annotated[float, Meta(gt=0, le=0.5)],
         "seed": Count,

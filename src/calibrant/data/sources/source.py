@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -223,6 +225,90 @@ def _without(opened: Source, mark: str) -> Source:
         place=row_of,  # rows are numbered without those left out
         log=replace(opened.log, excluded=(*opened.log.excluded, why)),
     )
+
+
+def spread(opened: Source, patterns: Sequence[str]) -> Source:
+    """Return a source with a column for each part of lists or structs that patterns such as ``probs_*`` stand for.
+
+    Of lists ``probs_0``, ``probs_1``; of structs ``probs.cat``, called as their fields. Lists may be text in JSON.
+    """
+    for pattern in patterns:
+        name, mark = pattern[:-2], pattern[-2:]
+        alone = opened.columns.count(name) == 1 and not fnmatch.filter(opened.columns, pattern)
+        if mark in ("_*", ".*") and alone and opened.again and opened.engine is None:
+            opened = _spread(opened, name)
+    return opened
+
+
+def _spread(opened: Source, name: str) -> Source:
+    batches = (batch.column(name) for part in opened.parts for batch in part.read([name], ()))
+    first = next((c for column in batches if len(c := listed(column).drop_null())), None)
+    if first is None or not is_listed(first.type):
+        return opened
+    struct = pa.types.is_struct(first.type)
+    own = (
+        tuple(f"{name}.{f.name}" for f in first.type) if struct else tuple(f"{name}_{i}" for i in range(len(first[0])))
+    )
+
+    def kept(part: Part) -> Part:
+        def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            there = list(dict.fromkeys(name if c in own else c for c in columns))
+            row = part.first_row
+            for batch in part.read(there, [c for c in real if c not in own]):
+                made = {c: batch.column(c) for c in there if c != name}
+                made |= parts_of(listed(batch.column(name)), name, own, row) if name in there else {}
+                yield pa.RecordBatch.from_arrays([made[c] for c in columns], list(columns))
+                row += batch.num_rows
+
+        return replace(part, read=read)
+
+    at = opened.columns.index(name)
+    columns = (*opened.columns[:at], *own, *opened.columns[at + 1 :])
+    kinds = {k: v for k, v in opened.kinds.items() if k != name}
+    parts = tuple(map(kept, opened.parts))
+    return replace(opened, parts=parts, columns=columns, kinds=kinds, as_text=None, fragments=None)
+
+
+def is_listed(t: pa.DataType) -> bool:
+    """Whether an Arrow type is lists of numbers, or structs of them."""
+    if pa.types.is_struct(t):
+        return bool(t.num_fields) and all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in t)
+    lists = pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t)
+    return bool(lists) and (pa.types.is_floating(t.value_type) or pa.types.is_integer(t.value_type))
+
+
+def listed(column: pa.Array) -> pa.Array:
+    """A column with texts such as ``"[0.2, 0.8]"`` as lists; any other as it is."""
+    text = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    first = next((v for v in text.slice(0, ROWS).drop_null().slice(0, 1).to_pylist()), None)
+    if not isinstance(first, str) or not first.startswith("["):
+        return column
+    try:
+        return pa.array([None if not v else json.loads(v) for v in text.to_pylist()], pa.list_(pa.float64()))
+    except (ValueError, pa.ArrowInvalid, pa.ArrowTypeError):
+        return column
+
+
+def parts_of(column: pa.Array, name: str, own: Sequence[str], row: int) -> dict[str, pa.Array]:
+    """The parts of lists or structs as columns, null where there is none; refuse lists of another length."""
+    if not is_listed(column.type) and column.null_count < len(column):
+        raise BadInput(f"column {name!r} holds {column.type} from row {row:,} on, and lists before: store lists alone")
+    if column.null_count == len(column):
+        return {part: pa.nulls(len(column), pa.float64()) for part in own}
+    if pa.types.is_struct(column.type):
+        return {part: pc.struct_field(column, part[len(name) + 1 :]) for part in own}
+    k, lengths = len(own), pc.list_value_length(column)
+    wrong = pc.fill_null(pc.not_equal(lengths, k), False)
+    if pc.any(wrong).as_py():
+        at = pc.index(wrong, True).as_py()
+        n = pc.sum(wrong).as_py()
+        rows = "row has" if n == 1 else "rows have"
+        raise BadInput(
+            f"column {name!r}: {n:,} {rows} lists of another length than {k}, first row {row + at:,} with "
+            f"{lengths[at].as_py():,}: give every class a probability"
+        )
+    at_least = pc.if_else(column.is_valid(), column, pa.scalar([None] * k, column.type))
+    return {part: pc.list_element(at_least, i) for i, part in enumerate(own)}
 
 
 def marked(column: pa.Array, name: str) -> pa.Array:

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.certify.classwise import classwise
-from calibrant.data.columns import picked
 from calibrant.data.predictions import MulticlassPredictions
-from calibrant.errors import NotComputable
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split, mix
 from calibrant.kernels.runtime import one_thread
 from calibrant.measure.classes import brier_losses, log_losses, own_class
 from calibrant.repair.catalogue import recipes
-from calibrant.repair.fitted import Calibrator
+from calibrant.repair.fitted import Calibrator, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Curve
 from calibrant.stats.measures import normal_quantile
@@ -54,6 +53,7 @@ class Judged:
 
     curve: Curve
     calibrators: dict[str, Calibrator]
+    fitted: NDArray[np.intp]  # the rows that they were fitted on, by number
 
     @property
     def recommended(self) -> str:
@@ -65,24 +65,35 @@ class Judged:
 
 
 def judged_classes(
-    rows: MulticlassPredictions, names: Sequence[str] = (), *, steps: int, alpha: float, seed: int
+    rows: MulticlassPredictions,
+    names: Sequence[str] = (),
+    *,
+    judge_on: MulticlassPredictions | None = None,
+    steps: int,
+    alpha: float,
+    seed: int,
 ) -> Judged:
-    """Fit repairs on half of the rows, or clusters, and judge them on the other half.
+    """Fit repairs on half of the rows, or clusters, and judge them on the other half; or on all, judged on others.
 
     Intervals of changes hold for all repairs together; the certificates hold each by itself.
     """
+    k, rows = rows.p.shape[1], replace(rows, covariates=None)
     who = np.arange(rows.n) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     half = hash_split(mix(np.arange(int(who.max()) + 1, dtype=np.uint64) ^ np.uint64(seed)), 2)[who]
-    fit, judged = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
-    k = rows.p.shape[1]
-    if min(len(fit), len(judged)) < FEWEST:
+    fit = np.flatnonzero(half == 0) if judge_on is None else np.arange(rows.n)
+    kept = replace(judge_on, covariates=None) if judge_on is not None else rows.part(np.flatnonzero(half == 1))
+    if min(len(fit), kept.n) < FEWEST:
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
-    fitting, kept = _some(rows, fit[: max(FITTED // k, FEWEST)]), _some(rows, judged)
+    fit = fit[: max(FITTED // k, FEWEST)]
+    fitting = rows.part(fit)
     names = names or [name for name, most in TRIED if k <= most]
     import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
 
     with one_thread():
         calibrators: dict[str, Calibrator] = {name: recipes()[name].make().fit(fitting) for name in names}
+    for one in calibrators.values() if judge_on is not None else ():
+        if why := overlap(one.fitted_on, kept):
+            raise BadInput(f"{why}: judge a calibrator on rows that it was not fitted on")
     tried = {AS_AUDITED: kept} | {name: one(kept) for name, one in calibrators.items()}
     before = _losses(kept)
     made = [_judged(name, data, (before, alpha / len(names)), (steps, alpha, seed)) for name, data in tried.items()]
@@ -101,7 +112,7 @@ def judged_classes(
         "alpha": alpha,
     }
     columns = {f.name: tuple(getattr(one, f.name) for one in made) for f in fields(ClassRepair)}
-    return Judged(Curve(method=METHOD, columns=columns, settings=settings), calibrators)
+    return Judged(Curve(method=METHOD, columns=columns, settings=settings), calibrators, fit)
 
 
 def _judged(
@@ -121,9 +132,3 @@ def _judged(
 def _losses(data: MulticlassPredictions) -> Floats:
     """Log loss and Brier score of each row, shape (2, n)."""
     return np.stack([log_losses(data, TINY), brier_losses(data)])
-
-
-def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:
-    """Some rows, without their covariates."""
-    some = replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=picked(rows.weights, at))
-    return replace(some, cluster=picked(rows.cluster, at))

@@ -92,7 +92,9 @@ def _classes(record: AuditRecord) -> Text:
     lead = "" if facts.is_off(first) else "Most evident: "
     name = Span(clipped(sanitize(first.variables[0][1]), NAMED), "name", "#classes")
     ends = record.estimates["classwise"].interval if "classwise" in record.estimates else None
-    summed = None if ends is None else f"{num.lower_bound(ends.low)} to {num.upper_bound(ends.high)} points"
+    limit = record.settings.get("limit_classes")
+    of = "" if limit is None else f" (limit {num.limit_points(limit)})"
+    summed = None if ends is None else f"{num.lower_bound(ends.low)} to {num.upper_bound(ends.high)} points{of}"
     total = f" Errors of all classes add up to {summed}." if summed else ""
     return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.{total}")
 

@@ -18,7 +18,7 @@ from calibrant.report.wording.gains import (
     impossible,
     of_classes_gained,
 )
-from calibrant.report.wording.parts import marked, verdict_word
+from calibrant.report.wording.parts import STATES, marked, verdict_word
 from calibrant.report.wording.terms import (
     capital,
     cardinal,
@@ -76,8 +76,12 @@ def _sum(record: AuditRecord) -> str:
     e = record.estimates.get("classwise")
     if e is None:
         return ""
-    low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
-    return SUM.format(low=low, high=high, level=num.percent(e.interval.level))
+    limit = record.settings.get("limit_classes")
+    low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
+    text = SUM.format(low=low, high=high, level=num.percent(e.interval.level))
+    if limit is None or facts.withheld(record):
+        return text
+    return f"{text} Their limit is {num.limit_points(limit)}: {STATES[facts.summed(record)][1].lower()}."
 
 
 def _table(record: AuditRecord) -> doc.Table:
@@ -231,7 +235,8 @@ def _methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
     text = (
         "Everyone, groups and subgroups are about the most probable class of each row: whether it came true, against "
         "its probability. Classes are bounded as groups are, with a share of alpha of their own. The sum over all "
-        "classes has one certificate with a vector for a witness, which shares alpha with no class."
+        "classes has one certificate with a vector for a witness, which shares alpha with no class; where it has a "
+        "limit, each end spends half of alpha."
     )
     return (doc.Entry("Several classes", say(text)),)
 

@@ -200,6 +200,9 @@ def _others(record: AuditRecord) -> Iterator[str]:
         yield f"{whom} {'are' if several else 'is'} {f'over {_it(record)}' if judged else 'miscalibrated'}."
     if off:
         return
+    if facts.summed(record) == "over":
+        yield "Errors of all classes together are over their limit."
+        return
     if record.error_shown["subgroups"]:
         yield "Error is shown in unlisted subgroups."
     yield _left_open(record)
@@ -217,6 +220,8 @@ def _left_open(record: AuditRecord) -> str:
     unchecked = [what for what, state in (("groups", groups), ("unlisted subgroups", subgroups)) if state == "absent"]
     if facts.limit_of(record) is None:
         return "No group is shown to be miscalibrated." if groups != "absent" else "No groups were checked."
+    if facts.summed(record) == "undecided" and "undecided" not in (groups, subgroups):
+        return "Errors of all classes together are undecided."
     if groups == "undecided":
         n = len(facts.with_verdict(record, "undecided"))
         some = f"{capital(cardinal(n))} groups" if n > 1 else "One group"

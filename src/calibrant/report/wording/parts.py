@@ -46,7 +46,10 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     if part == "everyone" and state in facts.VERDICT_STATES:
         return state_of(record, record.everyone)
     if part in ("groups", "classes") and state in facts.VERDICT_STATES:
-        return _counted(record, record.groups if part == "groups" else record.classes)
+        status, word = _counted(record, record.groups if part == "groups" else record.classes)
+        if part == "groups" or (summed := facts.summed(record)) == "not_checked":
+            return status, word
+        return min(status, summed, key=ORDER.index), f"{word}; all added up: {STATES[summed][1].lower()}"
     if part == "subgroups" and state == "not_checked" and record.error_shown["subgroups"]:
         return STATES["error_shown"]
     status, word = STATES.get(state, (state, sanitize(state)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,11 @@ def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if rows is None:
         return CheckResult()
     context.needs_no_crossing()
-    populations = enumerate(each_class(rows, rows.top_label(), context.seed))
-    every = [certified(((CLASS, rows.name_of(k)),), 0, q, context, rows.p.shape[1]) for k, q in populations]
+    every = []
+    for k, q in enumerate(each_class(rows, rows.top_label(), context.seed)):
+        one = certified(((CLASS, rows.name_of(k)),), 0, q, context, rows.p.shape[1])
+        # no bet is learnt from its blocks any more, which are gigabytes of a thousand classes
+        every.append(replace(one, people=replace(q.as_one_block(), shown=q.shown)))
     result = judged(every, context)
     shares = context.judging.shares.of_groups("classes") if context.judging.limited else ()
     return CheckResult(status=status(worst(f.verdict for f in result)), classes=result, shares=shares)
@@ -86,8 +89,10 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         ends = (evidence.at_most.limit(each), -1), (evidence.at_least.limit(each), 1)
         low, high = (reported.end(end, side) for end, side in ends)
         names = rows.name_of(int(common[i])), rows.name_of(int(common[j]))
-        came, said = min(reported.events, people[i]), min(float(reported.expected), people[i])
-        cells.append(Cell(*names, people[i], came, said, min(max((came - said) / people[i], low), high), low, high))
+        came, predicted = min(reported.events, people[i]), min(float(reported.expected), people[i])
+        cells.append(
+            Cell(*names, people[i], came, predicted, min(max((came - predicted) / people[i], low), high), low, high)
+        )
     columns = {f.name: tuple(getattr(c, f.name) for c in cells) for f in fields(Cell)}
     settings = {"classes": len(common), "of": k, "least": LEAST, "alpha": context.judging.alpha}
     return CheckResult(curves={"class_matrix": Curve(method="audit.class_matrix", columns=columns, settings=settings)})

@@ -194,6 +194,22 @@ OF_CLASSES = (
         "count + 1.0",
     ),
     one(
+        "signs_of_a_class_read_another",
+        "the sign of a class's error is a function of the last class's probability",
+        CLASSES,
+        "Classes.bins",
+        "np.searchsorted(EDGES, column,",
+        "np.searchsorted(EDGES, self.p[:, -1],",
+    ),
+    one(
+        "classes_spend_the_top_label_s_alpha",
+        "the joint error of an audit leaves out what classes spend",
+        "audit.checks.classes",
+        "of_classes",
+        'context.judging.shares.of_groups("classes") if',
+        "() if",
+    ),
+    one(
         "ranges_of_classes_do_not_share",
         "the range of each class spends all of alpha",
         "audit.checks.classes",

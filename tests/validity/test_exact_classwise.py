@@ -12,6 +12,11 @@ from calibrant.stats.clusters.clusters import Clusters
 ALPHA = 0.05
 ROWS = 4
 
+# The same where errors cancel: the probability of every class is true, and no vector is. A witness that reads more than
+# a class's own probability wins.
+ONE, OTHER = (0.4, 0.4, 0.2, 0.0), (0.4, 0.4, 0.0, 0.2)
+CANCELLING = ((0.4, ONE, 0), (0.1, ONE, 2), (0.4, OTHER, 1), (0.1, OTHER, 3))
+
 # Kinds of rows: (probability, probabilities of the classes, class). Both vectors are far off, so that the signs of the
 # error are nearly sure, and the evidence is nearly that of the true ones.
 FIRST, SECOND = (0.9, 0.08, 0.02), (0.5, 0.1, 0.4)
@@ -35,9 +40,9 @@ def truth():
     return total
 
 
-def data_sets():
+def data_sets(every=KINDS):
     """Yield the probability and the rows of every data set, dealt to fixed blocks, the first as the pilot."""
-    for kinds in itertools.product(KINDS, repeat=ROWS):
+    for kinds in itertools.product(every, repeat=ROWS):
         p, y = np.array([v for _, v, _ in kinds]), np.array([y for _, _, y in kinds])
         block = np.array([0, 1, 2, 2])
         rows = Clusters(np.arange(ROWS), p.max(axis=1), (y == 0).astype(np.int8), np.ones(ROWS), block, most=1.0)
@@ -71,3 +76,15 @@ def test_below_at_the_true_error():
         means = means + chance * np.array([np.exp(w.at(truth())) / w.wagers[0].share for w in wagers])
     assert means.max() <= 1 + 1e-9
     assert means.max() > 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("largest_known")
+def test_below_where_errors_cancel_given_each_class_s_own_probability():
+    means = 0.0
+    for chance, rows, p, y in data_sets(CANCELLING):
+        evidence = Classes(rows, p, y, by_row=True).below(ALPHA, seed=0)
+        wagers = [type(evidence)([w], evidence.size, 1.0, evidence.room, evidence.reach) for w in evidence.wagers]
+        means = means + chance * np.array([np.exp(w.at(0.0)) / w.wagers[0].share for w in wagers])
+    assert means.max() <= 1 + 1e-9
+    assert means.max() > 0.9

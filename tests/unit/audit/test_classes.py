@@ -88,6 +88,16 @@ def test_ranges_of_classes_share_alpha(record):
     assert (ours.low, ours.high) == (alone.low, alone.high)
 
 
+def test_no_class_holds_its_blocks_until_all_are_judged(monkeypatch):
+    from calibrant.audit.checks import classes
+
+    held, judged = [], classes.judged
+    monkeypatch.setattr(classes, "judged", lambda every, context: held.extend(every) or judged(every, context))
+    made = cal.audit(rows(moved=0.6), limit=0.05, quick=True)
+    assert [g.people.raw.shape[0] for g in held] == [1, 1, 1]
+    assert [g.people.n for g in held] == [f.rows for f in made.classes]
+
+
 def test_the_matrix_says_which_class_comes_true_in_place_of_which(record):
     lines = record.curve("class_matrix").to_arrow().to_pylist()
     worst = max((line for line in lines if line["predicted_class"] != line["true_class"]), key=lambda line: line["low"])
@@ -103,6 +113,7 @@ def test_the_record_is_read_again_and_the_page_names_classes(record, tmp_path):
     text = (record.save(tmp_path / "audit.md")).read_text()
     assert "**3 classes" in text
     assert "Most probable class" in text
+    assert "| Calibration error of all classes, added up |" in text
     assert "`cat`" in text
 
 

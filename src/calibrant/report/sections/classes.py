@@ -9,7 +9,7 @@ from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.outline import Declared, OutlineCheck
-from calibrant.report.spans import Text, literal, say, strong
+from calibrant.report.spans import Text, lines, literal, say, strong
 from calibrant.report.wording.gains import (
     AS_AUDITED,
     CLASS_REPAIRS,
@@ -89,10 +89,10 @@ def _table(record: AuditRecord) -> doc.Table:
     columns = (
         doc.Column(say("Class")),
         doc.Column(say("Came true"), "r n"),
-        doc.Column(say("Predicted, %"), "r"),
-        doc.Column(say("Observed, %"), "r"),
-        doc.Column(say("Gap (guaranteed range), points"), "r gp"),
-        doc.Column(say("Calibration error, points"), "r iv"),
+        doc.Column(say("Predicted, %"), "r hide"),
+        doc.Column(say("Observed, %"), "r hide"),
+        doc.Column(lines("Gap (guaranteed", "range), points"), "r gp", "Gap (guaranteed range), points"),
+        doc.Column(lines("Calibration", "error, points"), "r iv", "Calibration error, points"),
         doc.Column(say("Verdict"), "vd", where=doc.WHOLE if judged else doc.NOWHERE),
     )
     rows = []
@@ -120,14 +120,14 @@ def _table(record: AuditRecord) -> doc.Table:
 
 def _mistaken(curve: Curve) -> Text:
     """The cell off the diagonal that is certified to be larger than its probability says, by the most rows."""
-    lines = [
+    off = [
         line
         for line in facts.lines_of(curve)
         if line["predicted_class"] != line["true_class"] and float(line["low"]) > 0.0
     ]
-    if not lines:
+    if not off:
         return say("No class is shown to come true in place of another more often than its probability says.")
-    worst = max(lines, key=lambda line: float(line["gap"]) * float(line["rows"]))
+    worst = max(off, key=lambda line: float(line["gap"]) * float(line["rows"]))
     return say(
         "Where ",
         literal(str(worst["predicted_class"])),
@@ -136,7 +136,7 @@ def _mistaken(curve: Curve) -> Text:
             f"{literal(str(worst['true_class'])).text} comes true in {num.count(int(worst['events']))} of "
             f"{num.count(int(worst['rows']))} rows"
         ),
-        f", and its probability says {num.count(round(float(worst['expected'])))}.",
+        f"; its probabilities add up to {num.count(round(float(worst['expected'])))}.",
     )
 
 
@@ -145,7 +145,7 @@ def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
         gap, low, high = (float(line[k]) for k in ("gap", "low", "high"))
         return -abs(gap) / max(high - low, 1e-9)
 
-    lines = sorted(facts.lines_of(curve), key=clear)[:LINES]
+    kept = sorted(facts.lines_of(curve), key=clear)[:LINES]
     heads = (
         "Most probable class",
         "Belongs to",
@@ -155,7 +155,7 @@ def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
         doc.Column(say("Gap (guaranteed range), points"), "r gp"),
     )
     rows = []
-    for line in lines:
+    for line in kept:
         first, last = num.signed_range(float(line["low"]), float(line["high"]))
         rows.append(
             (
@@ -168,8 +168,8 @@ def _cells(record: AuditRecord, curve: Curve) -> doc.Table:
             )
         )
     more = len(curve.columns["rows"]) - len(rows)
-    kept = f" The {len(rows)} most evident cells; {num.count(more)} more are in the record." if more else ""
-    return doc.number_table(CELLS.format(least=curve.settings["least"]) + kept, heads, rows)
+    rest = f" The {len(rows)} most evident cells; {num.count(more)} more are in the record." if more else ""
+    return doc.number_table(CELLS.format(least=curve.settings["least"]) + rest, heads, rows, "cards")
 
 
 def _recommended(record: AuditRecord) -> Text:
@@ -204,7 +204,7 @@ def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
         f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
         f"{num.count(curve.settings['rows_judged'])} others."
     )
-    return doc.number_table(caption + impossible(curve), heads, rows)
+    return doc.number_table(caption + impossible(curve), heads, rows, "cards")
 
 
 def _repairs_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import names_cluster
+from calibrant.report.findings import drops_missing, groupings
 from calibrant.report.spans import Span, label
 from calibrant.sanitize import sanitize
 
@@ -421,12 +422,6 @@ def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
 # ---- what the record holds of the data, as options name it ----
 
 
-def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
-    """The columns that form groups, alone or crossed, however the record holds them."""
-    by = record.data.get("by") or ()
-    return [tuple(map(str, b)) if isinstance(b, (list, tuple)) else (str(b),) for b in by]
-
-
 def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
     """Return how each group variable was read: its kind, its edges, and how many values share one level."""
     values: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
@@ -435,16 +430,6 @@ def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
 
 def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
     return {name: d["edges"] for name, d in described(record).items() if d.get("edges")}
-
-
-def drops_missing(data: Mapping[str, Any]) -> bool:
-    """Whether rows were left out that an audit takes only if told so; those of weight 0 it leaves out unasked."""
-    return dropped(data) > 0 and {*(data.get("dropped_for") or ())} != {"weight above 0"}
-
-
-def dropped(data: Mapping[str, Any]) -> int:
-    d = data.get("dropped", 0)
-    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
 
 
 def listed(value: object) -> list[str]:

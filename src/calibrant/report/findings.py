@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 from calibrant.arguments import MASK, judged_by
 from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
-from calibrant.report.commands import groupings
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize
 
@@ -544,3 +543,22 @@ def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
             shown = float(line["p_adjusted"]) <= alpha
             out.append(Ranked(shown, worst, gap, *(line[k] for k in RANKING)))
     return tuple(out)
+
+
+# ---- what the record holds of the data ----
+
+
+def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
+    """The columns that form groups, alone or crossed, however the record holds them."""
+    by = record.data.get("by") or ()
+    return [tuple(map(str, b)) if isinstance(b, (list, tuple)) else (str(b),) for b in by]
+
+
+def drops_missing(data: Mapping[str, Any]) -> bool:
+    """Whether rows were left out that an audit takes only if told so; those of weight 0 it leaves out unasked."""
+    return dropped(data) > 0 and {*(data.get("dropped_for") or ())} != {"weight above 0"}
+
+
+def dropped(data: Mapping[str, Any]) -> int:
+    d = data.get("dropped", 0)
+    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from calibrant import AuditRecord
 from calibrant.arguments import lacking
-from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
-from calibrant.report.findings import mask_of, published
+from calibrant.report.commands import audit_again, cuts, listed
+from calibrant.report.findings import dropped, groupings, mask_of, published
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED

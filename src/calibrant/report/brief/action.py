@@ -386,8 +386,8 @@ def _fewer(record: AuditRecord) -> tuple[tuple[str, ...], int, float]:
     """
     c = record.curve("fewer_groups").columns
     lines = list(zip(*(c.get(k, ()) for k in ("by", "groups", "decided")), strict=True))
-    in_pairs = any(len(names) > 1 for names in commands.groupings(record))
-    every = {name for names in commands.groupings(record) for name in names}
+    in_pairs = any(len(names) > 1 for names in facts.groupings(record))
+    every = {name for names in facts.groupings(record) for name in names}
     fewer = [(by, n, met) for by, n, met in lines if in_pairs or {*by} != every]
     few = facts.with_verdict(record, "undecided")
     if not fewer or record.everyone.verdict == "undecided" or any(_clear(record, f) for f in few):

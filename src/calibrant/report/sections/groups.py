@@ -10,7 +10,8 @@ from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
-from calibrant.report.commands import groupings, naming_groups
+from calibrant.report.commands import naming_groups
+from calibrant.report.findings import groupings
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong

@@ -10,8 +10,19 @@ from calibrant.arguments import UNITS
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.commands import ABOUT, command, cuts, described, dropped, groupings, listed, wording
-from calibrant.report.findings import SUBGROUPS, TOGETHER, limit_of, mask_of, noun, screened, stands, withheld
+from calibrant.report.commands import ABOUT, command, cuts, described, listed, wording
+from calibrant.report.findings import (
+    SUBGROUPS,
+    TOGETHER,
+    dropped,
+    groupings,
+    limit_of,
+    mask_of,
+    noun,
+    screened,
+    stands,
+    withheld,
+)
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
 from calibrant.report.wording.clusters import counted, independent

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from calibrant.arguments import lacking
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.commands import dropped
-from calibrant.report.findings import limit_of, noun
+from calibrant.report.findings import dropped, limit_of, noun
 from calibrant.report.spans import Text, clipped, literal, say
 
 LINES = 4  # of one population: those known alone, and three assumptions about the others

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.commands import groupings
+from calibrant.report.findings import groupings
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
 from calibrant.report.wording.clusters import CLUSTERS, independent, one_cluster_each
 from calibrant.report.wording.terms import (

@@ -1,6 +1,6 @@
 """Means: exact miss probabilities and the inequalities they rest on, of Theorem 3 and of a covariate among events."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ def outcomes(rate, cluster):
     for c in np.unique(cluster):
         mine = np.flatnonzero(cluster == c)
         steps = np.concatenate([[0.0], np.sort(rate[mine]), [1.0]])
-        each.append([(b - a, mine[rate[mine] > (a + b) / 2]) for a, b in zip(steps, steps[1:], strict=False) if b > a])
+        each.append([(b - a, mine[rate[mine] > (a + b) / 2]) for a, b in pairwise(steps) if b > a])
     for choice in product(*each):
         y = np.zeros(len(rate), dtype=int)
         for _, events in choice:

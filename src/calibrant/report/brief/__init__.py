@@ -14,6 +14,7 @@ from calibrant.report.brief.rests import reading, rests
 from calibrant.report.brief.signing import signing
 from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
+from calibrant.report.sections.inference import task_trust
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.decisions import apart_reported, worst_reported
@@ -42,6 +43,8 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(say(reading(record, drawn=False)), "quiet", doc.MARKDOWN | doc.TERMINAL)
     if acting := worst_reported(record):
         yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
+    if inferred := task_trust(record):
+        yield doc.Paragraph(inferred, "quiet", doc.EVERYWHERE)
     if apart_at := apart_reported(record):
         yield doc.Paragraph(apart_at, "quiet", doc.EVERYWHERE)
     if resting := rests(record):

@@ -34,6 +34,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "repair": "repairs",
     facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",
+    "task-trust": "means to be inferred",
     "missing-labels": "missing labels",
     "decisions": "decisions",
     "kernel-error": "the kernel local calibration error",

@@ -100,6 +100,16 @@ LINES: Mapping[str, Line] = {
         others=(("x", "calibrated"),),
         zero=None,
     ),
+    "papers.reliability_diagram": Line(
+        "Reliability diagram",
+        "x",
+        "rate",
+        ("confidence, %", "accuracy, %"),
+        None,
+        others=(("x", "calibrated"),),
+        zero=None,
+        dots=True,
+    ),
 }
 RANGES: Mapping[str, Ranges] = {
     "audit": Ranges("Everyone and groups", ("group",), "gap", GAP, THREE),

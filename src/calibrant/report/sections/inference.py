@@ -17,6 +17,7 @@ from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, together
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 SHORT = 6  # lines of the table
 LISTED = 2  # in a sentence
+NAMED_LINES = 3  # of what was to be inferred, on the first screen
 NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
 HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by, range")
@@ -114,9 +115,24 @@ class Line:
             digits += 1
 
 
-def lines(record: AuditRecord) -> tuple[Line, ...]:
-    """The means and shares of a record, the least likely by chance first."""
-    curve = record.curve("inference")
+def task_trust(record: AuditRecord) -> Text:
+    """Say of the means that were to be inferred how far off they are, with guaranteed ranges; empty if none were."""
+    result = lines(record, "task_trust")
+    if not result:
+        return ()
+    out: list[str | Span] = ["Inferred from the probabilities, among ", *_events(record), ": "]
+    for i, line in enumerate(result[:NAMED_LINES]):
+        start = "; " if i else ""
+        both = f" {line.value(line.inferred)}, by labels {line.value(line.observed)}: off by {line.off()}"
+        out += [start, Span(clipped(line.name, NAMED), "name"), f"{both} ({line.range()} guaranteed)"]
+    more = len(result) - NAMED_LINES
+    rest = f"; {num.count(more)} more are in the record" if more > 0 else ""
+    return say(*out, f"{rest}.")
+
+
+def lines(record: AuditRecord, name: str = "inference") -> tuple[Line, ...]:
+    """The means and shares of a record, the least likely by chance first; or those that were to be inferred."""
+    curve = record.curve(name)
     dates = curve.settings.get("dates", ())
     out = []
     for name, level, *numbers in zip(*(curve.columns.get(k, ()) for k in COLUMNS), strict=True):

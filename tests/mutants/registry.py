@@ -736,6 +736,8 @@ MEASURES = (
         "(self.weight * a * (self.events - self.score))"),
     one("least_means_are_not_tested", "means of the events below the best bet's start count as refuted",
         "stats.measures", "_refuted", "if end >= start else end", "if start >= 0.0 else end"),
+    one("inferred_lines_do_not_share", "every mean that an audit is to infer spends all of alpha",
+        "audit.checks.inference", "task_trust", "context.judging.alpha / max(len(tested), 1)", "context.judging.alpha"),
     one("area_error_halved", "the error of an AUC is half of what it is", "stats.measures",
         "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)",
         "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
@@ -746,6 +748,11 @@ MEASURES = (
 # ---- the papers' own bounds ----
 
 PAPERS = (
+    one("bandwidth_from_certified_rows", "the bandwidth of the perturbed score is chosen on the rows that certify it",
+        "apps.papers.perturbed", "perturb", "jitter_bandwidth(_some(data, first)",
+        "jitter_bandwidth(_some(data, ~first)"),
+    one("pilot_rows_certify", "the rows that choose the bandwidth of the perturbed score certify it too",
+        "apps.papers.perturbed", "perturb", "jittered(_some(data, ~first)", "jittered(data"),
     one("bernstein_without_its_linear_term", "the empirical Bernstein bound drops its linear term",
         "apps.papers.bounds", "empirical_bernstein", " + 3.0 * log / n", ""),
     one("without_the_surrogate_error", "the total-variation bound leaves out how far its surrogate is off",

@@ -16,6 +16,7 @@ EXAMPLES = """\
   calibrant papers published_variable_table log.parquet --label y --score p
   calibrant papers calibration_function log.parquet --label y --score p --method total-variation
   calibrant papers perturb log.parquet --label y --score p -o perturbed.parquet"""
+NUMBERS = "methods of this command, and other commands, with their numbers in print:"
 PERTURB = """\
 Chooses the bandwidth on pilot rows, perturbs every score, and certifies the perturbed score on the other rows. The rows
 written hold every column, SCORE_perturbed, and SCORE_certified: false for pilot rows. The calibrator (.json) perturbs
@@ -30,7 +31,7 @@ class Papers(Command):
     """The command ``papers``."""
 
     line = "print what a paper's own procedure gives"
-    more = f"{CHECK.format(face='papers', examples=EXAMPLES)}\nmethods and commands, with their numbers in print:\n{listed()}"
+    more = f"{CHECK.format(face='papers', examples=EXAMPLES)}\n{NUMBERS}\n{listed()}"
     status, after = CHECK_STATUS, "diagnose"
 
     def options(self, p: Parser) -> None:

@@ -193,8 +193,8 @@ def published_variable_curve(
     -------
     Curve
         Columns ``x``, ``observed`` and ``predicted`` (both smoothed), ``gap`` (observed less predicted). Settings hold
-        ``worst_at`` (v*), ``worst_gap`` and ``worst`` (VCE(v*)), ``vece``, ``ece``, ``most_apart`` (how far one of
-        these can be from the other, which is then 0), and ``one_sided``: ``"over"`` or ``"under"`` where scores and
+        ``worst_at`` (v*), ``worst_gap`` and ``worst`` (VCE(v*)), ``vece``, ``ece``, ``most_apart`` (so large
+        one can be while the other is 0), and ``one_sided``: ``"over"`` or ``"under"`` where scores and
         variable are off to one side in every bin, so that ECE and VECE are equal; else None.
 
     Raises
@@ -370,7 +370,8 @@ def _smoothed(seen: Errors, values: Floats, name: str, span: float) -> tuple[Flo
         raise NotComputable(f"covariate {name!r} has one value only: there is no curve along it")
     rows = np.bincount(cell).astype(np.float64)
     sums = np.column_stack([np.bincount(cell, v) for v in (seen.outcome, seen.score)])
-    at = np.linspace(*np.quantile(values, ENDS), POINTS)
+    first, last = np.quantile(values, ENDS)
+    at = np.linspace(first, last, POINTS)
     step = max(1, AT_ONCE // len(x))
     both = [interpolated(x, rows, rows, at[i : i + step], span, 2) @ sums for i in range(0, POINTS, step)]
     observed, predicted = np.concatenate(both).T

@@ -170,6 +170,9 @@ RANGES: Mapping[str, Ranges] = {
     "measure.inferred_mean": Ranges(
         "Probabilities in place of labels", ("variable", "level"), "bias", "inferred minus observed, points"
     ),
+    "audit.task_trust": Ranges(
+        "Means that were to be inferred", ("variable", "level"), "bias", "inferred minus observed, points"
+    ),
     "repair.evaluate": Ranges(
         "Error after each repair",
         ("probability",),

@@ -104,7 +104,8 @@ class Method:
     def page(self, face: str) -> str:
         """The page of the reference: that of the folder it stands in, where another face has it too."""
         folder = self.function.__module__.split(".")[1]
-        return f"calibrant.{face if folder == 'apps' else folder}.{self.name}"
+        other = folder in calibrant._MODULES and self.name in getattr(calibrant, folder).__all__
+        return f"calibrant.{folder if other else face}.{self.name}"
 
     def example(self, face: str) -> str:
         """A command that asks it, with what it needs."""

@@ -407,8 +407,8 @@ class Sums:
 
     def wealth(self, bet: float, a: Floats) -> float:
         """The log of ``prod (1 + bet w a (y - p))``, with the mean score of an entry for each of its p."""
-        mean, stake = self.score / self.rows, bet * self.weight * a
-        won, lost = np.log1p(stake * (1.0 - mean)), np.log1p(-stake * mean)
+        mean, bet_size = self.score / self.rows, bet * self.weight * a
+        won, lost = np.log1p(bet_size * (1.0 - mean)), np.log1p(-bet_size * mean)
         return float(self.events @ won + (self.rows - self.events) @ lost)
 
     def modelled(self) -> Sums:

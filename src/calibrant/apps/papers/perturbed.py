@@ -20,6 +20,7 @@ from calibrant.results import Estimate, Side
 from calibrant.sanitize import as_message
 from calibrant.toolkit.command import Progress, inputs_of, print_result, reading
 from calibrant.toolkit.data import (
+    checked_data,
     checked_rows,
     checked_targets,
     counted,
@@ -134,8 +135,7 @@ def perturb(
     >>> emitted.certificate.settings["bandwidth"], bool(emitted.certificate.interval.high < 0.03)
     (0.03125, True)
     """
-    if not isinstance(data, Predictions):
-        raise NotComputable("perturb emits a score for each row: pass rows of two classes")
+    checked_data(data, Predictions)
     for what in ("weights", "cluster"):
         if getattr(data, what) is not None:
             raise NotComputable(
@@ -195,7 +195,7 @@ def run(a: Namespace) -> int:
             rewrite(source, Path(paths[f"-o {tables[0]}"]), (options.score,), rows.added, rows.whole, done)
     for out in calibrators:
         written(out, f"{result.calibrator.to_json()}\n".encode())
-    print_result(a.json, result.to_dict, lambda: "\n".join(_said(result, a.out, names)))
+    print_result(a.json, result.to_dict, lambda: "\n".join(_stated(result, a.out, names)))
     return 0
 
 
@@ -222,16 +222,16 @@ class _Rows:
             raise BadInput(f"{self.data.n:,} rows were read and {self.at:,} came to be written: nothing is written")
 
 
-def _said(result: Perturbed, outs: Sequence[str], names: Sequence[str]) -> list[str]:
+def _stated(result: Perturbed, outs: Sequence[str], names: Sequence[str]) -> list[str]:
     """What was chosen, what is certified of it, and where the rows are."""
-    found, n = result.certificate, int(result.certified.sum())
-    low, high = 100.0 * found.interval.low, 100.0 * found.interval.high
+    made, n = result.certificate, int(result.certified.sum())
+    low, high = 100.0 * made.interval.low, 100.0 * made.interval.high
     chosen = f", chosen on {len(result.scores) - n:,} pilot rows" if n < len(result.scores) else ""
     ends = f"{np.floor(10 * low) / 10:.1f} to {np.ceil(10 * high) / 10:.1f} points"
     return [
-        f"bandwidth {found.settings['bandwidth']:g}{chosen}",
-        f"calibration error of the perturbed score: {ends}, {100 * found.interval.level:g}%, finite-sample; {n:,} rows",
-        f"assumes {found.assumes}",
+        f"bandwidth {made.settings['bandwidth']:g}{chosen}",
+        f"calibration error of the perturbed score: {ends}, {100 * made.interval.level:g}%, finite-sample; {n:,} rows",
+        f"assumes {made.assumes}",
         *(
             as_message(
                 f"{out}: the calibrator, for calibrant apply"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant import MulticlassPredictions, Predictions
@@ -29,7 +30,7 @@ class Errors(NamedTuple):
     score: Floats  # shape (n,)
     outcome: Floats  # shape (n,)
     classes: int
-    covariates: Any
+    covariates: pa.Table | None
 
     def by_bins(self, values: Floats, bins: int) -> Bins:
         """Both in quantile bins of some values."""
@@ -38,7 +39,7 @@ class Errors(NamedTuple):
         sums = (np.bincount(cell, v) for v in (values, self.score, self.outcome))
         return Bins(rows, *(v / rows for v in sums))
 
-    def variable(self, name: Any) -> Floats:
+    def variable(self, name: object) -> Floats:
         """The values of a covariate: numbers, none missing."""
         if not isinstance(name, str):
             raise BadInput(f"variable={shown(name)}: pass the name of one covariate")
@@ -66,11 +67,11 @@ class Bins(NamedTuple):
         return float(self.rows @ np.abs(self.outcome - self.score) / self.rows.sum())
 
 
-def _viewed(data: Any, view: View) -> Errors:
+def _viewed(data: Predictions | MulticlassPredictions, view: View) -> Errors:
     """The rows in a view; refuse what the procedure does not know."""
     choice("view", view, VIEWS)
     if not hasattr(data, "p") or not hasattr(data, "y"):
-        raise NotComputable("the published procedure sorts the rows themselves: pass rows")
+        raise NotComputable("the published procedure sorts rows: pass calibrant.predictions(y_true, y_prob)")
     for what in ("weights", "cluster"):
         if getattr(data, what, None) is not None:
             raise NotComputable(f"the published procedure knows no {what}: use measure.vece")
@@ -351,7 +352,7 @@ def _span(span: float) -> float:
     return number("span", span, above=0, most=1, what="a share of the rows", hint="such as 0.9")
 
 
-def _has_curve(column: Any) -> bool:
+def _has_curve(column: pa.ChunkedArray) -> bool:
     """Whether it is a number of two values or more, none missing."""
     column = decoded(column)
     return bool(is_number(column.type)) and not column.null_count and len(column.unique()) > 1

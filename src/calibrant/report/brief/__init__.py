@@ -14,11 +14,11 @@ from calibrant.report.brief.rests import reading, rests
 from calibrant.report.brief.signing import signing
 from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
-from calibrant.report.sections.inference import task_trust
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.inferred import task_trust
 from calibrant.report.wording.missing_labels import left_out
 from calibrant.report.wording.terms import bound_of
 from calibrant.sanitize import sanitize

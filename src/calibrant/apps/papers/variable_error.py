@@ -30,7 +30,7 @@ class Errors(NamedTuple):
     score: Floats  # shape (n,)
     outcome: Floats  # shape (n,)
     classes: int
-    covariates: pa.Table | None
+    covariates: pa.Table  # of no columns where there are none
 
     def by_bins(self, values: Floats, bins: int) -> Bins:
         """Both in quantile bins of some values."""
@@ -43,7 +43,7 @@ class Errors(NamedTuple):
         """The values of a covariate: numbers, none missing."""
         if not isinstance(name, str):
             raise BadInput(f"variable={shown(name)}: pass the name of one covariate")
-        require([name], () if self.covariates is None else tuple(self.covariates.schema.names), "covariate")
+        require([name], tuple(self.covariates.schema.names), "covariate")
         column = decoded(self.covariates.column(name))
         if not is_number(column.type):
             raise NotComputable(f"covariate {name!r} is no number: the published curve is drawn along a number")
@@ -77,16 +77,17 @@ def _viewed(data: Predictions | MulticlassPredictions, view: View) -> Errors:
             raise NotComputable(f"the published procedure knows no {what}: use measure.vece")
     if data.n == 0:
         raise NotComputable("there are no rows")
-    several = isinstance(data, MulticlassPredictions)
-    if several and view == "probability":
-        raise BadInput("view='probability' is of two classes: pass data.one_vs_rest(k), or view='confidence'")
-    classes = data.p.shape[1] if several else 2
-    rows = data.top_label() if several else data
-    p, y = rows.p, rows.y.astype(np.float64)
-    if view == "confidence" and not several:
+    x = pa.table({}) if data.covariates is None else as_covariates(data.covariates)
+    if isinstance(data, MulticlassPredictions):
+        if view == "probability":
+            raise BadInput("view='probability' is of two classes: pass data.one_vs_rest(k), or view='confidence'")
+        top = data.top_label()
+        return Errors(top.p, top.y.astype(np.float64), data.p.shape[1], x)
+    p, y = data.p, data.y.astype(np.float64)
+    if view == "confidence":
         first = p >= 0.5
         p, y = np.where(first, p, 1.0 - p), np.where(first, y, 1.0 - y)
-    return Errors(p, y, classes, as_covariates(rows.covariates) if rows.covariates is not None else None)
+    return Errors(p, y, 2, x)
 
 
 @takes_arrays
@@ -320,7 +321,7 @@ def published_variable_table(
     """
     seen = _viewed(data, view)
     bins, span = check_int("bins", bins, 1, 1000, of="bins", hint="such as 10"), _span(span)
-    every = () if seen.covariates is None else tuple(seen.covariates.column_names)
+    every = tuple(seen.covariates.column_names)
     wanted = names("variables", variables, what="a covariate", distinct=True) or every
     require(wanted, every, "covariate")
     usable = [name for name in wanted if _has_curve(seen.covariates.column(name))]

@@ -9,23 +9,49 @@ from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.apps.papers.adaptive_tests import adaptive_chi_square_test as adaptive_chi_square_test
+    from calibrant.apps.papers.adaptive_tests import adaptive_score_cusum_test as adaptive_score_cusum_test
     from calibrant.apps.papers.adaptive_tests import adaptive_score_test as adaptive_score_test
     from calibrant.apps.papers.adaptive_tests import multicalibration_score_test as multicalibration_score_test
     from calibrant.apps.papers.calibration_function import calibration_function as calibration_function
     from calibrant.apps.papers.certificates import published_kernel as published_kernel
     from calibrant.apps.papers.certificates import published_lipschitz as published_lipschitz
     from calibrant.apps.papers.certificates import published_total_variation as published_total_variation
+    from calibrant.apps.papers.local_test import published_local_bias as published_local_bias
     from calibrant.apps.papers.local_test import published_local_test as published_local_test
+    from calibrant.apps.papers.perturbed import Perturbed as Perturbed
+    from calibrant.apps.papers.perturbed import perturb as perturb
+    from calibrant.apps.papers.variable_error import published_variable_curve as published_variable_curve
+    from calibrant.apps.papers.variable_error import published_variable_table as published_variable_table
+    from calibrant.apps.papers.variable_error import reliability_diagram as reliability_diagram
+    from calibrant.detect.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
+    from calibrant.detect.recalibration import score_test as score_test
+    from calibrant.diagnose.strong_diagnosis import control_chart as control_chart
+    from calibrant.diagnose.strong_diagnosis import importance as importance
+    from calibrant.measure.inferred import inferred_gap as inferred_gap
+    from calibrant.measure.inferred import inferred_mean as inferred_mean
 
-_WHERE = {
+_WHERE = {  # those of other folders are what the papers print, and tests or measures of ours as well
+    "Perturbed": "calibrant.apps.papers.perturbed",
     "adaptive_chi_square_test": "calibrant.apps.papers.adaptive_tests",
+    "adaptive_score_cusum_test": "calibrant.apps.papers.adaptive_tests",
     "adaptive_score_test": "calibrant.apps.papers.adaptive_tests",
     "calibration_function": "calibrant.apps.papers.calibration_function",
+    "control_chart": "calibrant.diagnose.strong_diagnosis",
+    "hosmer_lemeshow_test": "calibrant.detect.classical",
+    "importance": "calibrant.diagnose.strong_diagnosis",
+    "inferred_gap": "calibrant.measure.inferred",
+    "inferred_mean": "calibrant.measure.inferred",
     "multicalibration_score_test": "calibrant.apps.papers.adaptive_tests",
+    "perturb": "calibrant.apps.papers.perturbed",
     "published_kernel": "calibrant.apps.papers.certificates",
     "published_lipschitz": "calibrant.apps.papers.certificates",
+    "published_local_bias": "calibrant.apps.papers.local_test",
     "published_local_test": "calibrant.apps.papers.local_test",
     "published_total_variation": "calibrant.apps.papers.certificates",
+    "published_variable_curve": "calibrant.apps.papers.variable_error",
+    "published_variable_table": "calibrant.apps.papers.variable_error",
+    "reliability_diagram": "calibrant.apps.papers.variable_error",
+    "score_test": "calibrant.detect.recalibration",
 }
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -94,6 +94,10 @@ BEYOND = {  # what applications import that is not public, and why; the list onl
     ),
     "apps/papers/bounds.py": (("kernels.smooth",), "the core's smoother, which rounds in its own way"),
     "apps/papers/calibration_function.py": (("kernels.smooth",), "the same"),
+    "apps/papers/variable_error.py": (
+        ("stats.smoothing", "stats.strata"),
+        "the local regression and the quantile bins that the core has as published",
+    ),
     "apps/papers/local_test.py": (
         ("stats.local.kernel_sums", "views.kernel_rows"),
         "the sums over pairs of the core's exact test, for the same rows",

@@ -284,3 +284,22 @@ def test_an_audit_spends_what_it_records(judge: str, monkeypatch: pytest.MonkeyP
     for part, some in (("everyone", [record.everyone]), ("groups", record.groups)):
         assert sum(sum(f.gap.settings["delta"]) for f in some) == pytest.approx(ranges[part, "gap"])
         assert sum(f.lower.settings["delta"] for f in some) == pytest.approx(ranges[part, "error"])
+
+
+def test_lines_that_were_to_be_inferred_share_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.audit.checks import inference as check
+
+    spent: list[float] = []
+    real = check.described
+
+    def spy(q: Any, level: Any, what: Any, alpha: float, *, guaranteed: bool = False) -> Any:
+        if guaranteed:
+            spent.append(alpha)
+        return real(q, level, what, alpha, guaranteed=guaranteed)
+
+    monkeypatch.setattr(check, "described", spy)
+    rng = np.random.default_rng(0x1FE2)
+    p, age = rng.uniform(0.3, 0.7, 1000), rng.integers(18, 90, 1000)
+    x = {"age": age, "sex": rng.choice(["f", "m"], 1000), "size": rng.uniform(size=1000)}
+    cal.audit(cal.predictions(rng.uniform(size=1000) < p, p, x), quick=True, infer=["age", "sex", "size"])
+    assert spent == [0.05 / 3] * 3

@@ -158,6 +158,12 @@ class JudgingOptions(TypedDict, total=False):
         DECISIONS,
     ]
     costs: Annotated[Sequence[float] | None, COSTS, Option("FP,FN"), DECISIONS]
+    infer: Annotated[
+        Iterable[str] | str | None,
+        "covariates whose mean among the events is inferred from the probabilities: its bias, with a guaranteed range",
+        Option("COLUMNS", check=partial(names, what="a covariate", distinct=True)),
+        DECISIONS,
+    ]
     outcome: str | None  # in Python also by themselves; the command has these in the file of `about` alone
     about: Annotated[
         AboutInput,
@@ -192,6 +198,7 @@ class Judging:
     fail_on: tuple[str, ...]
     thresholds: tuple[float, ...]  # increasing; none where decisions are not asked about
     costs: tuple[float, ...]  # of a false positive and of a false negative, where they set the threshold; else none
+    infer: tuple[str, ...]  # covariates that are to be inferred, with a guarantee
     quick: bool
     mask: int | None  # none where every group is shown
     publish: bool

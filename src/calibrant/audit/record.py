@@ -261,8 +261,8 @@ class AuditRecord(Framed, Plain):
         and a reason among its settings. By the score: ``"bins"``, ``"reliability"``, ``"decisions"``,
         ``"decision_curve"``. By covariates: ``"ranking"``, ``"variable_curve/NAME"``, ``"local_bias/NAME"``,
         ``"control_chart"``, ``"searched_subgroups"``, ``"importance"``, ``"subgroups"``, ``"subgroup_map"``,
-        ``"inference"``. Of the rows: ``"dependence"``, ``"sites"``, ``"missing_labels"``, ``"without_label"``. Of
-        repairs: ``"repairs"``, ``"repair_decisions"``, ``"fixed"``.
+        ``"inference"``, ``"task_trust"``. Of the rows: ``"dependence"``, ``"sites"``, ``"missing_labels"``,
+        ``"without_label"``. Of repairs: ``"repairs"``, ``"repair_decisions"``, ``"fixed"``.
     data, settings : Mapping
         What was read as what, with its counts, names and warnings; and what was asked for. The schema, in
         ``calibrant/schema/`` of the package, says what each of their parts and each curve holds.

@@ -31,6 +31,7 @@ from calibrant.audit.judging import (
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Groups, Share, joint_error
 from calibrant.certify.groups import checked_target
 from calibrant.data.calls import takes_arrays
+from calibrant.data.columns import require
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import MulticlassPredictions, Predictions, frame_of
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
@@ -64,8 +65,20 @@ RECORDED = (  # settings, in the order of a record
         "mask",
         "publish",
     ),
-    *("fail_on", "threshold", "costs", "tolerance", "missing_odds", "variables", "allow", "allow_same", "about"),
+    *(
+        "fail_on",
+        "threshold",
+        "costs",
+        "infer",
+        "tolerance",
+        "missing_odds",
+        "variables",
+        "allow",
+        "allow_same",
+        "about",
+    ),
 )
+SELDOM = ("limit_relative", "limit_classes", "infer")  # settings that a record holds where they were asked for
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
@@ -151,6 +164,10 @@ def audit(
     costs : two positive numbers, optional
         In place of `threshold`: of acting on somebody who is a non-event, and of not acting on an event. The threshold
         is ``c_FP / (c_FP + c_FN)``.
+    infer : str or sequence of str, optional
+        Covariates of which the mean (or the share at each level) among the events is to be inferred from the
+        probabilities: the bias of each is reported on the first screen, with ranges that are guaranteed together, with
+        an error probability `alpha` of their own.
     progress : callable, optional
         Called with a `calibrant.data.progress.ProgressEvent`: the step, its rows, the share of the audit that is done
         and the seconds left, about; ``progress=print`` will do. The first calls say what the data are interpreted as.
@@ -226,12 +243,22 @@ def audited(
         independent=options.independent,
         classes=classes,
     )
+    _check_inferred(judging.infer, tuple(c.name for c in sketch.spec.codings), variables)
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")
     tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))
     # products are too small to share: threads that wait for each other only burn time
     with sized(sketch.n), one_thread():
         return _record(context, variables, tracker, options)
+
+
+def _check_inferred(wanted: tuple[str, ...], read: tuple[str, ...], variables: tuple[str, ...]) -> None:
+    """Refuse covariates that are to be inferred and are not read."""
+    if variables and EVERY not in variables and (unread := [name for name in wanted if name not in read]):
+        raise BadInput(
+            f"infer (--infer) names {unread[0]!r}, which is not read: name it in variables (--variables) too"
+        )
+    require(wanted, read, "covariate")
 
 
 def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, float]:
@@ -319,9 +346,7 @@ def _record(
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
         settings={
-            name: settings[name]
-            for name in RECORDED
-            if name in settings and (not name.startswith("limit_") or settings[name] is not None)
+            name: settings[name] for name in RECORDED if name in settings and (name not in SELDOM or settings[name])
         }
         | ({"form": form_stated} if form_stated else {})
         | ({"independent": True} if context.independent else {}),

@@ -34,7 +34,7 @@ from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
 from calibrant.repair.judge.evaluate import audited_variables
 from calibrant.report.outputs import results
-from calibrant.results import Curve, Estimate
+from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import as_message
 
 DATA = "data"  # how the functions call what they are asked about
@@ -101,6 +101,12 @@ class Method:
         """What it does, as plain text."""
         return _doc(self.function).partition("\n")[0].replace("`", "")
 
+    def page(self, face: str) -> str:
+        """The page of the reference: that of the folder it stands in, where another face has it too."""
+        folder = self.function.__module__.split(".")[1]
+        other = folder in calibrant._MODULES and self.name in getattr(calibrant, folder).__all__
+        return f"calibrant.{folder if other else face}.{self.name}"
+
     def example(self, face: str) -> str:
         """A command that asks it, with what it needs."""
         needed = (f"--{s.name.replace('_', '-')} {s.example}" for s in self.settings if s.needed)
@@ -116,7 +122,7 @@ def methods(face: str) -> Mapping[str, Method]:
 
 def _method(name: str, function: Callable[..., Any]) -> Method | None:
     parameters = inspect.signature(function).parameters
-    if next(iter(parameters), None) != DATA:
+    if next(iter(parameters), None) != DATA or get_type_hints(function)["return"] not in (Estimate, Outcome, Curve):
         return None
     hints, words = get_type_hints(function), _parameters(_doc(function))
     made = (_setting(p, hints[p.name], words.get(p.name, "")) for p in parameters.values() if p.name != DATA)
@@ -169,20 +175,25 @@ what it assumes and guarantees, and its references: reference/generated/{page}.h
 VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
-def add_methods(p: Command, face: str) -> None:
-    """Add the functions of a face as commands, each with its own settings."""
-    known = methods(face)
+def add_methods(
+    p: Command, face: str, notes: Mapping[str, str], own: Mapping[str, tuple[str, str, take.Options]]
+) -> None:
+    """Add the functions of a face as commands, each with its own settings; those of `own` have their options."""
+    known, raw = methods(face), argparse.RawDescriptionHelpFormatter
     each = p.add_subparsers(dest="method", metavar="METHOD", required=True, parser_class=Command)
     for name, m in known.items():
-        sub = each.add_parser(
-            name,
-            help=m.line.replace("%", "%%"),
-            description=m.line,
-            epilog=ABOUT.format(example=m.example(face), page=f"calibrant.{face}.{name}", status=CHECK_STATUS),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        about = ABOUT.format(example=m.example(face), page=m.page(face), status=CHECK_STATUS)
+        line = f"{m.line}\n\n{notes[name]}" if name in notes else m.line
+        plain = m.line.replace("%", "%%")
+        sub = each.add_parser(name, help=plain, description=line, epilog=about, formatter_class=raw)
         sub.options = partial(_add_method, m)
-    p.spelt = {name.replace("_", "-"): name for name in known}
+    for name, (line, more, options) in own.items():
+        more = f"{notes[name]}\n\n{more}" if name in notes else more
+        sub = each.add_parser(
+            name, help=line, description=f"{line}\n\n{more}", epilog=CHECK_STATUS, formatter_class=raw
+        )
+        sub.options = options
+    p.spelt = {name.replace("_", "-"): name for name in (*known, *own)}
 
 
 def _add_method(m: Method, p: Command) -> None:

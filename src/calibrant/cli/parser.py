@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -370,13 +370,18 @@ def _settings(p: Command, known: Sequence[Offer]) -> None:
         p.add_argument(COMMAND.name(name), dest=name, type=kind, metavar=first.letter, help="; ".join(lines))
 
 
-def asking(face: str) -> Options:
-    """Return what adds the functions of a face."""
+def asking(
+    face: str, notes: Mapping[str, str] | None = None, own: Mapping[str, tuple[str, str, Options]] | None = None
+) -> Options:
+    """Return what adds the functions of a face, each with its note in the help, if it has one; and commands besides.
+
+    `own`: of each its line, its help, and what adds its options.
+    """
 
     def options(p: Command) -> None:
         from calibrant.cli.methods import add_methods
 
-        add_methods(p, face)
+        add_methods(p, face, notes or {}, own or {})
 
     return options
 

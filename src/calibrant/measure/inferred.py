@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, choice, shown
+from calibrant.arguments import checked_alpha, choice, flag, shown
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_text, is_number
 from calibrant.data.layouts import is_date
@@ -17,7 +17,15 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
-from calibrant.stats.measures import Inferred, Quantity, Sums, SumsByCluster, inferred_gap_of, inferred_mean_of
+from calibrant.stats.measures import (
+    Inferred,
+    Quantity,
+    Sums,
+    SumsByCluster,
+    inferred_gap_of,
+    inferred_mean_of,
+    mean_of_events_limits,
+)
 from calibrant.stats.strata import MISSING, Strata
 from calibrant.views.by_variable import checked_rows, covariate, finite_values, strata_of
 from calibrant.views.points import IN_CLUSTERS, assumed, weights_of
@@ -29,6 +37,7 @@ Floats = NDArray[np.float64]
 
 CLUSTERED = "independent clusters of rows"
 SEARCHED = 1_000  # names at most among which one like that asked for is looked for
+BETS = "of these rows, given scores and covariates: e-values of bets that read no outcome"
 DELTA = "delta method, Wald, with the larger of the sandwich and the model variance"
 
 
@@ -203,7 +212,13 @@ def _sketched(strata: Strata, name: str) -> Inferring:
 
 @takes_arrays
 def inferred_mean(
-    data: Predictions | Sketch, variable: str, *, level: object = None, quantity: Quantity = "bias", alpha: float = 0.05
+    data: Predictions | Sketch,
+    variable: str,
+    *,
+    level: object = None,
+    quantity: Quantity = "bias",
+    alpha: float = 0.05,
+    guaranteed: bool = False,
 ) -> Estimate:
     r"""Mean of a covariate among the people with the event, inferred from probabilities in place of labels: its bias.
 
@@ -222,6 +237,9 @@ def inferred_mean(
     quantity : {"bias", "inferred", "observed"}
         What the value and its interval are about.
     alpha : float in (0, 0.5]
+    guaranteed : bool
+        Report the range that holds at this number of rows, of these rows: ``sum p I / sum p - sum r I / sum r`` with r
+        the probability of the event that each row has, given its score and covariates.
 
     Returns
     -------
@@ -236,13 +254,15 @@ def inferred_mean(
         No such variable or level, a category without `level`, or a setting out of range.
     NotComputable
         Fewer than two rows (or clusters), or with uneven weights fewer than two effective ones, have an event, or a
-        probability above zero; or the covariate has one value only among rows that have either.
+        probability above zero; or the covariate has one value only among rows that have either. With `guaranteed`,
+        clusters of two columns that cross.
 
     Notes
     -----
     **Assumes.** Independent rows (or clusters), or rows sampled with known weights.
     **Guarantee.** Asymptotic in the number of events, or of clusters: see Coverage. The bias is zero if the model is
-    locally calibrated on the covariate; the converse does not hold.
+    locally calibrated on the covariate; the converse does not hold. With `guaranteed`: finite-sample, whatever the
+    model and the covariate; a value far from all others widens the range.
     **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The
     paper judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both
     denominators are random together, or if larger the one expected of outcomes with probability ``min(r p, 1)``, r
@@ -269,10 +289,17 @@ def inferred_mean(
     (41.25, 45.0, -3.75)
     """
     checked_alpha(alpha)
-    return described(inferring(data, variable), level, checked_quantity(quantity), alpha)
+    wanted = checked_quantity(quantity)
+    if not flag("guaranteed", guaranteed):
+        return described(inferring(data, variable), level, wanted, alpha)
+    if wanted == "inferred":
+        raise BadInput("quantity='inferred' with guaranteed=True: of these rows it is known, without a range")
+    if getattr(data, "crossing", None) is not None:
+        raise NotComputable("no proof covers rows that depend through two columns of clusters: name one in cluster=")
+    return described(inferring(data, variable), level, wanted, alpha, guaranteed=True)
 
 
-def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Estimate:
+def described(q: Inferring, level: object, wanted: Quantity, alpha: float, *, guaranteed: bool = False) -> Estimate:
     """The mean of a covariate, or the share at a level, among the events."""
     if level is None:
         x, kept = _numbers(q)
@@ -287,7 +314,7 @@ def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Es
         raise NotComputable(f"{q.name!r} has one value only{where}, so that nothing is inferred about it")
     result = inferred_mean_of(sums, x, wanted)
     named = {"level": None if level is None else str(level)}
-    return q.estimate(
+    estimate = q.estimate(
         "inferred_mean",
         result,
         wanted,
@@ -299,6 +326,16 @@ def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Es
         clusters=sums.clusters,
         **named,
     )
+    return _of_these_rows(estimate, mean_of_events_limits(sums, x, alpha)) if guaranteed else estimate
+
+
+def _of_these_rows(estimate: Estimate, limits: tuple[float, float]) -> Estimate:
+    """Replace the interval by limits of the mean among the events, or by those of the bias that follow."""
+    s, (low, high) = estimate.settings, limits
+    if s["quantity"] == "bias":
+        low, high = s["inferred"] - high, s["inferred"] - low
+    result = replace(estimate.interval, low=low, high=high, guarantee="finite-sample")
+    return replace(estimate, interval=result, settings={**s, "interval": BETS})
 
 
 def checked_quantity(quantity: Quantity) -> Quantity:

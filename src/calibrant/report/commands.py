@@ -41,7 +41,7 @@ GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on")
+LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on", "infer")
 NUMBERS = ("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
 SEVERAL = ("threshold", "costs")
 SWITCHES = ("intersections", "percent", "logits", "renormalize", "drop_missing", "quick", "publish", "allow_same")
@@ -376,6 +376,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None)]
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
+    flags += [("--infer", _list(listed(s.get("infer"))))]
     flags += [("--judge", s["judge"] if s["judge"] != "auto" else None), ("--target", s.get("target"))]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     if from_python(record):  # where each word is an argument

@@ -17,6 +17,7 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.roots import crossing
 from calibrant.stats.cells import summed
+from calibrant.stats.evidence import limit_of
 from calibrant.stats.nulls import ClusterSums, at_least, effective, studied
 from calibrant.stats.strata import Bins
 
@@ -393,6 +394,23 @@ class Sums:
         products = a * b * self.both + a * c * self.score + b * c * self.events
         return max(float((self.weight**2 * (squares + 2.0 * products)).sum()), 0.0)
 
+    def spreads(self, a: Floats) -> tuple[float, float]:
+        """The variance of the sum of ``w a (y - p)`` if p is right, at least and at most; no outcome is read."""
+        mean = self.score / self.rows
+        variance = float((self.weight**2 * a**2 * self.rows * mean * (1.0 - mean)).sum())
+        return variance, variance
+
+    def loss(self, a: Floats) -> float:
+        """The most that a row (or cluster) can take from the sum of ``w a (y - p)``, whatever its outcome."""
+        mean = self.score / self.rows
+        return float((self.weight * np.maximum(a * mean, -a * (1.0 - mean))).max())
+
+    def wealth(self, bet: float, a: Floats) -> float:
+        """The log of ``prod (1 + bet w a (y - p))``, with the mean score of an entry for each of its p."""
+        mean, bet_size = self.score / self.rows, bet * self.weight * a
+        won, lost = np.log1p(bet_size * (1.0 - mean)), np.log1p(-bet_size * mean)
+        return float(self.events @ won + (self.rows - self.events) @ lost)
+
     def modelled(self) -> Sums:
         """The sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
 
@@ -425,6 +443,16 @@ class SumsByCluster(Sums):
     def variance(self, a: Floats, b: Floats, c: Floats) -> float:
         total = self.weight * (a * self.score + b * self.events + c * self.rows)
         return self.squared(total, total)
+
+    def spreads(self, a: Floats) -> tuple[float, float]:
+        deviation = self.weight * np.abs(a) * np.sqrt(self.score * (1.0 - self.score))
+        return float((deviation**2).sum()), self.squared(deviation, deviation)
+
+    def loss(self, a: Floats) -> float:
+        return float(summed(self.cluster, self.weight * np.maximum(a * self.score, -a * (1.0 - self.score))).max())
+
+    def wealth(self, bet: float, a: Floats) -> float:
+        return float(np.log1p(bet * summed(self.cluster, self.weight * a * (self.events - self.score))).sum())
 
 
 @dataclass(frozen=True)
@@ -494,3 +522,53 @@ def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) 
     inferred, observed = (means[0][k] - means[1][k] for k in (0, 1))
     value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
     return Inferred(inferred, observed, value, float(np.sqrt(variance)), size - 1.0)
+
+
+STAKED = 0.5  # of its wealth that a bet may lose on one row or cluster, at most
+LEAST_VARIANCE = 1e-300  # where every score is 0 or 1
+APART = 16.0  # times that the variances of two bets are apart: half of it costs a quarter of the width
+
+
+def mean_of_events_limits(sums: Sums, x: Floats, delta: float) -> tuple[float, float]:
+    """Limits of ``sum w r x / sum w r``, r being what each row's probability of an event is: both hold together.
+
+    Given x and p they miss it with probability at most `delta`, at any number of independent rows (or clusters).
+    """
+    least, span = float(x.min()), float(np.ptp(x))
+    place = (x - least) / span
+    low, high = _mean_at_least(sums, place, delta / 2.0), 1.0 - _mean_at_least(sums, 1.0 - place, delta / 2.0)
+    return least + span * low, least + span * high
+
+
+def _mean_at_least(sums: Sums, place: Floats, delta: float) -> float:
+    """The lower limit of the mean of a place in [0, 1].
+
+    For m that is at least the truth and a bet k >= 0, ``exp(k sum w p a) prod (1 + k w a (y - p))`` with ``a = place -
+    m`` has a mean of at most ``exp(k sum w r a) <= 1``. Its logarithm is concave in m: what it refutes is an interval.
+    Bets read no outcome. Clusters have several, which share `delta`: nobody knows how alike their rows are.
+    """
+    expected = sums.weight * sums.score
+    middle = float(expected @ place / expected.sum())
+    small, large = (max(v, LEAST_VARIANCE) for v in sums.spreads(place - middle))
+    count = 1 + int(np.ceil(np.log(large / small) / np.log(APART) - 1e-9))
+    return max(_refuted(sums, place, middle, float(v), delta / count) for v in np.geomspace(small, large, count))
+
+
+def _refuted(sums: Sums, place: Floats, middle: float, variance: float, delta: float) -> float:
+    """The end of what is refuted from 0 on, if the variance of the sum of ``w a (y - p)`` is about so large.
+
+    Every m has one test: up to `start` by a bet that is safe everywhere, beyond it, up to `stop`, by the best one.
+    """
+    expected = sums.weight * sums.score
+    best = min(float(np.sqrt(-2.0 * np.log(delta) / variance)), STAKED / (2.0 * sums.loss(place - middle)))
+
+    def lost(m: float) -> float:
+        return best * sums.loss(place - m) - STAKED
+
+    def log_e(bet: float) -> Callable[[float], float]:
+        return lambda m: bet * float(expected @ (place - m)) + sums.wealth(bet, place - m)
+
+    start, stop = (end if lost(end) <= 0.0 else crossing(lost, middle, end) for end in (0.0, 1.0))
+    safest = STAKED / max(sums.loss(place), sums.loss(place - 1.0))
+    end = limit_of(log_e(safest), delta, 0.0, 1.0)
+    return limit_of(log_e(best), delta, start, stop) if end >= start else end

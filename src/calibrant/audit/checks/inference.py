@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.audit.context import NONE_NAMED, AuditContext, Check, CheckResult
+from calibrant.audit.context import NONE_NAMED, AuditContext, Check, CheckResult, NotRun
 from calibrant.audit.pooling import unshown_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -19,6 +19,11 @@ from calibrant.views.by_variable import strata_of
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
+GUARANTEED = "task-trust"
+UNSAID = "of {0} nothing is said: too few people have, or have not, the event or a value"
+BY_CLUSTERS = (
+    "an audit has no guaranteed range of {0} for clusters: calibrant measure inferred_mean --variable {0} --guaranteed"
+)
 FEW = "means among the events need {0} events and {0} others"
 
 
@@ -98,10 +103,11 @@ def _of_many(sketch: Sketch, name: str, mask: int) -> bool:
     return bool(there.rows @ off >= mask and rarer * (there.rows @ off**2) >= n)
 
 
-def _line(q: Inferring, level: str | None, alpha: float) -> Line | None:
+def _line(q: Inferring, level: str | None, alpha: float, *, guaranteed: bool = False) -> Line | None:
     """Return one line of the table; None where there is no interval."""
     try:
-        bias, of_events = (described(q, level, what, alpha) for what in ("bias", "observed"))
+        of_events = described(q, level, "observed", alpha)
+        bias = described(q, level, "bias", alpha, guaranteed=guaranteed)
     except NotComputable:
         return None
     s, error = bias.settings, float(of_events.settings["error"])
@@ -136,7 +142,41 @@ def of_the_events(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     return CheckResult(curves={"inference": inference(context.sketch, context.judging.alpha, context.mask)})
 
 
+def task_trust(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Guarantee the bias of the covariates that were named; all their lines share alpha.
+
+    Rounded and left out as in the table, for the same people could be counted.
+    """
+    wanted, sketch, mask = context.judging.infer, context.sketch, context.mask
+    if not wanted:
+        return CheckResult()
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
+    if sketch.by_clusters:
+        raise NotComputable(BY_CLUSTERS.format(wanted[0]))
+    if min(sketch.events, sketch.n - sketch.events) < mask:
+        raise NotComputable(FEW.format(mask))
+    tested = [(q, level) for name in wanted for q, level in _lines(sketch, name, mask)]
+    each = context.judging.alpha / max(len(tested), 1)
+    lines = [line for q, level in tested if (line := _line(q, level, each, guaranteed=True)) is not None]
+    if unsaid := [name for name in wanted if name not in {line.variable for line in lines}]:
+        raise NotComputable(UNSAID.format(" and ".join(unsaid)))
+    columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(Line._fields)}
+    settings = {"alpha": context.judging.alpha, "simultaneous": "Bonferroni", "guarantee": "finite-sample"}
+    settings |= {"of": "these rows, given their scores and covariates", "lines": len(tested)}
+    settings |= {"dates": tuple(sorted({q.name for q, _ in tested if q.date}))}
+    curve = Curve(method="audit.task_trust", columns=columns, settings=settings)
+    return CheckResult(status="measured", curves={"task_trust": curve})
+
+
 DECLARED = (
+    Check(
+        code=GUARANTEED,
+        order=121,
+        make=task_trust,
+        asks="Means that were to be inferred",
+        means="the guaranteed bias of a mean among the events that is inferred from probabilities",
+    ),
     Check(
         code="inference",
         order=120,

@@ -307,6 +307,13 @@ CURVES = {
         {"variable?": str, "level?": str | None, "inferred? observed? bias? low? high?": float},
         {"alpha?": Level, "dates?": list[str], "lines?": Count, "reason? simultaneous?": str},
     ),
+    "task_trust": curve(
+        "audit.task_trust",
+        "The same of the covariates that were to be inferred, in that order: low and high are guaranteed, of these "
+        "rows, all together. Absent where none was named.",
+        {"variable": str, "level": str | None, "inferred observed bias low high": float},
+        {"alpha": Level, "dates": list[str], "lines": Some, "guarantee of simultaneous": str},
+    ),
     "repairs": curve(
         "repair.evaluate",
         "Repairs fitted on one half of the rows held and judged on the other, as audited first. Absent where none was "

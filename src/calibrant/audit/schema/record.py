@@ -408,6 +408,7 @@ SETTINGS = part(
         "form?": FORM,
         "threshold?": noted(list[Level], "Scores from which on people are acted on, increasing; empty without."),
         "costs?": noted(list[Positive], "Of acting on a non-event, and of not acting on an event; else empty."),
+        "infer?": noted(list[str], "Covariates whose mean among the events was to be inferred."),
     },
 )
 

@@ -18,6 +18,7 @@ from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.inferred import task_trust
 from calibrant.report.wording.missing_labels import left_out
 from calibrant.report.wording.terms import bound_of
 from calibrant.sanitize import sanitize
@@ -42,6 +43,8 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(say(reading(record, drawn=False)), "quiet", doc.MARKDOWN | doc.TERMINAL)
     if acting := worst_reported(record):
         yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
+    if inferred := task_trust(record):
+        yield doc.Paragraph(inferred, "quiet", doc.EVERYWHERE)
     if apart_at := apart_reported(record):
         yield doc.Paragraph(apart_at, "quiet", doc.EVERYWHERE)
     if resting := rests(record):

@@ -38,6 +38,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "class-repairs": "repairs of all classes",
     facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",
+    "task-trust": "means to be inferred",
     "missing-labels": "missing labels",
     "decisions": "decisions",
     "kernel-error": "the kernel local calibration error",

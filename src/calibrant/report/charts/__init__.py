@@ -29,6 +29,7 @@ CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "detect.kernel_tuning": curves.kernel_tuning,
     "diagnose.acceptance_curve": tables.acceptance_curve,
     "papers.calibration_function": curves.calibration_function,
+    "papers.reliability_diagram": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
     "diagnose.decision_curve": tables.decision_curve,
     "diagnose.heterogeneity": tables.heterogeneity,

@@ -19,6 +19,11 @@ Axis: TypeAlias = Mapping[str, Any]  # of a map, as its settings tell it
 OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
 SMALL_HEIGHT, WITH = 180, 60  # pixels: a panel of several, and levels at the side of one
 EDGE = 2.0**-15  # of the scores that a logit axis tells apart
+PUBLISHED = {  # how it was made, how its points are joined, and what it is called
+    "kernel": ("the kernel smoother", "linear", "Calibration function"),
+    "total-variation": ("the total variation denoiser", "step-after", "Calibration function"),
+    "bins": ("bins of equally many rows", "linear", "Reliability diagram"),
+}
 LONG = 60  # letters in all, from which the names of levels are written aslant
 
 
@@ -57,7 +62,7 @@ def _logit(score: float) -> float:
 
 def calibration_function(curve: Curve) -> alt.LayerChart:
     """The event rate along the score as the published surrogates have it, over the line of a calibrated one."""
-    c, steps = curve.columns, curve.settings["method"] == "total-variation"
+    c, how = curve.columns, PUBLISHED[curve.settings["method"]]
     rows = [
         {
             "x": x,
@@ -72,12 +77,11 @@ def calibration_function(curve: Curve) -> alt.LayerChart:
     x = alt.X("x:Q", title="the score", axis=percent, scale=whole)
     y = alt.Y("rate:Q", title="event rate", axis=percent, scale=whole)
     even = parts.data([{"x": v, "rate": v} for v in (0, 1)]).mark_line(color=parts.QUIET, strokeDash=[4, 4])
-    line = parts.data(rows).mark_line(color=parts.LINE, interpolate="step-after" if steps else "linear")
+    line = parts.data(rows).mark_line(color=parts.LINE, interpolate=how[1], point=curve.settings["method"] == "bins")
     tips = parts.tooltips(("the score", "event rate", "rows"))
-    named = "total variation denoiser" if steps else "kernel smoother"
-    under = [f"As published, by the {named}. Dashed: a calibrated score."]
+    under = [f"As published, by {how[0]}. Dashed: a calibrated score."]
     return alt.layer(even.encode(x=x, y=y), line.encode(x=x, y=y, tooltip=tips)).properties(
-        width=parts.HEIGHT, height=parts.HEIGHT, title=parts.titled("Calibration function", under)
+        width=parts.HEIGHT, height=parts.HEIGHT, title=parts.titled(how[2], under)
     )
 
 

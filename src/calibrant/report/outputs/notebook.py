@@ -183,6 +183,7 @@ def _calibration_function(curve: Curve) -> Iterator[Drawing]:
     if steps:  # level up to the next point
         at = [at[0], *(p for a, b in pairwise(at) for p in ((b[0], a[1]), b))]
     title = f"Calibration function, by the {'total variation denoiser' if steps else 'kernel smoother'}, as published"
+    title = "Reliability diagram, as published" if curve.settings["method"] == "bins" else title
     panel = Panel(FUNCTION, _square([("says", DIAGONAL), ("curve", svg.path(at))], FUNCTION, SHARES), axis="score")
     table = replace(_table(curve), title=title)
     yield replace(table, panels=(panel,), folded=True)
@@ -245,6 +246,7 @@ DRAWN: dict[str, Callable[[Curve], Iterator[Drawing]]] = {
     "detect.kernel_tuning": _kernel_tuning,
     "diagnose.acceptance_curve": _acceptance,
     "papers.calibration_function": _calibration_function,
+    "papers.reliability_diagram": _calibration_function,
     "diagnose.control_chart": _control,
     "diagnose.decision_curve": _worth,
     "diagnose.local_bias": _map,

@@ -100,6 +100,16 @@ LINES: Mapping[str, Line] = {
         others=(("x", "calibrated"),),
         zero=None,
     ),
+    "papers.reliability_diagram": Line(
+        "Reliability diagram",
+        "x",
+        "rate",
+        ("confidence, %", "accuracy, %"),
+        None,
+        others=(("x", "calibrated"),),
+        zero=None,
+        dots=True,
+    ),
 }
 RANGES: Mapping[str, Ranges] = {
     "audit": Ranges("Everyone and groups", ("group",), "gap", GAP, THREE),
@@ -159,6 +169,9 @@ RANGES: Mapping[str, Ranges] = {
     ),
     "measure.inferred_mean": Ranges(
         "Probabilities in place of labels", ("variable", "level"), "bias", "inferred minus observed, points"
+    ),
+    "audit.task_trust": Ranges(
+        "Means that were to be inferred", ("variable", "level"), "bias", "inferred minus observed, points"
     ),
     "repair.evaluate": Ranges(
         "Error after each repair",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.apps.papers import bounds as published
 from calibrant.apps.papers.bounds import gudermannian, perturbed
 from calibrant.apps.papers.certificates import (
@@ -239,3 +240,31 @@ def test_denoised_value_between_scores():
     knots, values = published.denoised(np.array([0.2, 0.2, 0.4]), np.array([0.0, 1.0, 1.0]), 0.0)
     assert knots.tolist() == [0.2, 0.4]
     assert values.tolist() == [0.5, 1.0]
+
+
+# ---- the perturbed score in one step: certified rows do not choose its bandwidth ----
+
+N = 3000
+P = np.random.default_rng(7).beta(1, 2, N)
+Y = (np.random.default_rng(8).uniform(size=N) < P).astype(int)
+
+
+def test_pilot_rows_choose_and_the_others_certify() -> None:
+    found = cal.papers.perturb(cal.predictions(Y, P), loss=0.002, pilot=0.3, seed=1)
+    chosen, kept = (cal.predictions(Y[rows], P[rows]) for rows in (~found.certified, found.certified))
+    width = cal.certify.jitter_bandwidth(chosen, tolerance=0.002)
+    assert found.certificate.settings["bandwidth"] == width
+    assert found.certificate == cal.certify.jittered(kept, bandwidth=width, seed=1)
+    assert (~found.certified).sum() == round(0.3 * N)
+    np.testing.assert_array_equal(found.scores, cal.repair.Jitter(bandwidth=width, seed=1).fit().scores(P))
+
+
+def test_labels_of_certified_rows_choose_nothing() -> None:
+    """A bandwidth that has seen them voids the guarantee: any other labels of theirs lead to the same one."""
+    found = cal.papers.perturb(cal.predictions(Y, P), pilot=0.2)
+    worse = np.where(found.certified, (np.median(P) > P).astype(int), Y)  # a score that orders nothing costs nothing
+    other = cal.papers.perturb(cal.predictions(worse, P), pilot=0.2)
+    np.testing.assert_array_equal(found.certified, other.certified)
+    np.testing.assert_array_equal(found.scores, other.scores)
+    assert other.certificate.settings["bandwidth"] == found.certificate.settings["bandwidth"]
+    assert other.certificate.interval != found.certificate.interval

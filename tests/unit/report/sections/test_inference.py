@@ -242,3 +242,68 @@ def test_hostile_names_stay_text():
     assert page.count("<tr><th") == 1 + inference.SHORT
     assert "<img" not in page
     assert "\u202e" not in page
+
+
+# ---- what was to be inferred: on the first screen, guaranteed ----
+
+
+def inferring(**settings: Any) -> AuditRecord:
+    """Return an audit of a model blind to age, of which covariates were to be inferred."""
+    rng = np.random.default_rng([0x1FE2, 1])
+    n = 4000
+    age, p = rng.integers(18, 90, n), rng.uniform(0.3, 0.7, n)
+    y = rng.uniform(size=n) < p + 0.006 * (age - 54)
+    x = {"age": age, "sex": rng.choice(["f", "m"], n), "day": np.datetime64("2020-01-01") + age}
+    return cal.audit(cal.predictions(y, p, x), quick=True, outcome="well", **settings)
+
+
+def test_what_was_to_be_inferred_is_on_the_first_screen_with_a_guarantee() -> None:
+    record = inferring(infer=["age", "sex"])
+    c = record.curve("task_trust").columns
+    assert (c["variable"], c["level"][0]) == (("age", "sex"), None)
+    line = "Inferred from the probabilities, among those who are well: age 5"
+    for text in (plain_text(terminal(record)), markdown(record), render(record)):
+        assert line in re.sub(r"<[^>]+>|\*|`", "", text)
+        assert "guaranteed); sex = " in re.sub(r"<[^>]+>|\*|`", "", text)
+    assert record.settings["infer"] == ("age", "sex")
+    assert next(check for check in record.checks if check.code == "task-trust").status == "measured"
+
+
+def plain_text(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_a_range_is_that_of_the_measure_rounded_outward() -> None:
+    record = inferring(infer="age", variables="age")
+    rng = np.random.default_rng([0x1FE2, 1])
+    age, p = rng.integers(18, 90, 4000), rng.uniform(0.3, 0.7, 4000)
+    y = rng.uniform(size=4000) < p + 0.006 * (age - 54)
+    sure = cal.measure.inferred_mean(cal.predictions(y, p, {"age": age}), "age", guaranteed=True).interval
+    c = record.curve("task_trust").columns
+    assert c["low"][0] <= sure.low + 0.02
+    assert c["high"][0] >= sure.high - 0.02
+    assert abs(c["low"][0] - sure.low) + abs(c["high"][0] - sure.high) < 0.3
+    assert c["high"][0] < 0.0
+
+
+def test_without_a_name_nothing_is_said_and_a_wrong_one_is_refused() -> None:
+    record = inferring()
+    assert record.curve("task_trust").columns == {}
+    assert "infer" not in record.settings
+    assert "Inferred from" not in terminal(record)
+    with pytest.raises(cal.errors.BadInput, match="did you mean 'age'"):
+        inferring(infer="agee")
+    with pytest.raises(cal.errors.BadInput, match=r"infer \(--infer\) names 'age', which is not read"):
+        inferring(infer="age", variables="sex")
+
+
+def test_clusters_have_the_measure_and_few_people_have_nothing() -> None:
+    rng = np.random.default_rng(5)
+    p, age = rng.uniform(0.2, 0.6, 600), rng.integers(18, 90, 600)
+    y = rng.uniform(size=600) < p
+    record = cal.audit(cal.predictions(y, p, {"age": age}, cluster=np.arange(600) // 2), quick=True, infer="age")
+    check = next(c for c in record.checks if c.code == "task-trust")
+    assert check.status == "not-applicable"
+    assert "inferred_mean --variable age --guaranteed" in check.reason
+    few = cal.audit(cal.predictions(y, p, {"age": np.where(np.arange(600) < 3, 90, 20)}), quick=True, infer="age")
+    assert next(c for c in few.checks if c.code == "task-trust").status == "not-applicable"

@@ -136,7 +136,7 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         "variables": ("a",),
         "allow": ("a",),
     }
-    given |= {"threshold": (0.2, 0.5), "limit_classes": 0.3}
+    given |= {"threshold": (0.2, 0.5), "limit_classes": 0.3, "infer": ("a",)}
     reported = ("model", "intended_use", "period", "population", "set_by")
     given |= {"judge": "gap", "target": "population", "about": {"noun": "loans", **{k: f"some {k}" for k in reported}}}
     record = factories.replace(

@@ -1,0 +1,143 @@
+"""Means and shares among the events that probabilities would give: their numbers in words, and what was asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
+from calibrant.report.spans import Span, Text, clipped, literal, say, shown
+
+COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
+NAMED_LINES = 3  # of what was to be inferred, on the first screen
+NAMED = 40  # characters of a name in a sentence
+WIDTH = 6.0  # standard errors that a range is wide, about
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One mean or share; a share, its bias and its ends are fractions."""
+
+    variable: str
+    kind: str
+    level: str
+    inferred: float
+    observed: float
+    bias: float
+    low: float
+    high: float
+
+    @property
+    def error_shown(self) -> bool:
+        return self.low > 0.0 or self.high < 0.0
+
+    @property
+    def name(self) -> str:
+        return clipped(
+            f"{shown(self.variable)} = {shown(self.level)}" if self.kind == "level" else shown(self.variable)
+        )
+
+    @property
+    def digits(self) -> int:
+        """Decimals that mean something: those of about a standard error of the bias; a share has one at least."""
+        error = (self.high - self.low) / WIDTH * (100.0 if self.kind == "level" else 1.0)
+        digits = min(max(-math.floor(math.log10(error)), 0), 9) if error > 0.0 else 1
+        return max(digits, 1) if self.kind == "level" else digits
+
+    @property
+    def known(self) -> int:
+        """Decimals of the two values that mean something: no more than the record holds."""
+        percent = self.kind == "level"
+        kept = max(_decimals(x) for x in (self.inferred, self.observed))
+        return min(self.digits, max(kept - 2, 1) if percent else kept)
+
+    def value(self, x: float) -> str:
+        """Write a mean or a share; a mean date as the nearest day."""
+        if self.kind == "level":
+            return f"{num.nearest(x, self.known)}%"
+        if self.kind == "date" and EARLIEST < x < LATEST:
+            return day(math.floor(x + 0.5))
+        return _far(x) if _is_far(x) else number(x, self.known)
+
+    def size(self, x: float) -> str:
+        """Write a bias, with its unit where it has one."""
+        if self.kind == "level":
+            return f"{num.nearest(x, self.digits)} points"
+        reported = _far(x) if _is_far(x) else number(x, self.digits)
+        return (
+            reported if self.kind == "number" else f"{reported} {'day' if reported.strip(num.MINUS) == '1' else 'days'}"
+        )
+
+    def off(self) -> str:
+        """Write the bias with its sign."""
+        if self.kind == "level":
+            return f"{num.gap(self.bias, self.digits)} points"
+        return f"{'+' if self.bias > 0.0 else ''}{self.size(self.bias)}"
+
+    def range(self) -> str:
+        """Write the range of the bias, rounded outward; one that excludes zero is written so that it does."""
+        if self.kind == "level":
+            return " to ".join(num.signed_range(self.low, self.high, self.digits))
+        if _is_far(max(abs(self.low), abs(self.high))):
+            return f"{_far(self.low)} to {_far(self.high)}"
+        digits = self.digits
+        while True:
+            a, b = _cut(self.low, digits, ROUND_FLOOR), _cut(self.high, digits, ROUND_CEILING)
+            if not self.error_shown or (a and b):
+                return f"{_signed(a)} to {_signed(b)}"
+            digits += 1
+
+
+def task_trust(record: AuditRecord) -> Text:
+    """Say of the means that were to be inferred how far off they are, with guaranteed ranges; empty if none were."""
+    result = lines(record, "task_trust")
+    if not result:
+        return ()
+    out: list[str | Span] = ["Inferred from the probabilities, among ", *events_of(record), ": "]
+    for i, line in enumerate(result[:NAMED_LINES]):
+        start = "; " if i else ""
+        both = f" {line.value(line.inferred)}, by labels {line.value(line.observed)}: off by {line.off()}"
+        out += [start, Span(clipped(line.name, NAMED), "name"), f"{both} ({line.range()} guaranteed)"]
+    more = len(result) - NAMED_LINES
+    rest = f"; {num.count(more)} more are in the record" if more > 0 else ""
+    return say(*out, f"{rest}.")
+
+
+def lines(record: AuditRecord, name: str = "inference") -> tuple[Line, ...]:
+    """The means and shares of a record, the least likely by chance first; or those that were to be inferred."""
+    curve = record.curve(name)
+    dates = curve.settings.get("dates", ())
+    out = []
+    for name, level, *numbers in zip(*(curve.columns.get(k, ()) for k in COLUMNS), strict=True):
+        kind = "level" if level is not None else "date" if name in dates else "number"
+        out.append(Line(str(name), kind, str(level), *map(float, numbers)))
+    return tuple(out)
+
+
+def events_of(record: AuditRecord) -> Text:
+    outcome = record.settings.get("outcome")
+    return say("the events") if outcome is None else say("those who are ", literal(outcome))
+
+
+def _decimals(x: float) -> int:
+    return max(-int(Decimal(repr(float(x))).normalize().as_tuple().exponent), 0)
+
+
+def _cut(x: float, digits: int, rounding: str) -> Decimal:
+    return num.cut(Decimal(repr(float(x))), digits, rounding)
+
+
+def _signed(x: Decimal) -> str:
+    text = f"{abs(x):,f}" if abs(x) >= 10_000 else f"{abs(x):f}"
+    return (num.MINUS if x < 0 else "+" if x else "") + text
+
+
+def _is_far(x: float) -> bool:
+    return x != 0.0 and not SMALL <= abs(x) < LARGE
+
+
+def _far(x: float) -> str:
+    return f"{x:.3g}".replace("-", num.MINUS)

@@ -1,0 +1,89 @@
+"""The perturbed score: certified rows do not choose its bandwidth, and what is certified is what is emitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calibrant as cal
+from calibrant.__main__ import main
+from calibrant.apps.papers.published import PAPERS
+from calibrant.errors import BadInput, NotComputable
+
+N = 3000
+RNG = np.random.default_rng(7)
+P = RNG.beta(1, 2, N)
+Y = (RNG.uniform(size=N) < P).astype(int)
+
+
+def test_a_bandwidth_that_was_fixed_needs_no_pilot() -> None:
+    found = cal.papers.perturb(cal.predictions(Y, P), bandwidth=0.01, side="upper")
+    assert found.certified.all()
+    assert found.certificate == cal.certify.jittered(cal.predictions(Y, P), bandwidth=0.01, side="upper")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(BadInput, match="at least 30"):
+        cal.papers.perturb(cal.predictions(Y[:100], P[:100]))
+    with pytest.raises(NotComputable, match="weights"):
+        cal.papers.perturb(cal.predictions(Y, P, weights=np.ones(N)))
+    with pytest.raises(BadInput, match="pilot"):
+        cal.papers.perturb(cal.predictions(Y, P), pilot=1.0)
+    with pytest.raises(BadInput, match="bandwidth"):
+        cal.papers.perturb(cal.predictions(Y, P), bandwidth=0.9)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_the_command_writes_the_score_that_was_certified(tmp_path: Path, capsys: Any, ending: str) -> None:
+    file, out, jitter = tmp_path / f"log.{ending}", tmp_path / f"out.{ending}", tmp_path / "jitter.json"
+    table = pa.table({"name": [f"n{i}" for i in range(N)], "p": P, "y": Y})
+    if ending == "parquet":
+        pq.write_table(table, file)
+    else:
+        table.to_pandas().to_csv(file, index=False)
+    columns = ["--label", "y", "--score", "p"]
+    assert main(["papers", "perturb", str(file), *columns, "-o", str(out), "-o", str(jitter), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    found = cal.papers.perturb(cal.read(str(file), label="y", score="p"))
+    assert printed["certificate"]["interval"] == found.certificate.to_dict()["interval"]
+    frame = pq.read_table(out).to_pandas() if ending == "parquet" else cal_frame(out)
+    assert frame["name"].tolist() == table["name"].to_pylist()
+    np.testing.assert_allclose(frame["p_perturbed"], found.scores, atol=1e-12)
+    assert frame["p_certified"].tolist() == found.certified.tolist()
+    tomorrow = tmp_path / f"tomorrow.{ending}"
+    assert main(["apply", str(jitter), str(file), "--score", "p", "-o", str(tomorrow)]) == 0
+    again = pq.read_table(tomorrow).to_pandas() if ending == "parquet" else cal_frame(tomorrow)
+    np.testing.assert_allclose(again["p_repaired"], found.scores, atol=1e-12)
+
+
+def cal_frame(path: Path) -> Any:
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def test_the_command_refuses_what_it_cannot_write(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"p": P, "y": Y}), file)
+    base = ["papers", "perturb", str(file), "--label", "y", "--score", "p"]
+    assert main([*base, "-o", str(file)]) == 2
+    assert main([*base, "-o", str(tmp_path / "a.csv"), "-o", str(tmp_path / "b.csv")]) == 2
+    assert "one file of rows" in capsys.readouterr().err
+    assert main([*base, "--missing", "drop"]) == 2
+    assert not list(tmp_path.glob("*.csv"))
+
+
+def test_every_procedure_is_listed_once_with_its_number(capsys: Any) -> None:
+    listed = [name for paper in PAPERS for name in paper.methods]
+    assert sorted(listed) == sorted(set(cal.papers.__all__) - {"Perturbed"})
+    assert main(["papers", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {name}\n      {number}\n" in text for paper in PAPERS for name, number in paper.methods.items())
+    page = (Path(__file__).parents[4] / "docs/concordance.md").read_text(encoding="utf-8")
+    assert all(f"papers.{name}`" in page for name in listed)

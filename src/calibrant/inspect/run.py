@@ -324,7 +324,7 @@ def _decides(data: Predictions | Sketch, by: Sequence[str], times: float) -> Cur
 def _classes(
     opened: Source, rows: Sampled, columns: Sequence[Column], options: Reading, refused: tuple[str, ...]
 ) -> tuple[ClassColumns | None, Reading, tuple[str, ...]]:
-    """The columns of classes, named or detected; what was asked; and why columns that were named are none."""
+    """The columns of classes, named or detected; the options; and why columns that were named are none."""
     options = options.in_columns(opened.columns)
     try:
         if options.scores:

@@ -245,6 +245,12 @@ class MulticlassPredictions:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
         return self._projected(self.y == k, self.p[:, k])
 
+    def part(self, rows: NDArray[np.intp]) -> MulticlassPredictions:
+        """Some rows, by number."""
+        table = None if self.covariates is None else self.covariates.take(rows)
+        kept = replace(self, y=self.y[rows], p=self.p[rows], covariates=table, weights=picked(self.weights, rows))
+        return replace(kept, cluster=picked(self.cluster, rows), crossing=self.crossing and self.crossing.part(rows))
+
     def name_of(self, k: int) -> str:
         """The label of a class, or its number."""
         return self.classes[k] if self.classes else str(k)

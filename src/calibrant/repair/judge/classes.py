@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.certify.classwise import classwise
-from calibrant.data.columns import picked
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split, mix
@@ -77,7 +76,7 @@ def judged_classes(
     k = rows.p.shape[1]
     if min(len(fit), len(judged)) < FEWEST:
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
-    fitting, kept = _some(rows, fit[: max(FITTED // k, FEWEST)]), _some(rows, judged)
+    fitting, kept = rows.part(fit[: max(FITTED // k, FEWEST)]), rows.part(judged)
     names = names or [name for name, most in TRIED if k <= most]
     import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
 
@@ -121,9 +120,3 @@ def _judged(
 def _losses(data: MulticlassPredictions) -> Floats:
     """Log loss and Brier score of each row, shape (2, n)."""
     return np.stack([log_losses(data, TINY), brier_losses(data)])
-
-
-def _some(rows: MulticlassPredictions, at: NDArray[np.intp]) -> MulticlassPredictions:
-    """Some rows, without their covariates."""
-    some = replace(rows, y=rows.y[at], p=rows.p[at], covariates=None, weights=picked(rows.weights, at))
-    return replace(some, cluster=picked(rows.cluster, at))

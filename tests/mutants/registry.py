@@ -579,7 +579,7 @@ TESTS = (
         "detect.class_tests", "ClassRows.drawn", "yield k, upto - before",
         "yield k, outcomes(ids, np.ascontiguousarray(self.joined.p[:, k]), 0, draws, salt + k)"),
     one("smallest_of_all_classes", "the smallest rank of all classes is told as it is", "detect.class_tests",
-        "_together", "float(combined(np.array(ranks), each)[0])", "float(np.min([one[0] for one in ranks]))"),
+        "together_of_classes", "float(combined(np.array(ranks), each)[0])", "float(np.min([one[0] for one in ranks]))"),
     one("classes_of_the_strong_test_draw_alone", "the strong test draws each class separately", "search.detectors",
         "ClassInputs.simulated", "return upto - below",
         "return outcomes(self.ids[rows], (self.high - self.low)[rows], which.first, which.count, which.salt)"),

@@ -186,7 +186,7 @@ def local_class_test(
     return Outcome(
         method="detect.local_calibration_test",
         statistic=float(sum(one.squared for one in each)),
-        p_value=0.0 if impossible else _together(p, GLOBAL | LOCAL),
+        p_value=0.0 if impossible else together_of_classes(p, GLOBAL | LOCAL),
         alternative="the rate of some class given scores and covariates is not its score",
         null="given scores and covariates, classes are independent with the probabilities stated",
         law=f"certain: {IMPOSSIBLE}" if impossible else first.law,
@@ -204,8 +204,8 @@ def local_class_test(
             "weights": tuple((GLOBAL | LOCAL).items()),
         },
         parts={
-            "p_global": _together(p, GLOBAL),
-            "p_local": _together(p, LOCAL),
+            "p_global": together_of_classes(p, GLOBAL),
+            "p_local": together_of_classes(p, LOCAL),
             "contradicted": impossible,
             "classes": names,
             "class_p": tuple(0.0 if s else by_class[name][0] for name, s in zip(names, sure, strict=True)),
@@ -279,7 +279,7 @@ def _harmonic(p: Mapping[str, Floats]) -> Floats:
     return np.average([1.0 / p[name] for name in weights], axis=0, weights=list(weights.values()))
 
 
-def _together(p: Sequence[Mapping[str, Floats]], weights: Mapping[str, float]) -> float:
+def together_of_classes(p: Sequence[Mapping[str, Floats]], weights: Mapping[str, float]) -> float:
     """The p-value of all classes, from the ranks of each and the sums of their logarithms; 1 if there are none."""
     ranks, each = [], []
     for name, weight in weights.items():

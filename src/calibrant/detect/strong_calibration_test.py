@@ -97,10 +97,10 @@ def strong_calibration_test(
         ``products`` (triples of columns of which a product has events enough to count), ``triples`` of columns there
         are, ``largest`` (the features with the largest part of the Bayes factor in the data: "steps", "corners",
         "products"), ``strongest`` (the variables of the product with the largest score). The peak was chosen by these
-        outcomes: its rates are no fair estimate. With
-        several classes also ``classes``, ``class_p`` and ``class_adjusted_p``; models and peak are of ``peak_class``,
-        and ``peak_over_class`` gets too much at the peak, mostly at the cost of ``peak_under_class``. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's
-        sum and the logarithm of the largest wealth, it is that of all blocks' rows together.
+        outcomes: its rates are no fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's
+        sum and the logarithm of the largest wealth, it is that of all blocks' rows together. With several classes also
+        ``classes``, ``class_p`` and ``class_adjusted_p``; models and peak are of ``peak_class``, and
+        ``peak_over_class`` gets too much at the peak, mostly at the cost of ``peak_under_class``.
 
     Raises
     ------

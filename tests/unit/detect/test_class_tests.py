@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.detect.class_tests import MOST, OTHERS, PREDICTED, VALUES, ClassRows
+from calibrant.detect.class_tests import MOST, OTHERS, PREDICTED, VALUES, ClassRows, ranks_of, together_of_classes
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.results import Outcome
@@ -115,6 +115,16 @@ def test_what_is_refused() -> None:
     impossible = cal.multiclass_predictions([0, 2, 1] * 9, [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0]] * 9)
     found = local(impossible, draws=19)
     assert (found.p_value, found.parts["contradicted"], found.parts["class_adjusted_p"][2]) == (0.0, 9, 0.0)
+
+
+def test_exact_whichever_of_exchangeable_sets_is_the_data_few_have_a_small_p_value() -> None:
+    """Each set takes the place of the data in turn: at most a share alpha of them has a p-value up to alpha."""
+    rng, sets = np.random.default_rng(5), 40
+    base = rng.normal(size=(3, 1, sets)) + rng.normal(size=(3, 2, sets))  # statistics of a class that go together
+    by_class = [ranks_of({"intercept": one[0], "joint": one[1]}) for one in base]
+    turned = ([{n: np.roll(v, -j) for n, v in one.items()} for one in by_class] for j in range(sets))
+    p = np.array([together_of_classes(one, {"intercept": 3.0, "joint": 1.0}) for one in turned])
+    assert all((p <= alpha + 1e-12).sum() <= alpha * sets + 1e-9 for alpha in np.arange(1, sets + 1) / sets)
 
 
 # ---- The strong test ----

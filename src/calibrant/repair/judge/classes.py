@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.certify.classwise import classwise
 from calibrant.data.predictions import MulticlassPredictions
-from calibrant.errors import NotComputable
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split, mix
 from calibrant.kernels.runtime import one_thread
 from calibrant.measure.classes import brier_losses, log_losses, own_class
@@ -78,10 +78,15 @@ def judged_classes(
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
     fitting, kept = rows.part(fit[: max(FITTED // k, FEWEST)]), rows.part(judged)
     names = names or [name for name, most in TRIED if k <= most]
+    table = rows.covariates
+    variables = () if table is None else tuple(table.schema.names)
+    for name in names:
+        if recipes()[name].covariates and not variables:
+            raise BadInput(f"--method {recipes()[name].command} reads covariates: name them in --by or --variables")
     import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
 
     with one_thread():
-        calibrators: dict[str, Calibrator] = {name: recipes()[name].make().fit(fitting) for name in names}
+        calibrators: dict[str, Calibrator] = {name: recipes()[name].make(variables).fit(fitting) for name in names}
     tried = {AS_AUDITED: kept} | {name: one(kept) for name, one in calibrators.items()}
     before = _losses(kept)
     made = [_judged(name, data, (before, alpha / len(names)), (steps, alpha, seed)) for name, data in tried.items()]

@@ -96,3 +96,19 @@ def test_a_group_with_fifteen_in_a_hundred_wrong_is_found(n: int, size: int) -> 
     found = [above for share, above in (pool_of(seed, 0.01, 0.15, n, size) for seed in range(40)) if share > 0.5]
     assert len(found) >= 10
     assert sum(above == {"topic = math"} for above in found) >= 0.9 * len(found)
+
+
+def test_the_risk_of_every_predicted_class_is_kept() -> None:
+    """Three classes, each at the limit wherever it is the most probable one: alpha is shared."""
+    risk, n, k = 0.2, 150, 3
+
+    def broken(seed: int) -> bool:
+        rng = np.random.default_rng([seed, 0xACC])
+        top, confidence = rng.integers(0, k, n), rng.uniform(0.6, 0.99, n)
+        p = np.repeat(((1.0 - confidence) / (k - 1))[:, None], k, axis=1)
+        p[np.arange(n), top] = confidence
+        y = np.where(rng.uniform(size=n) < risk + 1e-9, (top + 1) % k, top)
+        found = cal.certify.accept(cal.multiclass_predictions(y, p), risk=risk, by="class", alpha=0.1, seed=seed)
+        return any(g["threshold"] is not None for g in found.settings["groups"].values())
+
+    check(broken, SETS, 0.1)

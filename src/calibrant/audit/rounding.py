@@ -407,6 +407,9 @@ def reported_peak(chart: Curve, mask: int, sums: type[Sums]) -> Curve:
     return Curve(method=chart.method, columns=columns, settings=s)
 
 
+REGION_GAPS = "region_gap", "region_excess", "region_over_gap", "region_under_gap"
+
+
 def reported_outcome(outcome: Outcome, sums: type[Sums]) -> Outcome:
     """A test's outcome with what it says of some of the people as it is reported."""
     if not sums.published:
@@ -416,9 +419,12 @@ def reported_outcome(outcome: Outcome, sums: type[Sums]) -> Outcome:
         reported = RandomRounding.of(p["peak_rows"], p["peak_events"], p["peak_expected"])
         p |= {"peak_rows": reported.rows, "peak_events": reported.events, "peak_expected": float(reported.expected)}
         p["peak_share"] = min(reported.rows / p["rows_tested"], 1.0)
+    if "over_gap" in p:  # of all rows
+        every = RandomRounding.of(outcome.settings["n"], outcome.settings["n"] * p["over_gap"], 0.0)
+        p |= {k: every.near(p[k]) for k in ("over_gap", "under_gap")}
     if "region_gap" in p:
         reported = RandomRounding.of(p["region_rows"], p["region_rows"] * p["region_gap"], 0.0)
-        gaps = {k: reported.near(p[k]) for k in ("region_gap", "region_excess") if p.get(k) is not None}
+        gaps = {k: reported.near(p[k]) for k in REGION_GAPS if p.get(k) is not None}
         p |= {"region_rows": reported.rows, **gaps}
         if p.get("region_z") is not None:
             p["region_z"] = round(p["region_z"], 2)

@@ -14,12 +14,12 @@ from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
-from calibrant.data.read import in_memory, summarised
+from calibrant.data.read import classes_in_memory, in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
 from calibrant.data.targets import checked_targets, written
-from calibrant.decisions.accept import AcceptOptions, accepted
+from calibrant.decisions.accept import CLASS, AcceptOptions, accepted, answers
 from calibrant.decisions.acceptance_curve import acceptance_at
 from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import TermOptions, Terms
@@ -41,11 +41,11 @@ def accept(a: Namespace) -> int:
         raise BadInput(f"{COMMAND.says(*stated)} plans: name the errors to expect with --error, and no data")
     files = inputs_of(a)
     checked_targets({f"-o {out}": results.checked(out, True) for out in a.out}, files)
-    data = _read(a)
-    report_left_out(data)
-    _report_shared(a, data)
     how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
+    data = _read(a, by, how)
+    report_left_out(data)
+    _report_shared(a, data)
     result = accepted(data, by, how)
     if a.out:
         curve, form = acceptance_at(data, by, how), results.CsvForm(a.csv_decimal, a.csv_digits)
@@ -64,9 +64,12 @@ def _planned(a: Namespace) -> int:
     return WITHIN
 
 
-def _read(a: Namespace) -> Predictions | Sketch:
+def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Sketch:
     data = source(inputs_of(a), a.allow_same)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
+    several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
+    if several.scores and not isinstance(data, Sketch):
+        return _checked(a, answers(classes_in_memory(data, several), by, options))
     if isinstance(data, Sketch):
         return summarised(data, Reading.of(caller=COMMAND, **how))
     # every column: rows may belong together by it, and of a pool there may be groups in it

@@ -116,16 +116,19 @@ OF_TWO = "by", "variables", "bins", "limit", "judge", "target", "threshold", "co
 
 def _repair_classes(a: Namespace, options: Reading) -> int:
     """Compare repairs of all classes at once, print, and write the calibrator, or every row with what it says."""
-    if stated := [name for name in OF_TWO if getattr(a, name) not in (None, False, [], ("none",), "auto")]:
-        them = "them" if len(stated) > 1 else "it"
-        raise BadInput(f"{COMMAND.says(*stated)}: repairs of several classes take none, so leave {them} out")
-    data, targets, tables, path = _planned(a)
-    _refuse_code(targets, options)
     offered = {entry.command: name for name, entry in recipes().items() if entry.command and entry.fits(several=True)}
     if unknown := [name for name in a.method or () if name not in ("auto", *offered)]:
         raise BadInput(f"--method {unknown[0]!r}: of several classes choose auto, or some of {', '.join(offered)}")
     named = [offered[name] for name in a.method or () if name != "auto"]
-    source, options = spread(_opened(data, options.form), options.scores), replace(options, variables=())
+    reading_columns = any(recipes()[name].covariates for name in named)
+    refused = OF_TWO[2:] if reading_columns else OF_TWO
+    if stated := [name for name in refused if getattr(a, name) not in (None, False, [], ("none",), "auto")]:
+        them = "them" if len(stated) > 1 else "it"
+        raise BadInput(f"{COMMAND.says(*stated)}: repairs of several classes take none, so leave {them} out")
+    data, targets, tables, path = _planned(a)
+    _refuse_code(targets, options)
+    source = spread(_opened(data, options.form), options.scores)
+    options = options if reading_columns else replace(options, variables=())
     rows = classes_in_memory(source, options)
     report_left_out(rows.top_label())
     other = classes_in_memory(_opened([a.judge_on], options.form), options) if a.judge_on else None

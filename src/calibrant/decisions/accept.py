@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, names, number
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.pooled import Threshold, above_risk, not_looked_at
+from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
@@ -36,11 +38,12 @@ Target = Literal["population", "rows"]
 Accepted = Mapping[str, float | int | None]  # of everyone or a group, as `settings` tell it
 POWER = 0.8
 EVERYONE = "everyone"
+CLASS = "class"  # the predicted class, as a group
 
 
 @takes_arrays
 def accept(
-    data: Predictions | Sketch,
+    data: Predictions | MulticlassPredictions | Sketch,
     *,
     risk: float = 0.01,
     by: Iterable[str] | str | None = None,
@@ -57,8 +60,10 @@ def accept(
 
     Parameters
     ----------
-    data : Predictions or Sketch
+    data : Predictions, MulticlassPredictions or Sketch
         Labels say whether an answer was right (``end="high"``), or who had the event (``end="low"``: passed as none).
+        Of several classes the most probable one is the answer, its probability the score, and ``by="class"`` makes a
+        group of each predicted class.
     risk : float in (0, 1)
         Largest acceptable share of wrong rows among those accepted.
     by : str or sequence of str, optional
@@ -122,7 +127,8 @@ def accept(
     >>> 0.3 < found.low < 0.4, found.settings["groups"]["everyone"]["threshold"] < 0.85
     (True, True)
     """
-    return accepted(data, names("by", by), AcceptOptions.of(risk, end, target, alpha, seed))
+    options = AcceptOptions.of(risk, end, target, alpha, seed)
+    return accepted(answers(data, names("by", by), options), names("by", by), options)
 
 
 def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Estimate:
@@ -225,6 +231,25 @@ def rows_to_accept(
 
 
 # ---- what is ranked: everyone, or each group ----
+
+
+Data = TypeVar("Data", Predictions, Predictions | Sketch)
+
+
+def answers(data: MulticlassPredictions | Data, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Data:
+    """Return data of two outcomes; of several classes whether the most probable one is right, and which it is."""
+    if not isinstance(data, MulticlassPredictions):
+        return data
+    if not options.highest:
+        raise BadInput("end='low' is for two classes: of several the most probable one is accepted, by end='high'")
+    table = pa.table({}) if data.covariates is None else data.covariates
+    if CLASS in table.schema.names:
+        if CLASS in by:
+            raise BadInput(f"by={CLASS!r} is the predicted class, and a covariate has that name: rename the column")
+        return data.top_label()
+    columns = {name: table.column(name) for name in table.schema.names}
+    predicted = pa.array([data.name_of(k) for k in data.p.argmax(axis=1).tolist()])
+    return replace(data.top_label(), covariates=pa.table({**columns, CLASS: predicted}), cache={})
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import numpy as np
 
 from calibrant.arguments import check_int, names
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.accept import Accepted, AcceptOptions, End, Part, Target, parts_of, pooled
+from calibrant.decisions.accept import Accepted, AcceptOptions, End, Part, Target, answers, parts_of, pooled
 from calibrant.results import Curve
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
@@ -21,7 +21,7 @@ Row = tuple[str | float | int, ...]
 
 @takes_arrays
 def acceptance_curve(
-    data: Predictions | Sketch,
+    data: Predictions | MulticlassPredictions | Sketch,
     *,
     risk: float = 0.01,
     by: Iterable[str] | str | None = None,
@@ -82,7 +82,8 @@ def acceptance_curve(
     True
     """
     options = AcceptOptions.of(risk, end, target, alpha, seed)
-    return acceptance_at(data, names("by", by), options, check_int("points", points, 2, 1000))
+    groups = names("by", by)
+    return acceptance_at(answers(data, groups, options), groups, options, check_int("points", points, 2, 1000))
 
 
 def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions, steps: int = 100) -> Curve:

@@ -7,7 +7,6 @@ The public function is here, and how sums of features times residuals become an 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,40 +15,41 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.coding import SCORE, Coding
+from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.local import (
     JOINT_LEVELS,
     KNOTS,
     LANDMARKS,
     NULLS,
     STEPS,
-    Features,
     LocalSpec,
     LocalSums,
-    part_of,
 )
+from calibrant.detect.class_tests import local_class_test
 from calibrant.detect.exact_local_test import exact_class_test, exact_local_test
-from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.features import CELLS, CLUSTER, LOGIT, REACH, ROWS
+from calibrant.errors import BadInput
+from calibrant.kernels.features import CLUSTER, LOGIT
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.local.kernel_sums import Family
-from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
+from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, gaussian_scores, statistics
 from calibrant.stats.nulls import ranked
-from calibrant.views.features import chunks
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, Shape, checked_rows
 from calibrant.views.local_sums import (
+    CLUSTERED,
+    EXACT,
+    Flips,
     WeightedSums,
     blocks_of,
     natural,
+    region_of,
     squared_error,
     steps_of,
     sums_of_rows,
     sums_of_sketch,
 )
-from calibrant.views.points import even_weights, refuse_rows
+from calibrant.views.points import refuse_rows
 
 Floats = NDArray[np.float64]
 LocalNull = Literal["auto", "simulated", "gaussian"]
@@ -59,14 +59,11 @@ TAKES = {  # what each kind of features takes: its nulls, and its own settings
     "default": (NULLS, ()),
     "exact": (("auto", "simulated"), ("score_width", "covariate_width", "family", "degree")),
 }
-CLASSES = "several classes: pass features='exact', or data.top_label(), or data.one_vs_rest(k) with alpha / K"
+CLASSES = "null='gaussian' is for two classes: leave null='auto' with several"
 GAUSSIAN = 4000  # draws of the Gaussian null: their cost does not grow with the rows
 LEAST_GAUSSIAN = 25.0  # null variance from which on the sum of a step or a level counts as Gaussian
-FLIPS = 250  # sign flips at once, for memory
-GAUSSIAN_STREAM, FLIP_STREAM = 0x10CA1, 0xF11B
-EXACT = "exact simulation"
+GAUSSIAN_STREAM = 0x10CA1
 LIMIT = "asymptotic: the sums' joint Gaussian law"
-CLUSTERED = "sign flips of whole clusters, asymptotic in their number"
 
 
 @takes_arrays
@@ -187,8 +184,10 @@ def local_calibration_test(
     if features == "default" and isinstance(data, Sketch) and not data.by_clusters:
         return _from_sketch(data, variables, null)
     if isinstance(data, MulticlassPredictions):
-        if features != "exact":
-            raise BadInput(CLASSES)
+        if features == "default":
+            if null == "gaussian":
+                raise BadInput(CLASSES)
+            return local_class_test(data, variables=variables, draws=draws, seed=seed, landmarks=landmarks)
         return exact_class_test(data, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
     rows = checked_rows(data, weighted=features == "default")
     if features == "exact":
@@ -227,57 +226,6 @@ def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
 # ---- From sums to the outcome ----
 
 
-@dataclass(frozen=True)
-class Flips:
-    """Sums of features times residuals, those of whole clusters with random signs; and who is on which side of a step.
-
-    Parameters
-    ----------
-    sums : float64 array of shape (columns, draws)
-    inside, outside : int64 arrays of shape (columns,)
-        Clusters with a row where the feature is not 0, and with one where it is.
-    """
-
-    sums: Floats
-    inside: NDArray[np.int64]
-    outside: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, spec: LocalSpec, data: Predictions, how: Sequence[Coding], draws: int) -> Flips:
-        """Add up the rows of each cluster, and draw signs."""
-        total, inside, outside = by_cluster(spec, data, how)
-        rng = np.random.default_rng([FLIP_STREAM, spec.seed])
-        size = len(total)
-        signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
-        return cls(np.hstack([total.T @ s for s in signs]), inside.sum(axis=0), outside.sum(axis=0))
-
-
-def by_cluster(
-    spec: LocalSpec, data: Predictions, how: Sequence[Coding]
-) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
-    seed, features = spec.seed, Features(spec)
-    off = (data.y - data.p) * even_weights(data)
-    cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
-    size = int(cluster.max()) + 1
-    if size < 2:
-        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
-    total = np.zeros((size, spec.columns))
-    inside, outside = (np.zeros((size, spec.columns), dtype=np.bool_) for _ in range(2))
-    first = 0
-    for rows in chunks(data, how, identities_of(data.n, seed)):
-        for start in range(0, len(rows.p), ROWS):
-            at = slice(start, start + ROWS)
-            f = np.empty((len(rows.p[at]), spec.columns))
-            features.of(rows.p[at], part_of(rows.encoded, at), f)
-            here = slice(first, first + len(f))
-            np.add.at(total, cluster[here], f * off[here, None])
-            np.logical_or.at(inside, cluster[here], f != 0.0)
-            np.logical_or.at(outside, cluster[here], f == 0.0)
-            first += len(f)
-    return total, inside, outside
-
-
 def outcome(
     sums: LocalSums | WeightedSums,
     how: Sequence[Coding],
@@ -299,7 +247,7 @@ def outcome(
         if not simulated:
             blocks = [populous(b, gram) for b in blocks]
         # (4) Centre, whiten, rank each statistic among the draws, and rank their combination (steps 3 and 4).
-        result = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
+        result = statistics(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN).findings()
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
     clusters = {}
     if flips is not None and result.column >= 0:  # with rows in the step or level that deviates most, and outside
@@ -330,7 +278,7 @@ def outcome(
             "variables": tuple(result.variables),
             "variable_p": tuple(p for p, _ in result.variables.values()),
             "variable_adjusted_p": tuple(q for _, q in result.variables.values()),
-            **_region(spec, how, result, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
+            **region_of(spec, how, result, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
             **clusters,
         },
     )
@@ -370,51 +318,3 @@ def _settings(
         "weights": tuple((GLOBAL | LOCAL).items()),
         "logit_limit": CLUSTER / LOGIT,
     }
-
-
-# ---- The step or level that deviates most, in the user's units ----
-
-
-def _region(
-    spec: LocalSpec, how: Sequence[Coding], result: Findings, off: Floats, values: tuple[Floats, Floats]
-) -> dict[str, Any]:
-    """The step or level that deviates most from the rest, on the side with fewer rows.
-
-    `off` are the columns' sums of residuals, `values` those of weights and of rows.
-    """
-    if result.column < 0:
-        return {}
-    j = int(np.searchsorted(spec.starts, result.column, side="right")) - 1
-    (mass, n), (size, count) = ([float(v[k]) for v in values] for k in (0, result.column))
-    gap, sign = float(off[result.column]), 1.0
-    side, value = _named(spec, how, j, result.column)
-    if side == "at least" and count > n / 2:
-        side, count, size, gap, sign = "under", n - count, mass - size, float(off[0]) - gap, -1.0
-    return {
-        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j],
-        "region_side": side,
-        "region_value": value,
-        "region_rows": round(count),
-        "region_gap": gap / size,
-        "region_excess": sign * result.excess / size,
-        "region_z": sign * result.z,
-    }
-
-
-def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:
-    """The side and the value of a step in the covariate's own unit, or "is" and the name of the level."""
-    if j >= len(spec.lines):
-        v = spec.levels[j - len(spec.lines)]
-        members = np.flatnonzero(v.column == column - spec.starts[j])
-        labels: Sequence[str] = next((c.labels for c in how if c.name == v.name), ("no", "yes"))
-        return "is", str(labels[int(members[0])]) if len(
-            members
-        ) == 1 else f"one of {len(members)} less frequent levels"
-    q = spec.lines[j]
-    c = spec.score if q.name == SCORE else next(c for c in how if c.name == q.name)
-    cell = q.steps[column - spec.starts[j] - q.smooth]
-    # The lower end of a cell; coordinates are rounded to 1 / 4096, so half of that lies below it.
-    scaled = (cell * (2.0 * REACH / CELLS) - REACH - 0.5 / 4096) * c.scale + c.location
-    return "at least", float(np.interp(scaled, np.linspace(0.0, 1.0, len(c.ranks)), c.ranks)) if c.ranks else float(
-        scaled
-    )

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.detect.class_tests import ClassRows
+from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs
-from calibrant.search.models import Models
+from calibrant.search.detectors import FOLDS, ClassInputs, DetectorInputs, Settings, detector_inputs
+from calibrant.search.models import Floats, Models
 from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, question_of, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
+from calibrant.stats.local.spectra import adjusted, combined
+from calibrant.stats.nulls import ranked
+from calibrant.views.kernel_rows import checked_classes
 
 
 @takes_arrays
 def strong_calibration_test(
-    data: Predictions | Sketch,
+    data: Predictions | MulticlassPredictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
@@ -45,7 +51,8 @@ def strong_calibration_test(
 
     Parameters
     ----------
-    data : Predictions or Sketch
+    data : Predictions, MulticlassPredictions or Sketch
+        Several classes are tested at once at tolerance 0, each against the rest.
         Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores
         and their law. Clusters share a fold, and a sign under the null.
     variables : str or sequence of str, optional
@@ -91,7 +98,9 @@ def strong_calibration_test(
         are, ``largest`` (the features with the largest part of the Bayes factor in the data: "steps", "corners",
         "products"), ``strongest`` (the variables of the product with the largest score). The peak was chosen by these
         outcomes: its rates are no fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's
-        sum and the logarithm of the largest wealth, it is that of all blocks' rows together.
+        sum and the logarithm of the largest wealth, it is that of all blocks' rows together. With several classes also
+        ``classes``, ``class_p`` and ``class_adjusted_p``; models and peak are of ``peak_class``, and
+        ``peak_over_class`` gets too much at the peak, mostly at the cost of ``peak_under_class``.
 
     Raises
     ------
@@ -114,6 +123,8 @@ def strong_calibration_test(
     two-sided under ``0.5 / sqrt(n)``, it may reject too often: at tolerance 0 it rejects 19% [16, 23] of calibrated
     models where 10% is asked for, since the leading term of Theorem 3 vanishes as fast as its remainder (the paper
     simulates a tolerance of 0.025 only); 13% of 600 where every row is off by a tolerance of 0.025.
+    *Several classes:* as refit, jointly: one class is drawn for each row of a simulated data set, each class's search
+    is ranked among the sets, and so is the mean of one over the ranks; clusters are refused.
     *Clusters:* asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default
     models, from ``[logit p, x]``: 50 boosted trees on ``Y - p`` (steps of 0.03, 8 leaves of at least 20 and
     ``sqrt(rows) / 2`` rows, half the features at each split, 64 bins), a ridge logistic regression on all terms of
@@ -156,6 +167,10 @@ def strong_calibration_test(
     >>> found.p_value, found.settings["null"]
     (0.001, 'fixed')
     """
+    if isinstance(data, MulticlassPredictions):
+        own = {"tolerance": tolerance, "alternative": alternative, "null": null, "detector": detector, "models": models}
+        _refuse_of_classes(own)
+        return _of_classes(data, variables, draws, Settings(seed=seed, min_size=min_size, folds=folds).checked())
     settings = Settings(
         variables=variables,
         tolerance=tolerance,
@@ -196,6 +211,84 @@ def strong_calibration_test(
         },
         parts=_parts(q, v) | {"impossible": impossible},
     )
+
+
+# ---- Several classes: each against the rest, of data sets in which one class is drawn for each row ----
+
+
+def _refuse_of_classes(settings: Mapping[str, object]) -> None:
+    """Refuse what has no proof for several classes."""
+    usual = {"tolerance": (0, 0.0), "alternative": ("two-sided",), "null": ("auto", "refit"), "detector": ("default",)}
+    for name, value in settings.items():
+        if value not in usual.get(name, (None,)):
+            raise BadInput(
+                f"{name}={value!r}: several classes are tested at once at tolerance 0, by refits alone; leave it out, "
+                "or pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
+            )
+
+
+def _of_classes(
+    data: MulticlassPredictions, variables: Iterable[str] | str | None, draws: int | None, settings: Settings
+) -> Outcome:
+    """Rank the strong test of each class among its simulated data sets, and the ranks of all classes again.
+
+    In every data set one class is drawn for each row, so that ranks of several classes are exchangeable with the data's
+    together. The predicted class is one more covariate. No draw is left out, whatever the data reach.
+    """
+    checked = checked_classes(data, weighted=True)
+    if checked.cluster is not None:
+        raise NotComputable("several classes with cluster=: repeated fitting is exact for independent rows only")
+    rows = ClassRows.of(checked, variables, settings.seed)
+    each = []
+    for k in rows.classes:
+        inputs = detector_inputs(rows.joined.one_vs_rest(k), replace(settings, variables=rows.variables))
+        low, high = (np.ascontiguousarray(rows.edges[:, j]) for j in (k, k + 1))
+        q, null, count = question_of(ClassInputs.of(inputs, low, high), "refit", draws)
+        each.append((q, verdict_of(q, null, count)))
+    names = tuple(map(rows.joined.name_of, rows.classes))
+    ranks = ranked(np.stack([-np.log(_least(v)) for _, v in each]))
+    by_class = adjusted({name: -np.log(own) for name, own in zip(names, ranks, strict=True)})
+    worst, impossible = int(np.argmin(ranks[:, 0])), rows.contradicted
+    q, v = each[worst]
+    parts = {k: value for k, value in _parts(q, v).items() if k not in ("statistics", "p_values")}
+    inside = np.zeros(rows.data.n, dtype=np.bool_)
+    inside[v.rows[v.path.rows[: parts["peak_rows"]]]] = True
+    pair = {f"peak_{name}": value for name, value in rows.exchanged(inside).items()} if inside.any() else {}
+    return Outcome(
+        method="detect.strong_calibration_test",
+        statistic=v.statistic,
+        p_value=0.0 if impossible else float(combined(ranks, [1.0] * len(names))[0]),
+        alternative="for some group the rate of some class is not its score",
+        null="given scores and covariates, classes are independent with the probabilities stated",
+        law=IMPOSSIBLE.format(impossible) if impossible else v.law,
+        settings={
+            "n": rows.data.n,
+            "rows": checked.n,
+            "draws": int(v.facts["refits"]),
+            "folds": settings.folds,
+            "min_size": settings.min_size,
+            "null": "refit",
+            "seed": settings.seed,
+            "tolerance": 0.0,
+            "classes": len(names),
+            "left_out": tuple(tuple(one) for one in rows.left_out),
+            "variables": rows.variables[:-1],
+        },
+        parts={
+            "classes": names,
+            "class_p": tuple(0.0 if rows.refuted(k) else by_class[name][0] for k, name in enumerate(names)),
+            "class_adjusted_p": tuple(0.0 if rows.refuted(k) else by_class[name][1] for k, name in enumerate(names)),
+            "peak_class": names[worst],
+            **pair,
+            **parts,
+            "impossible": impossible,
+        },
+    )
+
+
+def _least(v: Verdict) -> Floats:
+    """What each data set is ranked by, the data first: the smaller weighted p-value, or the rank of the largest sum."""
+    return v.joint.least if v.joint is not None else ranked(np.append(v.statistic, v.peaks))[0]
 
 
 def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.calibrators.multicalibrator import Groups as Groups
     from calibrant.repair.calibrators.multicalibrator import Multicalibrator as Multicalibrator
     from calibrant.repair.calibrators.multicalibrator import ProportionalMulticalibrator as ProportionalMulticalibrator
+    from calibrant.repair.calibrators.one_vs_rest import BetaOneVsRest as BetaOneVsRest
+    from calibrant.repair.calibrators.one_vs_rest import IsotonicOneVsRest as IsotonicOneVsRest
+    from calibrant.repair.calibrators.one_vs_rest import PlattOneVsRest as PlattOneVsRest
     from calibrant.repair.calibrators.variable_tree import VariableTree as VariableTree
     from calibrant.repair.catalogue import recipes as recipes
     from calibrant.repair.fitted import Calibrator as Calibrator

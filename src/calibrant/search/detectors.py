@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, names, number
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
+from calibrant.kernels.draws import Draws, outcomes, words
 from calibrant.search.corners import pool_of
 from calibrant.search.models import (
     Fitted,
@@ -90,6 +91,7 @@ class DetectorInputs:
     memory: dict[Any, Any]  # of the predictions: what was fitted to them
     cluster: Rows | None = None  # shape (n,): cluster of each row, 0 to C - 1; None where rows are independent
     repeats = True  # repeated fitting is exact
+    stops = True  # repeated fitting may stop at the tenth draw that reaches the data
 
     @property
     def n(self) -> int:
@@ -110,6 +112,15 @@ class DetectorInputs:
     def ids(self) -> Ids:
         """Identities of the rows, which key their simulated outcomes."""
         result: Ids = identities_of(self.n, self.settings.seed)
+        return result
+
+    def simulated(self, rows: Rows, rate: Floats, which: Draws) -> NDArray[np.uint8]:
+        """Return outcomes of some rows, simulated at a rate, shape (rows, draws)."""
+        return outcomes(self.ids[rows], rate, which.first, which.count, which.salt)
+
+    def simulated_words(self, rows: Rows, rate: Floats, first: int, salt: int) -> Ids:
+        """The same of 64 draws, as the bits of a number a row."""
+        result: Ids = words(self.ids[rows], rate, rate, first, salt)[:, 0]
         return result
 
     def clusters_of(self, rows: Rows) -> tuple[Rows, Ids]:
@@ -197,6 +208,34 @@ class ClusteredInputs(DetectorInputs):
 
     def part(self, rows: Rows) -> DetectorInputs:
         return replace(super().part(rows), cluster=self.clusters_of(rows)[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassInputs(DetectorInputs):
+    """The same of one class against the rest, where all classes see one class drawn for each row."""
+
+    stops = False
+    # `low`, `high`, shape (n,): a row is drawn to be of the class where its uniform number is from one to the other.
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, q: DetectorInputs, low: Floats, high: Floats) -> ClassInputs:
+        """The question of two classes, with the numbers that draw the class."""
+        return cls(**{f.name: getattr(q, f.name) for f in fields(q)}, low=low, high=high)
+
+    def simulated(self, rows: Rows, rate: Floats, which: Draws) -> NDArray[np.uint8]:
+        del rate
+        below, upto = (
+            outcomes(self.ids[rows], at[rows], which.first, which.count, which.salt) for at in (self.low, self.high)
+        )
+        return upto - below
+
+    def simulated_words(self, rows: Rows, rate: Floats, first: int, salt: int) -> Ids:
+        del rate
+        below, upto = words(self.ids[rows], self.low[rows], self.high[rows], first, salt).T
+        result: Ids = upto & ~below
+        return result
 
 
 def detector_inputs(data: object, settings: Settings) -> DetectorInputs:

@@ -302,7 +302,7 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
         search = Repeats(q, AGAIN)
         first, paths, fits, sums = search.result()
         # A rank among the first few draws is no rank among all: with products every draw is made.
-        stop = float(first.max()) if search.products is None else np.inf
+        stop = float(first.max()) if search.products is None and q.stops else np.inf
         null, kept, more = _at_once(search, stop, most)
         joint = _joined(search, (first, sums), (null, more))
     # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.kernels.draws import Ids, outcomes
+from calibrant.kernels.draws import Draws, Ids, outcomes
 from calibrant.kernels.runtime import one_thread
 from calibrant.search.detectors import DetectorInputs
 from calibrant.search.models import Floats, Rows
@@ -113,7 +113,7 @@ class Products:
         p, w, y = q.edge.p[rows], q.sample.mass_of(rows), q.sample.y[rows] > 0
 
         def residual(part: slice) -> Singles:
-            both = np.column_stack([y[part], outcomes(q.ids[rows[part]], p[part], 0, draws, salt)])
+            both = np.column_stack([y[part], q.simulated(rows[part], p[part], Draws(0, draws, salt))])
             return np.asarray((both - p[part, None]) * w[part, None], dtype=np.float32)
 
         if q.cluster is not None:

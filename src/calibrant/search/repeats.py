@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.kernels.draws import LANES, Bars, Ids, Refits, Tables, outcomes, refit_peaks, table_sums, words
+from calibrant.kernels.draws import LANES, Bars, Draws, Ids, Refits, Tables, refit_peaks, table_sums
 from calibrant.kernels.runtime import one_thread
 from calibrant.search.corners import CORNERS, PART, STEPS, Codes, Cuts, Overlaps, Singles, Sum, boosted
 from calibrant.search.detectors import DetectorInputs, Fits
@@ -88,11 +88,6 @@ class Repeats:
     def _open(self) -> bool:
         """Whether any prediction, up or down, is past every bar."""
         return not (self.bars.above.any() or self.bars.below.any())
-
-    @cached_property
-    def ids(self) -> Ids:
-        """Identities of the rows."""
-        return self.q.ids[self.order]
 
     @cached_property
     def cuts(self) -> Cuts:
@@ -187,7 +182,7 @@ class Repeats:
             if self.few:
                 yield self.of_few(self.outcomes(first, size))
             else:
-                drawn = words(self.ids, self.bars.rate, self.bars.rate, first, self.salt)[:, 0]
+                drawn = self.q.simulated_words(self.order, self.bars.rate, first, self.salt)
                 yield self.of_many(drawn, size)
             first += size
             size = min(max(2 * size, VALUES // self.q.n), MOST) if self.few else LANES
@@ -200,7 +195,7 @@ class Repeats:
 
     def outcomes(self, first: int, count: int) -> NDArray[np.uint8]:
         """Return simulated outcomes, shape (sets, n)."""
-        return np.ascontiguousarray(outcomes(self.ids, self.bars.rate, first, count, self.salt).T)
+        return np.ascontiguousarray(self.q.simulated(self.order, self.bars.rate, Draws(first, count, self.salt)).T)
 
     def drawn(self, draw: int) -> Floats:
         """Return one simulated data set, rows in the question's order."""

@@ -83,10 +83,11 @@ def checked_rows(data: object, weighted: bool = False) -> Predictions:
     return rows
 
 
-def checked_classes(data: object) -> MulticlassPredictions:
+def checked_classes(data: object, weighted: bool = False) -> MulticlassPredictions:
     """Return rows of several classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, MulticlassPredictions)
-    refuse_rows(rows, weights=f"{NO_WEIGHTS} of several classes: {ONE_CLASS}")
+    if not weighted:
+        refuse_rows(rows, weights=f"{NO_WEIGHTS} of several classes: {ONE_CLASS}")
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +30,27 @@ from calibrant.data.specs.local import (
 )
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
-from calibrant.kernels.features import CLUSTER, COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, VARIANCE
+from calibrant.kernels.features import (
+    CELLS,
+    CLUSTER,
+    COORDINATE,
+    HALF,
+    LOGIT,
+    PER_UNIT,
+    REACH,
+    ROWS,
+    SCORE_STEPS,
+    VARIANCE,
+)
 from calibrant.kernels.runtime import one_thread
-from calibrant.stats.local.spectra import Block
+from calibrant.stats.local.spectra import Block, Findings, Statistics
 from calibrant.views.features import chunks, first_look
 from calibrant.views.points import even_weights
 
 Floats = NDArray[np.float64]
+EXACT = "exact simulation"
+CLUSTERED = "sign flips of whole clusters, asymptotic in their number"
+FLIPS, FLIP_STREAM = 250, 0xF11B  # sign flips at once, for memory; of random numbers
 BELL = (
     0.5 / PER_UNIT + 0.5 / CLUSTER
 )  # how far a tabulated bell is from the bell, at most: middle of an entry, rounding
@@ -117,25 +132,35 @@ class WeightedSums:
     squared: float
 
 
-def weighted_sums(data: Predictions, spec: LocalSpec, how: Sequence[Coding], draws: int) -> WeightedSums:
-    """Add up rows that weigh, with so many simulated outcomes of each."""
-    d, ids, size = spec.columns, identities_of(data.n, spec.seed), steps_of(spec)
-    weights = even_weights(data)
-    score, gram, kept, own, first = np.zeros((d, 1 + draws)), np.zeros((d, d)), np.zeros((2, d)), 0.0, 0
-    features, joint = Features(spec), slice(2, 2 + spec.joint)
-    for rows in chunks(data, how, ids):
+def featured(data: Predictions, spec: LocalSpec, how: Sequence[Coding]) -> Iterator[tuple[slice, Floats]]:
+    """Yield some rows, and their features in whole steps, shape (rows, columns)."""
+    features, first = Features(spec), 0
+    for rows in chunks(data, how, identities_of(data.n, spec.seed)):
         for start in range(0, len(rows.p), ROWS):
             at = slice(start, start + ROWS)
-            p, y, f = rows.p[at], rows.y[at], np.empty((len(rows.p[at]), d))
-            features.of(p, part_of(rows.encoded, at), f)
-            kept[1] += f.sum(axis=0) / size
-            f *= weights[first : first + len(f), None] / size  # what a row weighs, in natural units
-            drawn = np.column_stack([y, outcomes(rows.ids[at], p, 0, draws, salt_of(spec.seed))])
-            score += f.T @ (drawn - p[:, None])
-            gram += f.T @ ((p * (1.0 - p))[:, None] * f)
-            kept[0] += f.sum(axis=0)
-            own += float(((f[:, joint] ** 2).sum(axis=1) * (y - p) ** 2).sum())
+            f = np.empty((len(rows.p[at]), spec.columns))
+            features.of(rows.p[at], part_of(rows.encoded, at), f)
+            yield slice(first, first + len(f)), f
             first += len(f)
+
+
+def weighted_sums(
+    data: Predictions, spec: LocalSpec, how: Sequence[Coding], draws: int, drawn: NDArray[np.uint8] | None = None
+) -> WeightedSums:
+    """Add up rows that weigh, with so many simulated outcomes of each: those that were `drawn`, shape (n, draws)."""
+    d, ids, size, salt = spec.columns, identities_of(data.n, spec.seed), steps_of(spec), salt_of(spec.seed)
+    weights, joint = even_weights(data), slice(2, 2 + spec.joint)
+    score, gram, kept, own = np.zeros((d, 1 + draws)), np.zeros((d, d)), np.zeros((2, d)), 0.0
+    for at, f in featured(data, spec, how):
+        p, y = data.p[at], data.y[at]
+        kept[1] += f.sum(axis=0) / size
+        f *= weights[at, None] / size  # what a row weighs, in natural units
+        own_draws = outcomes(ids[at], p, 0, draws, salt) if drawn is None else drawn[at]
+        kind = np.float64 if drawn is None else np.float32  # sums of a few thousand rows, of data and draws alike
+        score += f.T.astype(kind) @ (np.column_stack([y, own_draws]) - p[:, None]).astype(kind)
+        gram += f.T @ ((p * (1.0 - p))[:, None] * f)
+        kept[0] += f.sum(axis=0)
+        own += float(((f[:, joint] ** 2).sum(axis=1) * (y - p) ** 2).sum())
     impossible = int(np.count_nonzero(np.where(data.y == 1, data.p == 0.0, data.p == 1.0)))
     pairs = float(weights.sum() ** 2 - (weights**2).sum())
     return WeightedSums(
@@ -222,3 +247,97 @@ def kernel_bound(spec: LocalSpec) -> float:
         projected = whitening.T @ np.exp(-distances(marks, marks) * spec.scale) @ whitening
         length = np.sqrt(np.linalg.norm(projected, 2)) + np.linalg.norm(whitening, 2) * BELL * np.sqrt(len(marks))
     return float(length + 0.5 / CLUSTER * np.sqrt(spec.joint)) ** 2
+
+
+# ---- Clusters: whole ones with random signs ----
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Sums of features times residuals, those of whole clusters with random signs; and who is on which side of a step.
+
+    Parameters
+    ----------
+    sums : float64 array of shape (columns, draws)
+    inside, outside : int64 arrays of shape (columns,)
+        Clusters with a row where the feature is not 0, and with one where it is.
+    """
+
+    sums: Floats
+    inside: NDArray[np.int64]
+    outside: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, spec: LocalSpec, data: Predictions, how: Sequence[Coding], draws: int) -> Flips:
+        """Add up the rows of each cluster, and draw signs."""
+        total, inside, outside = by_cluster(spec, data, how)
+        rng = np.random.default_rng([FLIP_STREAM, spec.seed])
+        size = len(total)
+        signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
+        return cls(np.hstack([total.T @ s for s in signs]), inside.sum(axis=0), outside.sum(axis=0))
+
+
+def by_cluster(
+    spec: LocalSpec, data: Predictions, how: Sequence[Coding]
+) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
+    off = (data.y - data.p) * even_weights(data)
+    cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
+    size = int(cluster.max()) + 1
+    if size < 2:
+        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
+    total = np.zeros((size, spec.columns))
+    inside, outside = (np.zeros((size, spec.columns), dtype=np.bool_) for _ in range(2))
+    for at, f in featured(data, spec, how):
+        np.add.at(total, cluster[at], f * off[at, None])
+        np.logical_or.at(inside, cluster[at], f != 0.0)
+        np.logical_or.at(outside, cluster[at], f == 0.0)
+    return total, inside, outside
+
+
+# ---- The step or level that deviates most, in the user's units ----
+
+
+def region_of(
+    spec: LocalSpec, how: Sequence[Coding], result: Findings | Statistics, off: Floats, values: tuple[Floats, Floats]
+) -> dict[str, Any]:
+    """The step or level that deviates most from the rest, on the side with fewer rows.
+
+    `off` are the columns' sums of residuals, `values` those of weights and of rows.
+    """
+    if result.column < 0:
+        return {}
+    j = int(np.searchsorted(spec.starts, result.column, side="right")) - 1
+    (mass, n), (size, count) = ([float(v[k]) for v in values] for k in (0, result.column))
+    gap, sign = float(off[result.column]), 1.0
+    side, value = _named(spec, how, j, result.column)
+    if side == "at least" and count > n / 2:
+        side, count, size, gap, sign = "under", n - count, mass - size, float(off[0]) - gap, -1.0
+    return {
+        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j],
+        "region_side": side,
+        "region_value": value,
+        "region_rows": round(count),
+        "region_gap": gap / size,
+        "region_excess": sign * result.excess / size,
+        "region_z": sign * result.z,
+    }
+
+
+def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:
+    """The side and the value of a step in the covariate's own unit, or "is" and the name of the level."""
+    if j >= len(spec.lines):
+        v = spec.levels[j - len(spec.lines)]
+        members = np.flatnonzero(v.column == column - spec.starts[j])
+        labels: Sequence[str] = next((c.labels for c in how if c.name == v.name), ("no", "yes"))
+        return "is", str(labels[int(members[0])]) if len(
+            members
+        ) == 1 else f"one of {len(members)} less frequent levels"
+    q = spec.lines[j]
+    c = spec.score if q.name == SCORE else next(c for c in how if c.name == q.name)
+    cell = q.steps[column - spec.starts[j] - q.smooth]
+    # The lower end of a cell; coordinates are rounded to 1 / 4096, so half of that lies below it.
+    scaled = (cell * (2.0 * REACH / CELLS) - REACH - 0.5 / 4096) * c.scale + c.location
+    return "at least", float(np.interp(scaled, np.linspace(0.0, 1.0, len(c.ranks)), c.ranks)) if c.ranks else float(
+        scaled
+    )

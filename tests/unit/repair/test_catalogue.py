@@ -180,5 +180,6 @@ def test_it_gives_probabilities_and_refuses_several_classes(name: str) -> None:
 
 def test_recipes_of_several_classes() -> None:
     several = [name for name, entry in cal.repair.recipes().items() if entry.fits(several=True)]
-    assert several == ["Temperature", "VariableTree", "VectorScaling", "Dirichlet", "MatrixScaling"]
-    assert set(several) - set(BINARY) == {"Dirichlet", "VectorScaling", "MatrixScaling"}
+    one_vs_rest = ["PlattOneVsRest", "BetaOneVsRest", "IsotonicOneVsRest"]
+    assert several == ["Temperature", "VariableTree", *one_vs_rest, "VectorScaling", "Dirichlet", "MatrixScaling"]
+    assert set(several) - set(BINARY) == {*one_vs_rest, "Dirichlet", "VectorScaling", "MatrixScaling"}

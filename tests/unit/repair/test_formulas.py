@@ -205,6 +205,8 @@ def class_calibrators() -> dict[str, Calibrator]:
         "Dirichlet": r.Dirichlet(strength=0.01).fit(data),
         "Dirichlet as published": r.Dirichlet(penalty="published", strength=0.01).fit(data),
         "VariableTree": r.VariableTree(variables=(AGE,), depth=2).fit(data),
+        "BetaOneVsRest": r.BetaOneVsRest().fit(data),
+        "IsotonicOneVsRest": r.IsotonicOneVsRest(fewest=1).fit(data),
     }
 
 

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import status
 from calibrant.audit.checks.groups import certified, judged
-from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
+from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import ALL_CLASSES, verdict_of, worst
-from calibrant.audit.rounding import few
+from calibrant.audit.pooling import guarded
+from calibrant.audit.rounding import few, reported_outcome
 from calibrant.certify.classwise import classwise
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.sample import each_class
 
+LOCAL = "class-local"
 CLASS = "class"  # the variable by which a class is named
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
 
@@ -108,6 +110,23 @@ def _shown(often: NDArray[np.int64], common: NDArray[np.int64], mask: int) -> ND
     return kept
 
 
+def _local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Test all classes at once for error that follows scores, attributes or the predicted class."""
+    if context.classes is None:
+        return CheckResult()
+    context.needs_no_crossing()
+    context.needs_tests()
+    from calibrant.detect.local_calibration_test import local_calibration_test
+
+    context.announce("testing all classes at once")
+    # what a screen chose, it chose on rows that are tested here; the test of the most probable class reads it
+    table = None if context.screen is not None or context.sample_rows is None else context.sample_rows.covariates
+    names = () if table is None else tuple(table.schema.names)
+    outcome = local_calibration_test(context.classes, variables=names, draws=DRAWS, seed=context.seed)
+    guard = guarded(outcome, "region_", context.mask)
+    return CheckResult(status="measured", outcome=reported_outcome(guard, context.searched))
+
+
 def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Fit repairs of all classes at once on half of the rows, or clusters, and judge them on the other half."""
     if context.classes is None:
@@ -128,5 +147,6 @@ DECLARED = (
     ),
     Check(code=ALL_CLASSES, order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
     Check(code="class-matrix", order=23, make=_matrix, crosses=True),
+    Check(code=LOCAL, order=91, make=_local, cost=Cost(flat=0.05, sample_rows=0.01, tests=True), crosses=True),
     Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True), crosses=True),
 )

@@ -77,20 +77,27 @@ def judged_classes(
 
     Intervals of changes hold for all repairs together; the certificates hold each by itself.
     """
-    k, rows = rows.p.shape[1], replace(rows, covariates=None)
+    k = rows.p.shape[1]
+    names = names or [name for name, most in TRIED if k <= most]
+    variables = () if rows.covariates is None else tuple(rows.covariates.schema.names)
+    reading = [recipes()[name] for name in names if recipes()[name].covariates]
+    if reading and not variables:
+        raise BadInput(f"--method {reading[0].command} reads covariates: name them in --by or --variables")
+    if not reading:  # rows are copied: leave out what nothing reads
+        rows = replace(rows, covariates=None)
+        judge_on = None if judge_on is None else replace(judge_on, covariates=None)
     who = np.arange(rows.n) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     half = hash_split(mix(np.arange(int(who.max()) + 1, dtype=np.uint64) ^ np.uint64(seed)), 2)[who]
     fit = np.flatnonzero(half == 0) if judge_on is None else np.arange(rows.n)
-    kept = replace(judge_on, covariates=None) if judge_on is not None else rows.part(np.flatnonzero(half == 1))
+    kept = judge_on if judge_on is not None else rows.part(np.flatnonzero(half == 1))
     if min(len(fit), kept.n) < FEWEST:
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
     fit = fit[: max(FITTED // k, FEWEST)]
     fitting = rows.part(fit)
-    names = names or [name for name, most in TRIED if k <= most]
     import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
 
     with one_thread():
-        calibrators: dict[str, Calibrator] = {name: recipes()[name].make().fit(fitting) for name in names}
+        calibrators: dict[str, Calibrator] = {name: recipes()[name].make(variables).fit(fitting) for name in names}
     for one in calibrators.values() if judge_on is not None else ():
         if why := overlap(one.fitted_on, kept):
             raise BadInput(f"{why}: judge a calibrator on rows that it was not fitted on")

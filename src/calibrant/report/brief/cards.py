@@ -96,7 +96,17 @@ def _classes(record: AuditRecord) -> Text:
     of = "" if limit is None else f" (limit {num.limit_points(limit)})"
     summed = None if ends is None else f"{num.lower_bound(ends.low)} to {num.upper_bound(ends.high)} points{of}"
     total = f" Errors of all classes add up to {summed}." if summed else ""
-    return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.{total}")
+    stated = f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.{total}"
+    return say(lead, name, stated, *_exchanged(record))
+
+
+def _exchanged(record: AuditRecord) -> Text:
+    """Which class gets too much at the cost of which, where the test of all classes shows error."""
+    check = facts.ran(record, "class-local")
+    if check is None or check.outcome is None or not record.test_shows(check):
+        return ()
+    over, under = (clipped(sanitize(str(check.outcome.parts[f"{k}_class"])), NAMED) for k in ("over", "under"))
+    return say(" ", Span(over, "name"), " gets too much, mostly at the cost of ", Span(under, "name"), ".")
 
 
 def _sure(record: AuditRecord, finding: Finding) -> str:

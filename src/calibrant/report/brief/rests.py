@@ -35,6 +35,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "error-classes": "each class",
     "classwise": "all classes together",
     "class-matrix": "which class comes true in place of which",
+    "class-local": "the local test of all classes",
     "class-repairs": "repairs of all classes",
     facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
@@ -20,10 +20,12 @@ from calibrant.report.wording.gains import (
 )
 from calibrant.report.wording.parts import STATES, marked, verdict_word
 from calibrant.report.wording.terms import (
+    UNPROVEN,
     capital,
     cardinal,
     certified_range,
     gap_ends,
+    p_reported,
     repair_named,
     together,
     verdict_on,
@@ -32,7 +34,8 @@ from calibrant.results import Curve
 
 MOST = 50  # classes that the page lists; all are in the record
 LINES = 20  # cells of the matrix that it lists in words
-MATRIX = "class_matrix"
+MATRIX, LOCAL = "class_matrix", "class-local"
+SCORE, PREDICTED = "(score)", "(predicted class)"  # as the test calls them among its variables
 SUM = (
     "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed: raw probabilities "
     "from below, of which it is at most 200; rounded ones from above."
@@ -52,6 +55,8 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if curve.columns and curve.columns["rows"]:
         yield doc.Paragraph(_mistaken(curve), "answer")
         yield _cells(record, curve)
+    if (check := facts.ran(record, LOCAL)) is not None:
+        yield doc.Paragraph(_exchanged(record, check), "answer")
     if (tried := record.curve(CLASS_REPAIRS)).columns:
         yield doc.Paragraph(_recommended(record), "answer")
         yield _repairs(record, tried)
@@ -185,6 +190,45 @@ def _recommended(record: AuditRecord) -> Text:
     )
 
 
+def _exchanged(record: AuditRecord, check: CheckRecord) -> Text:
+    """What the test of all classes says: which class gets too much at the cost of which, over all and where most."""
+    outcome = check.outcome
+    if outcome is None:
+        return ()
+    reported, parts = p_reported(outcome), outcome.parts
+    if facts.impossible(outcome):
+        return say(f"A class came true whose probability was 0: {reported}.")
+    if not record.test_shows(check):
+        return say(f"A test of all classes at once finds no error, {UNPROVEN} ({reported}).")
+    where: Text = ()
+    if "region_variable" in parts:
+        who = f"{num.count(int(parts['region_rows']))} {facts.noun(record)}"
+        where = say("; ", *_pair(parts, "region_"), f" among {who} where ", *_region(parts))
+    shown = strong("A test of all classes at once shows error")
+    estimated = ". These gaps are estimates, of the pair of classes that differs most."
+    return say(shown, f" ({reported}). ", *_pair(parts, ""), " over all rows", *where, estimated)
+
+
+def _pair(parts: Mapping[str, object], of: str) -> Text:
+    """Such as "cat gets 3.1 points too much, mostly at the cost of dog (2.9 too little)"."""
+    over, under = (num.decimals(100.0 * abs(float(str(parts[f"{of}{side}_gap"]))), 1) for side in ("over", "under"))
+    names = (literal(str(parts[f"{of}{side}_class"])) for side in ("over", "under"))
+    return say(
+        next(names), f" gets {over} points too much, mostly at the cost of ", next(names), f" ({under} too little)"
+    )
+
+
+def _region(parts: Mapping[str, object]) -> Text:
+    """The step or level in which classes deviate most, after "where"."""
+    variable, side, value = (parts[f"region_{k}"] for k in ("variable", "side", "value"))
+    if variable == SCORE:
+        what = say("the probability of ", literal(str(parts["region_class"])))
+        return say(*what, f" is {side} {num.decimals(100.0 * float(str(value)), 1)}%")
+    what = say("the most probable class") if variable == PREDICTED else say(literal(str(variable)))
+    end = literal(value) if isinstance(value, str) else f"{float(str(value)):.4g}"
+    return say(*what, " is " if side == "is" else f" is {side} ", end)
+
+
 def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
     heads = (
         "Probabilities",
@@ -223,6 +267,12 @@ def _cells_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     return OutlineCheck("Which class comes true in place of which?", f"{cells} cells", "all ranges hold simultaneously")
 
 
+def _local_check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    shown = record.test_shows(check)
+    p = "" if check.outcome is None else p_reported(check.outcome)
+    return OutlineCheck("Which class gets too much at the cost of which?", p, "one test of all classes", shown)
+
+
 def _sum_check(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
     ends = check.estimate.interval if check.estimate else None
     shown = "" if ends is None else f"{num.between(num.lower_bound(ends.low), num.upper_bound(ends.high))} points"
@@ -254,6 +304,7 @@ DECLARED = (
             "error-classes": _check,
             "classwise": _sum_check,
             "class-matrix": _cells_check,
+            LOCAL: _local_check,
             "class-repairs": _repairs_check,
         },
         there=lambda record: bool(record.classes),

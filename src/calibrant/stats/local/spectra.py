@@ -186,7 +186,34 @@ class Findings:
     excess: float  # the sum of residuals behind it
 
 
-def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block], least: float) -> Findings:
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of the data, the first of each array, and of draws under the null."""
+
+    by_name: Mapping[str, Floats]
+    variables: Mapping[str, Floats]  # the surprise of each
+    # `column`, `z`, `excess`: as of `Findings`.
+    column: int
+    z: float
+    excess: float
+
+    def findings(self) -> Findings:
+        """What each says among data and draws, and what all say."""
+        p = dict(zip(self.by_name, ranked(np.array(list(self.by_name.values()))), strict=True))
+        return Findings(
+            p_values={name: float(v[0]) for name, v in p.items()},
+            overall=together(p, GLOBAL | LOCAL),
+            everyone=together(p, GLOBAL),
+            local=together(p, LOCAL),
+            joint=together(p, {k: w for k, w in LOCAL.items() if k.startswith("joint")}),
+            variables=adjusted(self.variables),
+            column=self.column,
+            z=self.z,
+            excess=self.excess,
+        )
+
+
+def statistics(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block], least: float) -> Statistics:
     """Return what sums say; the first column of `score` is the data's, the others are draws under the null.
 
     `score` (columns, 1 + draws): sums of features times residuals; columns 0 and 1 are the constant and the logit.
@@ -209,18 +236,7 @@ def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block
     each = {b.name: s for b in blocks if (s := surprise(c, b, least)) is not None}
     if each:
         by_name["strongest variable"] = np.max(list(each.values()), axis=0)
-    p = dict(zip(by_name, ranked(np.array(list(by_name.values()))), strict=True))
-    return Findings(
-        p_values={name: float(v[0]) for name, v in p.items()},
-        overall=together(p, GLOBAL | LOCAL),
-        everyone=together(p, GLOBAL),
-        local=together(p, LOCAL),
-        joint=together(p, {k: w for k, w in LOCAL.items() if k.startswith("joint")}),
-        variables=adjusted(each),
-        column=column,
-        z=z,
-        excess=excess,
-    )
+    return Statistics(by_name, each, column, z, excess)
 
 
 def strongest(c: Centred, columns: Columns, squares: Floats) -> int:

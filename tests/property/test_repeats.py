@@ -71,10 +71,10 @@ def test_refit_peaks(n: int, seed: int, least: float) -> None:
 def test_plain_arrays_and_kernels_do_the_same(settings: Any, weights: bool) -> None:
     r = Repeats(question(500, weights=weights, **settings), AGAIN)
     few, one, _ = r.of_few(r.outcomes(64, 40))
-    many, other, _ = r.of_many(draws.words(r.ids, r.bars.rate, r.bars.rate, 64, AGAIN)[:, 0], 40)
+    many, other, _ = r.of_many(draws.words(r.q.ids[r.order], r.bars.rate, r.bars.rate, 64, AGAIN)[:, 0], 40)
     np.testing.assert_array_equal(one.bounds, other.bounds)
     np.testing.assert_allclose(few, many, atol=1e-4)  # sums in single precision can put a row in the next level
-    np.testing.assert_array_equal(r.outcomes(3, 5).T, draws.outcomes(r.ids, r.bars.rate, 3, 5, AGAIN))
+    np.testing.assert_array_equal(r.outcomes(3, 5).T, draws.outcomes(r.q.ids[r.order], r.bars.rate, 3, 5, AGAIN))
 
 
 @pytest.mark.parametrize("settings", MAKES)

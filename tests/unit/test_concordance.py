@@ -51,7 +51,9 @@ def test_each_function_named_exists(name: str) -> None:
 
 
 def test_every_published_procedure_stands_in_it() -> None:
-    assert {f"papers.{n}" for n in cal.papers.__all__} <= {n for cells in rows() for n in named(cells[1])}
+    assert {f"papers.{n}" for n in cal.papers.__all__ if n.islower()} <= {
+        n for cells in rows() for n in named(cells[1])
+    }
 
 
 @pytest.mark.parametrize("term", ["LCB", "VCE(v\\*)", "AdaptScoreCUSUM", "Theorem 5.1", "Theorem 5.2", "perturbation"])

@@ -145,7 +145,12 @@ def test_the_reference_has_a_page_of_every_public_name(face: str) -> None:
     if not (ROOT / "docs/reference").exists():
         pytest.skip("a source distribution without docs")
     page = (ROOT / f"docs/reference/{face}.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^   (\w+)$", page, re.M)) == sorted(getattr(cal, face).__all__)
+    names = set(getattr(cal, face).__all__)
+    if face == "papers":  # what other modules hold too has its page there
+        names -= {
+            name for other in ("certify", "detect", "diagnose", "measure") for name in getattr(cal, other).__all__
+        }
+    assert sorted(re.findall(r"^   (\w+)$", page, re.M)) == sorted(names)
 
 
 def test_pictures_are_small_drawn_by_the_script_and_shown() -> None:

@@ -160,5 +160,5 @@ def test_files_of_scores_refuse_it(tmp_path: Any) -> None:
 
     fitted: Any = VariableTree(variables="age", depth=1).fit(classes(300)[0])
     source: Any = None
-    with pytest.raises(cal.BadInput, match="several classes at once: call it in Python on multiclass_predictions"):
+    with pytest.raises(cal.BadInput, match="this calibrator is of 3 classes: name a column each"):
         checked_calibrator(fitted, source, "score")

@@ -133,7 +133,7 @@ def perturb(
     >>> p = rng.random(20000)
     >>> emitted = cal.papers.perturb(cal.predictions(rng.random(20000) < p, p))
     >>> emitted.certificate.settings["bandwidth"], bool(emitted.certificate.interval.high < 0.03)
-    (0.03125, True)
+    (0.0078125, True)
     """
     checked_data(data, Predictions)
     for what in ("weights", "cluster"):

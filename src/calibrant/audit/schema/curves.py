@@ -455,9 +455,8 @@ CURVES = {
     ),
     "class_matrix": curve(
         "audit.class_matrix",
-        "Of several classes: of rows whose top label is predicted_class, those of true_class, against how many "
-        "are expected, an entry each; ranges of the gap hold simultaneously. Of the classes that are given most often, "
-        "where rows enough are expected. Absent of two classes, and with clusters or weights.",
+        "Of several classes: of rows whose top label is predicted_class, those of true_class, where rows enough are "
+        "expected; ranges hold simultaneously. Absent of two classes, and with clusters or weights.",
         {"predicted_class true_class": str, "rows": Some, "events": Count, "expected": Size, "gap low high": Gap},
         {"classes of": Some, "least": Size, "alpha": Level},
     ),
@@ -474,10 +473,9 @@ CURVES = {
         {
             "recommended command": str,
             "by": noted(Literal["log_loss", "brier"], "Which score decides."),
-            "impossible": noted(Size, "Rows judged whose class had a probability of 0."),
-            "clip": noted(Level, "What the log loss counts such a probability as."),
+            "impossible": noted(Count, "Rows judged whose class had a probability of 0; it counts as clip."),
             "rows_fitted rows_judged": Some,
-            "alpha": Level,
+            "alpha clip": Level,
         },
     ),
     "sites": curve(
@@ -525,8 +523,7 @@ CURVES = {
     "without_label": curve(
         "diagnose.missing_labels",
         "Who is without a label: the share in each range of the score and each group shown, its standardised "
-        "difference from those with one, and a test by variable. Counts are exact unless settings.publish. Only where "
-        "missing_labels is.",
+        "difference from those with one, and a test by variable. Counts are exact unless settings.publish.",
         {
             "about": Literal["score", "group"],
             "variable level": str,
@@ -539,9 +536,8 @@ CURVES = {
     ),
     "fewer_groups": curve(
         "certify.by_fewer",
-        "How many groups would be within their limit at these rows if every score is right, judged by fewer columns: "
-        "the best alone, then with the next best, and so on; none crossed. From outcomes drawn from the scores. Only "
-        "where most groups are undecided by their gaps and several columns form them.",
+        "How many groups would be within their limit at these rows if every score is right, judged by fewer columns, "
+        "from outcomes drawn from the scores. Only where most groups of several columns are undecided by their gaps.",
         {"by": list[str], "groups": Some, "decided": Size},
         {"groups": Some},
     ),
@@ -550,8 +546,7 @@ CURVES = {
         "What it means to act from a threshold on: everyone and each group by threshold. Counts and ends are exact "
         "unless settings.publish; who has few people on a side is absent. Ranges of rates (wrong: no event, of those "
         "acted on; missed: an event, of those not), of net benefit, of what it is over acting on everyone and of "
-        "regret are certified; all hold together, with an alpha of their own. Only where a threshold or costs were "
-        "given.",
+        "regret are certified; all hold together, with an alpha of their own. Only with a threshold or costs.",
         {
             "group": str,
             "threshold": Level,

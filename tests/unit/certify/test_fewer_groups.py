@@ -42,6 +42,7 @@ def lines(record: AuditRecord) -> dict[tuple[str, ...], tuple[int, float]]:
     return {tuple(by): (n, met) for by, n, met in zip(c["by"], c["groups"], c["decided"], strict=True)}
 
 
+@pytest.mark.slow
 def test_the_best_column_is_named_with_its_command_and_no_label_is_read() -> None:
     records = [audited(log(1, 2400, again=k), BY, limit=0.06) for k in (0, 1)]
     assert [g.events for g in records[0].groups] != [g.events for g in records[1].groups]
@@ -64,6 +65,7 @@ def test_nothing_is_computed_where_no_gap_is_undecided(how: dict[str, Any]) -> N
     assert "fewer_groups" not in audited(log(1, 600), BY, **how).curves
 
 
+@pytest.mark.slow
 def test_of_crossed_columns_both_uncrossed_are_a_choice() -> None:
     record = audited(log(3, 1500), ("ward", "site"), intersections=True, limit=0.08)
     assert list(lines(record)) == [("site",), ("site", "ward")]

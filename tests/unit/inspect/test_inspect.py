@@ -491,6 +491,7 @@ def test_rows_without_a_label_may_be_kept() -> None:
     assert "--missing keep" not in str(cal.look(log, label="y", score="p"))  # a score is missing: refused too
 
 
+@pytest.mark.slow
 def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path) -> None:
     n = 600
     log: dict[str, list[object]] = {

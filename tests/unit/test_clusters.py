@@ -33,7 +33,7 @@ FEWER_DRAWS = {"draws": 99, "jitters": 9}
 REFUSED = {"missing_labels"}  # units and weights are, where unlabelled rows are kept
 READS = ("value", "interval", "p_value", "statistic", "columns")
 NEITHER = {"Rounding", "Jitter"}  # maps that read no outcome; and those of several classes
-NEITHER |= {"Dirichlet", "VectorScaling", "MatrixScaling"}
+NEITHER |= {name for name, entry in cal.repair.recipes().items() if not entry.fits(several=False)}
 SEVERAL = "classwise", "classwise_ece", "ranked_probability_score"  # these read several classes: test_classes.py
 
 

@@ -39,6 +39,7 @@ from calibrant.arguments import (
 )
 from calibrant.audit.pooling import FEWEST, MASK
 from calibrant.audit.record import (
+    ALL_CLASSES,
     ERROR_SHOWN,
     About,
     AboutInput,
@@ -58,7 +59,7 @@ from calibrant.views.population import Population, Target, checked_bandwidth
 
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
-SUBGROUPS, ALL_CLASSES = "subgroups", "classwise"  # codes of checks
+SUBGROUPS = "subgroups"  # code of a check
 LEAST_LIMIT = 1e-9  # under which scores are read no finer
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page

@@ -41,6 +41,8 @@ Verdict = Literal["within", "undecided", "over", "not_checked"]
 Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
 Part = Literal["everyone", "groups", "subgroups", "classes"]  # of an audit, about which a verdict is
 Wrong = Literal["over", "within", "error_shown"]  # what a verdict can be wrongly
+ALL_CLASSES = "classwise"  # the code of the check of all classes added up, and the name of its estimate
+CLASS_LOCAL = "class-local"  # the code of the local test of all classes
 ERROR_SHOWN = "error-shown"  # what `fail_on` calls error that is shown of anybody
 
 
@@ -453,7 +455,7 @@ class AuditRecord(Framed, Plain):
         limited = self.settings.get("limit") is not None
         summed = self.settings.get("limit_classes") is not None
         counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
-        counted += [c for c in self.checks if summed and c.code == "classwise"]
+        counted += [c for c in self.checks if summed and c.code == ALL_CLASSES]
         undone = any(c.status == "not-applicable" for c in counted) or (limited and self.withheld is not None)
         undone |= any(c.status in ("undecided", "not-run") for c in gates)
         return 3 if self.verdict == "undecided" or undone else 0

@@ -16,7 +16,6 @@ from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
 from calibrant.audit.judging import (
-    ALL_CLASSES,
     ASSUMING,
     Judging,
     JudgingOptions,
@@ -28,7 +27,7 @@ from calibrant.audit.judging import (
     withholding,
     worst,
 )
-from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Groups, Share, joint_error
+from calibrant.audit.record import ALL_CLASSES, AuditRecord, CheckRecord, Finding, Groups, Share, joint_error
 from calibrant.certify.groups import checked_target
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require

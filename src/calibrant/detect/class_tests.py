@@ -40,7 +40,7 @@ from calibrant.views.local_sums import (
     steps_of,
     weighted_sums,
 )
-from calibrant.views.points import weights_of
+from calibrant.views.points import clusters_or_rows, weights_of
 
 Floats = NDArray[np.float64]
 
@@ -138,8 +138,7 @@ def _part(data: MulticlassPredictions, most: int, seed: int) -> MulticlassPredic
     """At most about so many rows, whole clusters where there are, chosen by the hash of their number."""
     if data.n <= most:
         return data
-    code = np.arange(data.n) if data.cluster is None else np.unique(data.cluster, return_inverse=True)[1].reshape(-1)
-    key = mix(code.astype(np.uint64) ^ mix(np.array([seed], dtype=np.uint64)))
+    key = mix(clusters_or_rows(data).astype(np.uint64) ^ mix(np.array([seed], dtype=np.uint64)))
     return data.part(np.flatnonzero(key <= np.partition(key, most - 1)[most - 1]))
 
 

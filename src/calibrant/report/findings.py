@@ -8,6 +8,8 @@ from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
 from calibrant.arguments import MASK, judged_by
+from calibrant.audit.record import ALL_CLASSES as ALL_CLASSES
+from calibrant.audit.record import CLASS_LOCAL as CLASS_LOCAL
 from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize
@@ -182,7 +184,7 @@ def state(record: AuditRecord, part: str) -> State:
 
 def summed(record: AuditRecord) -> State:
     """The verdict on the errors of all classes, added up; "not_checked" where they have no limit, or are withheld."""
-    check, of = check_of(record, "classwise"), dict[str, State](over="over", within="within", undecided="undecided")
+    check, of = check_of(record, ALL_CLASSES), dict[str, State](over="over", within="within", undecided="undecided")
     return "not_checked" if check is None else of.get(check.status, "not_checked")
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from xml.etree import ElementTree as Xml
 
 from calibrant.arguments import flag
-from calibrant.audit.record import ERROR_SHOWN, AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import ALL_CLASSES, ERROR_SHOWN, AuditRecord, CheckRecord, Finding
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
 from calibrant.report.findings import ends, limit_for, limit_of, need_of, needed, ordered, subgroups_over
@@ -19,7 +19,6 @@ from calibrant.sanitize import sanitize
 
 State = Literal["within", "over", "undecided", "open", "absent"]
 Kind = Literal["everyone", "group", "subgroups", "check"]
-ALL_CLASSES = "classwise"  # the code of their check
 ERROR = "error-"  # the start of the codes of checks that a limit counts
 SUBGROUPS = "unlisted subgroups"
 PARTS = {"everyone": "everyone", "groups": "named groups", "subgroups": SUBGROUPS, "classes": "classes"}

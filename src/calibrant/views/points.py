@@ -65,6 +65,14 @@ def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     return even
 
 
+def clusters_or_rows(rows: MulticlassPredictions) -> NDArray[np.intp]:
+    """Return the cluster of each row, 0 to G - 1; of independent rows each is its own."""
+    if rows.cluster is None:
+        return np.arange(rows.n)
+    code: NDArray[np.intp] = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    return code
+
+
 def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     """Return the cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
     if rows.cluster is None:

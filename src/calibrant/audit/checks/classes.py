@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from calibrant.audit.checks.certified import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
-from calibrant.audit.judging import ALL_CLASSES, verdict_of, worst
+from calibrant.audit.judging import verdict_of, worst
 from calibrant.audit.pooling import guarded
+from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL
 from calibrant.audit.rounding import few, reported_outcome
 from calibrant.certify.classwise import classwise
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.sample import each_class
 
-LOCAL = "class-local"
 CLASS = "class"  # the variable by which a class is named
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
 
@@ -49,7 +49,7 @@ def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     result = classwise(context.classes, steps=plan.steps, alpha=plan.alpha, seed=context.seed)
     verdict = verdict_of(result.interval.low, result.interval.high, plan.limit_classes)
     shares = plan.shares.of_all_classes() if plan.limit_classes is not None else ()
-    return CheckResult(status=status(verdict), estimate=result, estimates={"classwise": result}, shares=shares)
+    return CheckResult(status=status(verdict), estimate=result, estimates={ALL_CLASSES: result}, shares=shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,6 @@ DECLARED = (
     ),
     Check(code=ALL_CLASSES, order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
     Check(code="class-matrix", order=23, make=_matrix, crosses=True),
-    Check(code=LOCAL, order=91, make=_local, cost=Cost(flat=0.05, sample_rows=0.01, tests=True), crosses=True),
+    Check(code=CLASS_LOCAL, order=91, make=_local, cost=Cost(flat=0.05, sample_rows=0.01, tests=True), crosses=True),
     Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True), crosses=True),
 )

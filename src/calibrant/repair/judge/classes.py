@@ -19,7 +19,7 @@ from calibrant.repair.fitted import Calibrator, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Curve
 from calibrant.stats.measures import normal_quantile
-from calibrant.views.points import points
+from calibrant.views.points import clusters_or_rows, points
 
 Floats = NDArray[np.float64]
 TRIED = (("Temperature", 10**6), ("VectorScaling", 30), ("Dirichlet", 12))  # with the classes up to which it is quick
@@ -86,7 +86,7 @@ def judged_classes(
     if not reading:  # rows are copied: leave out what nothing reads
         rows = replace(rows, covariates=None)
         judge_on = None if judge_on is None else replace(judge_on, covariates=None)
-    who = np.arange(rows.n) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    who = clusters_or_rows(rows)
     half = hash_split(mix(np.arange(int(who.max()) + 1, dtype=np.uint64) ^ np.uint64(seed)), 2)[who]
     fit = np.flatnonzero(half == 0) if judge_on is None else np.arange(rows.n)
     kept = judge_on if judge_on is not None else rows.part(np.flatnonzero(half == 1))

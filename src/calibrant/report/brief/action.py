@@ -31,7 +31,6 @@ from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
 LONG = 40  # characters of a name
-LEAST = 0.00005  # of a change of the Brier score that is written
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 

@@ -91,7 +91,7 @@ def _classes(record: AuditRecord) -> Text:
     first = next((f for f in ranked if f.verdict == "over"), ranked[0])
     lead = "" if facts.is_off(first) else "Most evident: "
     name = Span(clipped(sanitize(first.variables[0][1]), NAMED), "name", "#classes")
-    ends = record.estimates["classwise"].interval if "classwise" in record.estimates else None
+    ends = record.estimates[facts.ALL_CLASSES].interval if facts.ALL_CLASSES in record.estimates else None
     limit = record.settings.get("limit_classes")
     of = "" if limit is None else f" (limit {num.limit_points(limit)})"
     summed = None if ends is None else f"{num.lower_bound(ends.low)} to {num.upper_bound(ends.high)} points{of}"
@@ -102,7 +102,7 @@ def _classes(record: AuditRecord) -> Text:
 
 def _exchanged(record: AuditRecord) -> Text:
     """Which class gets too much at the cost of which, where the test of all classes shows error."""
-    check = facts.ran(record, "class-local")
+    check = facts.ran(record, facts.CLASS_LOCAL)
     if check is None or check.outcome is None or not record.test_shows(check):
         return ()
     over, under = (clipped(sanitize(str(check.outcome.parts[f"{k}_class"])), NAMED) for k in ("over", "under"))

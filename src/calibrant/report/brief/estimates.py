@@ -6,6 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import decimals
+from calibrant.report.wording.parts import gap_shows_none
 from calibrant.report.wording.terms import error_bounds, gap_ends
 
 
@@ -34,7 +35,7 @@ def by_error(record: AuditRecord, finding: Finding) -> bool:
     over = limit is not None and max(low, -high) > limit
     if not facts.by_gap(record, finding):
         return True
-    return not over if finding.verdict == "over" else finding.error_shown and low <= 0.0 <= high
+    return not over if finding.verdict == "over" else finding.error_shown and gap_shows_none(record, finding)
 
 
 def least_error(record: AuditRecord, finding: Finding) -> str:

@@ -34,7 +34,7 @@ from calibrant.results import Curve
 
 MOST = 50  # classes that the page lists; all are in the record
 LINES = 20  # cells of the matrix that it lists in words
-MATRIX, LOCAL = "class_matrix", "class-local"
+MATRIX = "class_matrix"
 SCORE, PREDICTED = "(score)", "(predicted class)"  # as the test calls them among its variables
 SUM = (
     "Added up over all classes the calibration error is {low} to {high} points, {level}% guaranteed: raw probabilities "
@@ -55,7 +55,7 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if curve.columns and curve.columns["rows"]:
         yield doc.Paragraph(_mistaken(curve), "answer")
         yield _cells(record, curve)
-    if (check := facts.ran(record, LOCAL)) is not None:
+    if (check := facts.ran(record, facts.CLASS_LOCAL)) is not None:
         yield doc.Paragraph(_exchanged(record, check), "answer")
     if (tried := record.curve(CLASS_REPAIRS)).columns:
         yield doc.Paragraph(_recommended(record), "answer")
@@ -78,7 +78,7 @@ def _answer(record: AuditRecord) -> Text:
 
 
 def _sum(record: AuditRecord) -> str:
-    e = record.estimates.get("classwise")
+    e = record.estimates.get(facts.ALL_CLASSES)
     if e is None:
         return ""
     limit = record.settings.get("limit_classes")
@@ -302,9 +302,9 @@ DECLARED = (
         methods=_methods,
         checks={
             "error-classes": _check,
-            "classwise": _sum_check,
+            facts.ALL_CLASSES: _sum_check,
             "class-matrix": _cells_check,
-            LOCAL: _local_check,
+            facts.CLASS_LOCAL: _local_check,
             "class-repairs": _repairs_check,
         },
         there=lambda record: bool(record.classes),

@@ -288,11 +288,11 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
         subject = f"the raw score, given the scores and attributes of these {facts.noun(record)}"
         rows.append(("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
-    if (e := record.estimates.get("classwise")) is not None:
+    if (e := record.estimates.get(facts.ALL_CLASSES)) is not None:
         shown = num.between(num.lower_bound(e.interval.low), num.upper_bound(e.interval.high))
         subject = "every class’s probability, raw from below, rounded from above"
         rows.append(("Calibration error of all classes, added up", shown, subject, assumption(e)))
-    for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce", "classwise"}):
+    for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce", facts.ALL_CLASSES}):
         e = record.certified[name]
         rows.append((sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
     return rows

@@ -68,12 +68,12 @@ def state_of(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     verdict, word = finding.verdict, verdict_on(record, finding)
     if finding.error_shown and verdict in ("undecided", "not_checked") and finding.withheld is None:
         return STATES["error_shown"]
-    if verdict == "within" and finding.error_shown and not _gap_alone(record, finding):
+    if verdict == "within" and finding.error_shown and not gap_shows_none(record, finding):
         return "within", f"{word}, error shown"
     return ("measured" if verdict == "not_checked" and finding.withheld is None else STATES[verdict][0]), word
 
 
-def _gap_alone(record: AuditRecord, finding: Finding) -> bool:
+def gap_shows_none(record: AuditRecord, finding: Finding) -> bool:
     """Whether the gap, which is judged, shows no error: what the calibration error shows stands next to it."""
     low, high = gap_ends(finding)
     return facts.by_gap(record, finding) and low <= 0.0 <= high

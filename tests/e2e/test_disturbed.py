@@ -165,9 +165,12 @@ def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space hold on Linux")
-@pytest.mark.parametrize(("megabytes", "status"), [(400, 2), (800, 0), (1_500, 0), (3_000, 0)])
-def test_a_limit_of_address_space_is_kept_or_reported(folder: Path, megabytes: int, status: int) -> None:
-    """Arrow's own pool takes a gigabyte of it, and linear algebra then asked for a little more without end."""
+@pytest.mark.parametrize(("megabytes", "statuses"), [(400, {2}), (800, {0, 2}), (1_200, {0}), (3_000, {0})])
+def test_a_limit_of_address_space_is_kept_or_reported(folder: Path, megabytes: int, statuses: set[int]) -> None:
+    """Arrow's own pool takes a gigabyte of it, and linear algebra then asked for a little more without end.
+
+    A run takes 650 to 800 MB, by how its threads meet: there either end is right, but none without a word.
+    """
 
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
@@ -175,10 +178,10 @@ def test_a_limit_of_address_space_is_kept_or_reported(folder: Path, megabytes: i
     words = arguments("audit log.parquet LS --quick -o out.json")
     with command(words, preexec_fn=little) as run:
         _, stated = run.communicate(timeout=120)
-    assert run.returncode == status, stated
-    assert ("not enough memory" in stated) == (status == 2)
+    assert run.returncode in statuses, stated
+    assert ("not enough memory" in stated) == (run.returncode == 2)
     assert stated.count("\n") == 1  # why not, or what was written
-    assert (folder / "out.json").exists() == (status == 0)
+    assert (folder / "out.json").exists() == (run.returncode == 0)
 
 
 # ---- signals ----

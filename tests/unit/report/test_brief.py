@@ -295,7 +295,7 @@ def test_what_was_tested_of_three_attributes_is_counted():
     assert "three or more attributes are tested by models, not certified." in line(found)
     some = line(factories.of_products(found))
     assert "are tested by models and by 3,000 of 4,495 triples of columns" in some
-    assert "and certified only where a rule of the search names them." in some
+    assert "; ranges are guaranteed only of those in the table of subgroups." in some
     every = factories.of_products(found)
     every = replace(every, parts={**every.parts, "products": 165, "triples": 165})
     assert "by all 165 triples of columns," in line(every)

@@ -137,7 +137,7 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     limit, c = facts.limit_of(record), record.curve(facts.SUBGROUPS).columns
     known = facts.unlisted_known(record)[:1]
     if not known and facts.subgroups_known(record):
-        return say("Besides named groups none is guaranteed to be off.")
+        return say("Apart from the named groups, none is guaranteed to be off.")
     rule = known[0].rule if known else str((c.get("rule") or ("",))[0])
     if known and not rule:
         return say(

@@ -93,8 +93,9 @@ def _error(record: AuditRecord, f: Finding) -> str:
     if two_way(f):
         return f"raw error ≥ {low}, rounded ≤ {high}"
     nbsp = "\N{NO-BREAK SPACE}"  # the line breaks before it
-    above = f.verdict == "over" or (f.error_shown and facts.by_gap(record, f))
-    if not above:
+    if f.error_shown and f.verdict != "over" and not facts.by_gap(record, f):
+        return f"error{nbsp}{low}{nbsp}to{nbsp}{high}"
+    if f.verdict != "over" and not f.error_shown:
         return f"error{nbsp}≤{nbsp}{high}"
     least, limit = least_error(record, f), facts.limit_for(record, f)
     over = f.verdict == "over" and limit is not None and float(least) <= 100.0 * limit  # rounded down to the limit

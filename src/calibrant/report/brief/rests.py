@@ -60,11 +60,11 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
     start = f"Dot and line: {estimate}. Bar:" if drawn else f"{capital(estimate)}, then the"
     who = "groups and classes" if record.groups and record.classes else "classes" if record.classes else "groups"
     every = f", all {who} simultaneously" if record.groups or record.classes else ""
-    text = f"{start} range guaranteed at this sample size{every}. Sorted by evidence."
+    text = f"{start} range guaranteed at this sample size{every}. The surest first, not the largest."
     if facts.limit_of(record) is not None:
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
         judged = f"Everyone and {who} are judged by {one}."
-        text += f" {judged}" if one == groups else f" Everyone is judged by {one}, which no bar shows, {who} by gap."
+        text += f" {judged}" if one == groups else f" Bars are of gaps; everyone is judged by {one}."
     if any(_passes(record, f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return f"{text} {jointly_wrong(record)}."
@@ -209,7 +209,7 @@ def _tested(record: AuditRecord) -> str:
         if of == 1
         else f"{num.count(columns)} of {num.count(of)} triples"
     )
-    return f"tested by models and by {every} of columns, and certified only where a rule of the search names them"
+    return f"tested by models and by {every} of columns; ranges are guaranteed only of those in the table of subgroups"
 
 
 def not_checked(record: AuditRecord) -> Text:

@@ -298,7 +298,7 @@ def test_what_was_tested_of_three_attributes_is_counted():
     assert "; ranges are guaranteed only of those in the table of subgroups." in some
     every = factories.of_products(found)
     every = replace(every, parts={**every.parts, "products": 165, "triples": 165})
-    assert "by all 165 triples of columns," in line(every)
+    assert "by all 165 triples of columns;" in line(every)
     none = replace(every, parts={**every.parts, "products": 0})
     assert "three or more attributes are tested by models, not certified." in line(none)
 

@@ -303,12 +303,15 @@ def _watch(record: AuditRecord) -> Decision:
     return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
 
 
+SLOWER = "a tree of columns and local bias"  # what `calibrant repair` tries, and an audit does not
+
+
 def _retrain(record: AuditRecord) -> Decision:
     """What to do where error is shown, and of nobody whose rows could be written."""
     if record.curve(CLASS_REPAIRS).columns:
         text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it, or try the others."
     elif judged(record):
-        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try the slower repairs: a tree of columns, and local bias."
+        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try the slower repairs, {SLOWER}."
     else:
         text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))

@@ -82,8 +82,8 @@ def nulls_of(source: Source) -> dict[str, int]:
     if source.fragments is None:
         return {}
     groups: dict[str, list[int]] = {}
-    for path, _, _, group, *_ in source.fragments.pieces:
-        groups.setdefault(path, []).append(group)
+    for path, _, _, run, *_ in source.fragments.pieces:
+        groups.setdefault(path, []).extend(range(*run))
     result: Counter[str] = Counter()
     unknown: set[str] = set()
     for path in groups if len(groups) <= FOOTERS else ():

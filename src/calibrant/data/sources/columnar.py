@@ -129,21 +129,30 @@ def narrowest(schema: pa.Schema) -> int | None:
 
 # ---- Parquet, by row group, here or on another machine ----
 
+FEW_ROWS = 1_024  # of neighbouring row groups, which are read as one: opening one takes a millisecond
 NO_DICTIONARY = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # encodings that cannot be read as dictionaries
 
 
 def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
-    """A file's row groups."""
+    """A file's row groups; neighbours of few rows are one part."""
     file = ParquetRows(path, name, filesystem)
     meta = file.meta()
-    parts, pieces, start = list[Part](), list[Fragment](), 0
+    runs, rows_of, start = list[list[int]](), list[int](), 0
     for g in range(meta.num_row_groups):
         with readable(file.name, PARQUET):
             rows = meta.row_group(g).num_rows
         if rows < 0:
             raise BadInput(f"{file.name} says that row group {g} has {rows:,} rows; {AGAIN}")
-        parts.append(Part(name, start, file.reader(g)))
-        pieces.append((path, name, start, g, rows, ()))
+        if runs and rows_of[-1] + rows <= FEW_ROWS:
+            runs[-1].append(g)
+            rows_of[-1] += rows
+        else:
+            runs.append([g])
+            rows_of.append(rows)
+    parts, pieces = list[Part](), list[Fragment]()
+    for run, rows in zip(runs, rows_of, strict=True):
+        parts.append(Part(name, start, file.reader(run[0], run[-1] + 1)))
+        pieces.append((path, name, start, (run[0], run[-1] + 1), rows, ()))
         start += rows
     _afford_rows(file.name, filesystem.get_file_info(path).size or 0, start)
     if meta.num_row_groups > 1:
@@ -160,8 +169,8 @@ def read_fragments(
             raise BadInput(f"a worker finds no file {path!r}: give a path that every machine sees, such as s3://")
         file = ParquetRows(path, part, filesystem)
         file.buffered = file.meta()
-        for _, name, row, group, _, keys in own:
-            for batch in keyed(file.reader(group), keys, file.names, file.name)(columns, ()):
+        for _, name, row, groups, _, keys in own:
+            for batch in keyed(file.reader(*groups), keys, file.names, file.name)(columns, ()):
                 yield name, row, batch
                 row += batch.num_rows
 
@@ -189,8 +198,8 @@ class ParquetRows:
         meta, self._meta = self._meta, None
         return meta
 
-    def reader(self, group: int) -> Read:
-        """The reader of a row group; texts stay dictionaries."""
+    def reader(self, first: int, end: int) -> Read:
+        """The reader of row groups from `first` to before `end`; texts stay dictionaries."""
 
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
             import pyarrow.parquet as pq
@@ -199,8 +208,11 @@ class ParquetRows:
             texts = [c for c in columns if c in self.texts]
             with readable(self.name, PARQUET):
                 meta = self.buffered or pq.read_metadata(self.path, filesystem=self.filesystem)
-                result = meta.row_group(group)
-                kept = [t for t in texts if NO_DICTIONARY.isdisjoint(result.column(self.texts[t]).encodings)]
+                groups = [meta.row_group(g) for g in range(first, end)]
+                rows = sum(g.num_rows for g in groups)
+                each = max(self._row_bytes(g, columns) for g in groups)
+                encodings = {t: {e for g in groups for e in g.column(self.texts[t]).encodings} for t in texts}
+                kept = [t for t in texts if NO_DICTIONARY.isdisjoint(encodings[t])]
                 with pq.ParquetFile(
                     self.path,
                     filesystem=self.filesystem,
@@ -208,16 +220,14 @@ class ParquetRows:
                     read_dictionary=kept,
                     page_checksum_verification=True,
                 ) as opened:
-                    row, size = (
-                        0,
-                        min(rows_at_once(len(columns)), BATCH // max(self._row_bytes(result, columns), 1) or 1),
-                    )
-                    for batch in opened.iter_batches(size, [group], columns=list(columns), use_threads=False):
+                    row, size, run = 0, min(rows_at_once(len(columns)), BATCH // max(each, 1) or 1), range(first, end)
+                    for batch in opened.iter_batches(size, run, columns=list(columns), use_threads=False):
                         for sound in checked(batch, columns, self.name, row):
                             yield encoded(sound, texts) if len(kept) < len(texts) else sound
                         row += batch.num_rows
-                if row != result.num_rows:
-                    raise BadInput(f"{self.name}: row group {group} has {row} of its {result.num_rows:,} rows; {AGAIN}")
+                if row != rows:
+                    shown = f"row group {first} has" if end == first + 1 else f"row groups {first} to {end - 1} have"
+                    raise BadInput(f"{self.name}: {shown} {row:,} of {rows:,} rows; {AGAIN}")
 
         return read
 

@@ -384,7 +384,7 @@ LEAST_SHARES = 64  # so that a cluster of that many cores has work for each
 SHARE = 1 << 24  # rows that one task reads, about: seconds of work
 
 Key = tuple[str, "str | None", bool]  # column, value, all values of it are whole numbers: it stands in a folder's name
-Fragment = tuple[str, str, int, int, int, tuple[Key, ...]]  # path, part, first row, row group, rows, keys
+Fragment = tuple[str, str, int, tuple[int, int], int, tuple[Key, ...]]  # path, part, first row, row groups, rows, keys
 Share = tuple["pa.fs.FileSystem", list[Fragment]]
 
 

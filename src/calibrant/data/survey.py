@@ -87,7 +87,8 @@ class Look(RawSample):
         lines = self.lines
         y = labels_of(lines)
         rows = (y == 0) | (y == 1)
-        columns = {name: self._read(j, lines[rows]) for j, name in enumerate(self.names) if name in names}
+        labelled, wanted = lines[rows], {*names}
+        columns = {name: self._read(j, labelled) for j, name in enumerate(self.names) if name in wanted}
         kept = {name: column for name, column in columns.items() if column is not None}
         return tuple(leaks(kept, y[rows], scores_of(lines)[rows], seed))
 
@@ -111,7 +112,8 @@ class Look(RawSample):
         y = labels_of(self.lines)
         rows = (y == 0) | (y == 1)
         lines = self.lines[rows]
-        codes = {name: self._shared(j, lines) for j, name in enumerate(self.names) if name in names}
+        wanted = {*names}
+        codes = {name: self._shared(j, lines) for j, name in enumerate(self.names) if name in wanted}
         kept = {name: of for name, of in codes.items() if of is not None}
         return SharedColumns(kept, y[rows], scores_of(lines), min(len(self.lines) / max(self.n, 1), 1.0))
 

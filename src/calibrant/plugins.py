@@ -49,7 +49,7 @@ class Format(Protocol):
 
     @abstractmethod
     def open(self, path: Path, name: str, form: Form) -> Source:
-        """The rows of a file; `name` tells its rows from those of other files of the same data set."""
+        """The rows of a file; `name` distinguishes its rows from those of other files of the same data set."""
         ...
 
 
@@ -66,7 +66,7 @@ class Output(Protocol):
         return
 
     def reads(self, inputs: Namespace) -> Sequence[str]:
-        """Return files that are read beside the data, so that none of them is written over."""
+        """Return files that are read with the data, so that none of them is written over."""
         return ()
 
     def check(self, target: str | None, inputs: Namespace) -> None:

@@ -3,7 +3,8 @@
 `NAMES` holds parts of identifiers, of names of files and of keys, `VALUES` whole strings of the record, and `SENTENCES`
 words of the texts that people read, each with what is said now; templates, styles and the guide are read as text. A
 name with a retired word in another, right meaning stands in `ALLOWED` with the reason; an entry that allows nothing any
-more fails, too. Only `src` is read, and the prose of pages for `PAGES`: proofs and the changelog keep their words.
+more fails, too. Of `src` docstrings are read as well, but not for `PLAIN`, and of pages their prose, for `PAGES`, and
+how long its sentences are. Proofs and the changelog keep their words.
 """
 
 from __future__ import annotations
@@ -85,7 +86,24 @@ SENTENCES = {
     "traits": "attributes",
     "wrong model": "miscalibrated model",
 }
-PAGES = ("average error", "per cent", "pocket", "pockets", "trait", "traits")
+PLAIN = ("too high", "too low", "found out", "in vain")  # in docstrings: of an estimate, a number
+PAGES = (
+    "accuse",
+    "anew",
+    "average error",
+    "belong together",
+    "beside",
+    "found out",
+    "in vain",
+    "per cent",
+    "pocket",
+    "pockets",
+    "tells",
+    "told",
+    "trait",
+    "traits",
+)
+LONGEST = 35  # words of a sentence of a page
 ALLOWED = {  # where, which names or words: why
     ("*", "ModuleNotFoundError"): "a name of Python",
     ("data/sources/listing.py", "allow_not_found"): "a name of Arrow",
@@ -126,6 +144,7 @@ FIELDS = {  # where the nodes of a syntax tree hold names
     ast.alias: ("name", "asname"),
 }
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+PROOFS = ("proofs*.md", "reproduce*.md")
 Said = tuple[str, int, str]  # file, line, and a name or a text
 
 
@@ -194,14 +213,42 @@ def test_what_people_read_has_no_retired_word(said: tuple[list[Said], list[Said]
     assert not wrong, "\n".join(["", *wrong])
 
 
+def test_docstrings_have_no_retired_word() -> None:
+    stands = re.compile(rf"(?<![\w-])(?:{'|'.join({*SENTENCES, 'beside'} - {*PLAIN})})(?![\w-])", re.IGNORECASE)
+    wrong = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
+            place = f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 1)}"
+            wrong += [f"{place}: {m[0]}" for m in stands.finditer(text or "")]
+    assert not wrong, "\n".join(["", *wrong])
+
+
+def pages(*without: str) -> list[tuple[str, str]]:
+    """Each page by name, with its prose: code and addresses of links are held to what they name by other tests."""
+    every = {*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")} - {DOCS.parent / "CHANGELOG.md"}
+    kept = sorted(p for p in every if not any(fnmatchcase(p.name, w) for w in without))
+    return [(p.name, CODE.sub(lambda m: "x" + "\n" * m[0].count("\n"), p.read_text(encoding="utf-8"))) for p in kept]
+
+
 @pytest.mark.skipif(not DOCS.exists(), reason="a source distribution without docs")
 def test_pages_say_what_the_product_says() -> None:
-    """In prose: code and addresses of links are held to what they name by other tests."""
     stands = re.compile(rf"(?<![\w-])(?:{'|'.join(PAGES)})(?![\w-])", re.IGNORECASE)
     wrong = []
-    pages = {*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")} - {DOCS.parent / "CHANGELOG.md"}
-    for page in sorted(pages - {*DOCS.glob("reproduce*.md")}):  # as their scripts wrote them
-        text = CODE.sub(lambda m: "\n" * m[0].count("\n"), page.read_text(encoding="utf-8"))
+    for name, text in pages("reproduce*.md"):  # as their scripts wrote them
         lines = enumerate(text.splitlines(), 1)
-        wrong += [f"{page.name}:{i}: {m[0]}" for i, line in lines for m in stands.finditer(line)]
+        wrong += [f"{name}:{i}: {m[0]}" for i, line in lines for m in stands.finditer(line)]
+    assert not wrong, "\n".join(["", *wrong])
+
+
+@pytest.mark.skipif(not DOCS.exists(), reason="a source distribution without docs")
+def test_sentences_of_pages_are_short() -> None:
+    """Of running text and lists; tables, headings, options of directives and proofs apart."""
+    wrong = []
+    for name, text in pages(*PROOFS, "CODE_OF_CONDUCT.md"):
+        lines = (line for line in text.splitlines() if not line.lstrip().startswith(("|", "#", ":", "{", "$$", "\\")))
+        for paragraph in re.split(r"\n\s*\n|\n *(?:[*-]|\d+\.) ", "\n".join(lines)):
+            for sentence in re.split(r"(?<=[.:;!?])\s+", paragraph):
+                if len(sentence.split()) > LONGEST:
+                    wrong.append(f"{name}: {len(sentence.split())} words: {' '.join(sentence.split())[:100]}")
     assert not wrong, "\n".join(["", *wrong])

@@ -331,7 +331,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Seconds that a question takes on one core, about: progress tells from it how far an audit is."""
+    """Seconds that a question takes on one core, about: progress estimates from it how far an audit is."""
 
     # `flat`, `group`, `covariate`, `sample_rows` and `each`: in any case; for each group; each covariate; each thousand
     # rows held; each thousand, times each covariate.

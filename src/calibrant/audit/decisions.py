@@ -108,7 +108,7 @@ def _enough(sides: Sequence[tuple[int, int]], mask: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the record tells."""
+    """What the record reports."""
 
     group: str
     threshold: float

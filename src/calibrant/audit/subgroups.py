@@ -57,7 +57,7 @@ def reported_subgroups(curve: Curve, people: int, mask: int, sums: type[Sums]) -
 
 
 def _evidence(exact: float, gap: float, reported: float) -> float:
-    """The evidence that the gap as reported would be: the exact one tells events to a tenth of a person."""
+    """The evidence that the gap as reported would be: the exact one reveals events to a tenth of a person."""
     return round(exact * abs(reported / gap), 1) if gap else 0.0
 
 

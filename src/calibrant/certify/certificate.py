@@ -86,7 +86,7 @@ class Offer:
 
     @property
     def table(self) -> bool:
-        """It tells several ranges at once, as a curve does."""
+        """It reports several ranges at once, as a curve does."""
         return bool(get_type_hints(self.function)["return"] is Curve)
 
     @property

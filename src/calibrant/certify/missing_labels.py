@@ -184,7 +184,7 @@ def present(sketch: Sketch) -> list[tuple[str, int]]:
 
 
 class Exact:
-    """Tells every end as it is; whoever may not tell it so exactly moves it outward."""
+    """Reports every end as it is; whoever may not tell it so exactly moves it outward."""
 
     def end(self, value: float, _: int) -> float:
         """An end from below (-1) or from above (1) as it is reported, no tighter than it is."""

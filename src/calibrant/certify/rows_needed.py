@@ -346,7 +346,7 @@ def _noise(population: Population, steps: int, judge: Judge) -> float:
 def _above_by_clusters(population: Population, steps: int, delta: float, judge: Judge) -> float:
     """The upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
 
-    It shrinks as the root of their number, so that a set of another size tells it too.
+    It shrinks as the root of their number, so that a set of another size shows it too.
     """
     clusters, tallies = population.clusters, population.judged(steps).tallies
     if clusters is None or not tallies or clusters.total <= 0.0:

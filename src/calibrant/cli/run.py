@@ -37,7 +37,7 @@ ELSEWHERE = {  # the modules of commands that are not in `commands`
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
-    What it prints on standard output is held until it is done: the status then tells the verdict even where nobody
+    What it prints on standard output is held until it is done: the status then reports the verdict even where nobody
     reads on, and a full disk behind standard output is reported in one line.
     """
     _open_streams()

@@ -459,7 +459,7 @@ def few_of(*counts: Mapping[str, int]) -> dict[str, int]:
 def unknown_of(values: Mapping[str, int]) -> tuple[str, ...]:
     """The values of a label, given with their rows, that seem to say that an outcome is not known.
 
-    That is where two plain outcomes stand beside: 0 and 1, no and yes. Words for it, or values that few rows have.
+    That is where two plain outcomes stand next to them: 0 and 1, no and yes. Words for it, or values of few rows.
     """
     low, pair = {v: v.strip().lower() for v in values}, plain_pair(values)
     others = [v for v in values if low[v] not in pair]

@@ -62,7 +62,7 @@ def about(seconds: float) -> str:
 
 
 def counted(progress: Progress | None, what: str, of: int | None = None) -> OnRows | None:
-    """A function that adds rows up, from any thread, and tells the hook; None where there is no hook."""
+    """A function that adds rows up, from any thread, and informs the hook; None where there is no hook."""
     if progress is None:
         return None
     lock, rows = Lock(), 0
@@ -78,7 +78,7 @@ def counted(progress: Progress | None, what: str, of: int | None = None) -> OnRo
 
 
 class ProgressTracker:
-    """Tells a hook how far a run is that reads rows and then takes steps of known cost."""
+    """Informs a hook how far a run is that reads rows and then takes steps of known cost."""
 
     def __init__(
         self,

@@ -257,7 +257,7 @@ def with_classes(
 def _loaded(
     source: object, options: Reading, scores: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
-    """A source, the columns to keep beside labels and scores, its rows by part, and all of them as one table."""
+    """A source, the columns to keep with labels and scores, its rows by part, and all of them as one table."""
     opened = source_of(source, (*options.columns, *others), form=options.form, clusters=options.clusters)
     opened = unfitted(opened, (*scores, *others))
     for score in scores:
@@ -483,7 +483,7 @@ def fixed_spec(
 
 
 def _planned(opened: Source, options: Reading) -> tuple[Spec, tuple[str, ...], tuple[str, ...]]:
-    """The spec of columns, key and seed; covariates; other columns to look at, for rows may belong together by them.
+    """The spec of columns, key and seed; covariates; other columns to look at, for rows may be clusters by them.
 
     There are none where rows are not distinguished, for no sample of them can be drawn.
     """

@@ -167,7 +167,7 @@ class Reading:
         return replace(self, tests=wanted and bool(self.variables))
 
     def with_candidates(self) -> Reading:
-        """Return this, looking for columns by which rows may belong together, unless one is named."""
+        """Return this, looking for columns by which rows may be clusters, unless one is named."""
         return replace(self, candidates=not self.cluster)
 
     # ---- sources of columns ----
@@ -218,12 +218,12 @@ class Reading:
         return own | ({"cluster": self.levels} if self.levels else {})
 
     def others(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns that do not name clusters beside `cluster`, unless asked for: what covariates may be."""
+        """The columns that do not name clusters next to `cluster`, unless asked for: what covariates may be."""
         finer = {*self.levels} - {self.cluster, *self.variables}
         return tuple(c for c in columns if c not in finer)
 
     def plain_spec(self, opened: Source) -> Spec:
-        """The spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
+        """The spec of columns, key, seed and blocks; rows that nothing distinguishes are not dealt into blocks."""
         fits(opened, self.roles)
         if self.variables and not self.key and not opened.numbered:
             require([v for v in self.variables if v != EVERY], opened.columns, "covariate")

@@ -86,8 +86,8 @@ def accept(
         or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted`` rows,
         ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this: `risk` itself; of independent rows
         at hand the least rate that holds at all thresholds at once), and ``fewest``, the accepted rows that it would
-        take without a single error; None of clusters. ``settings["thresholds"]`` tells at which the rate holds:
-        ``"all"``, or those that ``"pilot clusters"`` chose. ``settings["pool"]``, without `by`, tells of the groups of
+        take without a single error; None of clusters. ``settings["thresholds"]`` states at which the rate holds:
+        ``"all"``, or those that ``"pilot clusters"`` chose. ``settings["pool"]``, without `by`, lists the groups of
         covariates in which one threshold for everyone fails: ``columns`` and how many ``groups`` were looked at,
         ``left_out`` columns that reproduce the outcome, ``above_risk`` by group (``accepted``, ``wrong``, ``rate``),
         and the columns to pass as ``by``.
@@ -101,8 +101,9 @@ def accept(
     independent rows at all thresholds at once: the threshold may be chosen after looking, and any other that
     `diagnose.acceptance_curve` shows within the risk may be taken in its place. Of clusters at the thresholds that
     pilot clusters chose: the curve spends another alpha. Of the rows at hand (`target="rows"`) every rate holds,
-    whatever the risk asked for. A group of the pool is told as above the risk wrongly with probability at most `alpha`,
-    of all groups and at all thresholds together; it is about the rows at hand. Silence promises nothing: `by` does.
+    whatever the risk asked for. A group of the pool is reported as above the risk wrongly with probability at most
+    `alpha`, of all groups and at all thresholds together; it is about the rows at hand. Silence promises nothing,
+    `by` does.
     **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k) (1 -
     theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. All rows certify, of the population too
     (documentation: accept). Groups share alpha equally.

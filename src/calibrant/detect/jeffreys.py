@@ -57,7 +57,7 @@ def jeffreys_test(
         The covariate that holds the grade (of a sketch: one of its group columns). By default each distinct score is a
         grade, if there are at most 50.
     alternative : {"greater", "less", "two-sided"}
-        ``"greater"``, the supervisors' question: probabilities too low.
+        ``"greater"``, the supervisors' question: probabilities that underpredict.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}

@@ -183,7 +183,7 @@ def _simulated(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) ->
 def _gaussian(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> Floats:
     """The same with Gaussian sums of the exact covariance.
 
-    ``e^2 = p (1 - p) + (1 - 2 p) e`` is linear in the residual, so that its sum is one more column beside S.
+    ``e^2 = p (1 - p) + (1 - 2 p) e`` is linear in the residual, so that its sum is one more column next to S.
     """
     size = len(nodes.at) + 1
     cover, data, fixed = np.zeros((size, size)), np.zeros(size), 0.0

@@ -45,7 +45,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     Returns
     -------
     Outcome
-        Parts: ``intercept`` with the slope kept at 1 (above 0 the scores are too low), its ``intercept_error`` and
+        Parts: ``intercept`` with the slope kept at 1 (above 0 the scores underpredict), its ``intercept_error`` and
         ``intercept_p``; ``slope`` (below 1 the scores are too extreme), ``slope_error``, ``slope_p`` given a free
         intercept, and ``slope_intercept`` next to it; ``left_out``, rows whose score is exactly 0 or 1. The two
         statistics add up to the whole, but for Wald's.
@@ -205,7 +205,7 @@ def score_test(
     -------
     Outcome
         Parts: ``intercept_statistic`` and ``intercept_p`` (``sum y`` against ``sum p``), ``slope_statistic`` and
-        ``slope_p`` given a free intercept, ``surplus`` (mean of ``y - p``; above 0 the scores are too low), and
+        ``slope_p`` given a free intercept, ``surplus`` (mean of ``y - p``; above 0 the scores underpredict), and
         ``left_out``, rows whose score is exactly 0 or 1. The two statistics add up to the whole. One-sided there is one
         statistic, and no parts of it.
 

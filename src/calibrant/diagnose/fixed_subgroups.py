@@ -140,7 +140,7 @@ def fixed_subgroups(
     floor is above zero, the same over all boxes. *Further subgroups.* The people of the subgroups reported are taken
     out of every box. Of the boxes that keep more than half of their people, and are still further off than any would be
     by chance (the exact tail of those left, at the box's share of alpha), the one with the most evidence is next, the
-    simpler one as before. *Beside the rule.* The attributes whose shares inside and outside differ most, by at least
+    simpler one as before. *Next to the rule.* The attributes whose shares inside and outside differ most, by at least
     0.1 and four standard errors, counted without labels and of at least 20 people. **Cost.** That of the tables, and of
     those of half of the rows five times; under a second for 60,000 rows and eight attributes. **Reads.** Rows, or the
     sketch's tables and its sample.
@@ -401,7 +401,7 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSearch(Search):
-    """The same of rows in clusters, or that weigh: what is told is of clusters enough."""
+    """The same of rows in clusters, or that weigh: what is reported is of clusters enough."""
 
     boxed: ClusterBoxed
 

@@ -49,7 +49,7 @@ def subgroups(
         ``"fixed"``: a family of subgroups fixed before labels are read, with ranges that hold for all of them at once.
         ``"searched"``: rules found in one half of the rows by models of the residual, and tested on the other half.
     variables : str or sequence of str, optional
-        Covariates beside the score; all that can be used by default.
+        Covariates next to the score; all that can be used by default.
     alpha : float in (0, 0.5]
         Probability, at most, that any range misses, and that any subgroup is falsely reported.
     seed : int

@@ -76,7 +76,7 @@ def variable_curve(
         ``density`` (rows per unit of the variable; of a level its share); ``stretch`` (a new number after each hole, -1
         for a level). In ``settings``: ``p_value`` of all points together; ``worst_at``, ``worst_gap``, ``worst_low``
         and ``worst_high`` (the largest ``|g|`` over 500 points between the 5th and the 95th percentile, and over
-        levels, with an interval that holds for the maximum: what an audit tells, there rounded); ``consistent``
+        levels, with an interval that holds for the maximum: what an audit reports, there rounded); ``consistent``
         (``"over"``, ``"under"`` or None, Definition 5.3) and ``consistent_how``; ``masked``, the number of points left
         out. ``.chart()`` draws it.
 

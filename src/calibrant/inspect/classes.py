@@ -110,7 +110,7 @@ def _scale(c: Column) -> Scale | None:
 
 
 def _families(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield sets of columns that may belong together, the largest first: all, and those of one beginning or end."""
+    """Yield sets of columns that may be one set, the largest first: all, and those of one beginning or end."""
     kept: dict[tuple[str, ...], None] = {tuple(names): None}
     for pattern in (r"([_.\s-]|(?<=\D)(?=\d)).*$", r"^.*[_.\s-]"):  # what is left is the first word, or the last
         by: dict[str, list[str]] = {}

@@ -91,7 +91,7 @@ class Look(Framed, Plain):
         Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
         content alone; those that reproduce the ``"outcome"``, each with how well. ``"classes"``: a column of
         probabilities for each class, which add up to one; ``"truth"``: what says which class it was; ``"grade"``:
-        rating grades beside a PD and a default.
+        rating grades next to a PD and a default.
     one_outcome : tuple of tuple of str
         Columns, alone or two together, within whose values the label never changes, though chance does not do that.
     dropped : Mapping of str to int

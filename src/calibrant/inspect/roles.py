@@ -249,7 +249,7 @@ def sure_label(columns: Sequence[Column], results: Sequence[str], score: str) ->
 
 
 def grade(columns: Sequence[Column], label: str, score: str) -> str:
-    """The column of rating grades beside a PD and a default; nothing where there is none."""
+    """The column of rating grades next to a PD and a default; nothing where there is none."""
     if not (called(score, {"pd"}) and called(label, DEFAULTS)):
         return ""
     kinds = ("category", "code", "number")

@@ -1,4 +1,4 @@
-"""Boxes of traits: sums of their cells, sums of simulated outcomes in them, and the box that deviates most."""
+"""Boxes of attributes: sums of their cells, sums of simulated outcomes in them, and the box that deviates most."""
 
 from __future__ import annotations
 
@@ -393,7 +393,7 @@ def _cluster_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second
 
 @kernel
 def _cluster_over(cells: Ints, parts: Floats, start: int, end: int, over: Floats) -> None:
-    """Put a unit's sums over none, one, two ... cells of the first trait."""
+    """Put a unit's sums over none, one, two ... cells of the first attribute."""
     over[:] = 0.0
     for i in range(start, end):
         for f in range(PARTS):
@@ -406,7 +406,7 @@ def _cluster_over(cells: Ints, parts: Floats, start: int, end: int, over: Floats
 
 @kernel
 def _add(run: Floats, second: Ints, rows: float, boxes: Floats) -> None:
-    """Add a unit to the boxes of one set of the first trait."""
+    """Add a unit to the boxes of one set of the first attribute."""
     for m in range(second.shape[0]):
         x, y, x2, y2 = second[m]
         inside = run[y, 0] - run[x, 0] + run[y2, 0] - run[x2, 0]
@@ -432,7 +432,7 @@ DRAWS = 1024  # at once
 
 
 def plain_box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints, out: Ints) -> None:
-    """Add rows to the tables of several combinations of traits."""
+    """Add rows to the tables of several combinations of attributes."""
     q = fixed_point(p)
     # Sums stay below 2^53, so that doubles hold them
     columns = (None, y.astype(np.float64), q.astype(np.float64), ((q * ((1 << SCORE_BITS) - q)) >> SCORE_BITS) * 1.0)

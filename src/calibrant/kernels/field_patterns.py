@@ -1,4 +1,4 @@
-"""What a field of text can be taken for, and rows and fields of a short text by regular expressions.
+"""What a field of text can be interpreted as, and rows and fields of a short text by regular expressions.
 
 Longer texts are looked at byte by byte, by `calibrant.kernels.fields`, which finds the same.
 """

@@ -1,4 +1,4 @@
-"""Rows and fields of delimited text, found byte by byte, and what each field can be taken for.
+"""Rows and fields of delimited text, found byte by byte, and what each field can be interpreted as.
 
 The rules are those of the reader that converts the fields later: a field that begins with a quote ends at the next
 quote that is not doubled, delimiters and line ends within it are text, and elsewhere a quote is a character like any

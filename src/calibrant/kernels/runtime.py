@@ -1,10 +1,10 @@
 """How kernels run: compiled when first called, for arrays of one type each, and linear algebra on one thread.
 
 A kernel is a plain Python function over arrays that numba compiles. Importing a kernel file imports NumPy only; the
-first call of any kernel in it brings numba, and machine code from the cache beside the file if it was compiled before.
+first call of any kernel in it brings numba, and machine code from the cache next to the file if it was compiled before.
 Every kernel has an oracle, slow and obviously right, in the tests.
 
-What is done for few rows has a twin in NumPy beside its kernel, called `plain_...`: compiling, and loading what was
+What is done for few rows has a twin in NumPy next to its kernel, called `plain_...`: compiling, and loading what was
 compiled, costs more than these take. Sizes alone decide (see `few`), so that results are the same cold and warm.
 Where `CALIBRANT_KERNELS` is "plain", nothing is compiled: the twins take rows however many, and what has none is done
 by the interpreter; the same numbers, some hundred times slower where rows are many.
@@ -166,7 +166,7 @@ ENOUGH_ROOM = 1 << 16  # bytes that a place must take: a full disk makes empty f
 def make_room() -> bool:
     """Find a place for machine code where neither the package nor the home directory can be written; tell if there is.
 
-    numba looks beside the file, then in the user's cache; where it finds no place it refuses to compile at all.
+    numba looks next to the file, then in the user's cache; where it finds no place it refuses to compile at all.
     """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return _takes(Path(chosen))

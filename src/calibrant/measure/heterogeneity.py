@@ -47,7 +47,7 @@ def heterogeneity(
     r"""Say how far calibration differs between sites (hospitals, countries), and what to expect of a new one.
 
     Estimand: ``mu`` and ``tau``, mean and standard deviation over sites of each site's calibration intercept, by how
-    many logits its scores are too low; or of its calibration slope.
+    many logits its scores underpredict; or of its calibration slope.
 
     Parameters
     ----------

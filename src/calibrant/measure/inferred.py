@@ -389,7 +389,7 @@ def inferred_gap(
     Returns
     -------
     Estimate
-        A bias of 0 is best; above 0 the group's rate looks too high next to that of the others. Settings hold
+        A bias of 0 is best; above 0 the group's rate looks higher than it is next to that of the others. Settings hold
         ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its degrees of
         ``freedom``, and the rows of both.
 

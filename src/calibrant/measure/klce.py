@@ -69,7 +69,7 @@ def klce(
         In standard deviations; by default twice the median distance between rows.
     features : {"exact", "default"}
         The kernel over all pairs of rows; or the joint features of `local_calibration_test`, a Gaussian kernel seen
-        from 128 rows, for two classes and any number of rows: what an audit tells.
+        from 128 rows, for two classes and any number of rows: what an audit reports.
     seed : int
         Chooses those 128 rows; without labels.
 
@@ -92,8 +92,8 @@ def klce(
     **Guarantee.** Finite-sample, whatever the kernel, and wide: half the width is ``B sqrt(2 ln(2 / alpha) / floor(n /
     2))`` with B = 1 for two classes and 2 for several, 0.12 of two classes at 1,000 rows. Of the default features,
     given scores and covariates, B is half of ``settings["bound"]``, about 0.56. Whether it is zero is the question of
-    `local_calibration_test`, which is far sharper; ``settings["accepted"]`` is what the estimate of a right model is
-    under with probability ``1 - alpha``, given scores and covariates.
+    `local_calibration_test`, which is far sharper; ``settings["accepted"]`` is what the estimate of a calibrated model
+    is under with probability ``1 - alpha``, given scores and covariates.
     **Method.** Equation 4, and its matrix-valued form with ``k l I`` for several classes; Theorem 3.6 with ``floor(n /
     2)`` for n, as derived in the documentation, given scores and covariates. Departures: that; score and covariates are
     standardised (or ranked), categories count as standardised coordinates, widths follow distances.

@@ -268,7 +268,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     Returns
     -------
     Estimate
-        1 is best; above 1 the predictions are too low, below 1 too high. Settings hold both numbers of events.
+        1 is best; above 1 the predictions underpredict, below 1 they overpredict. Settings hold both numbers of events.
 
     Raises
     ------
@@ -331,7 +331,7 @@ FEWEST = 10  # rows of each outcome, below which the slope's interval missed far
 
 @takes_arrays
 def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
-    r"""Calibration intercept: by how many logits the scores are too low overall (calibration in the large).
+    r"""Calibration intercept: by how many logits the scores underpredict overall (calibration in the large).
 
     Estimand: a such that ``E[Y] = E[expit(a + logit p)]``.
 
@@ -346,7 +346,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     Returns
     -------
     Estimate
-        0 is best; above 0 the predictions are too low, below 0 too high.
+        0 is best; above 0 the predictions underpredict, below 0 they overpredict.
 
     Raises
     ------

@@ -53,7 +53,7 @@ INVERSION = "inversion of a parametric bootstrap of the bins"
 
 @dataclass(frozen=True)
 class Binned:
-    """The bins along a variable, of a sketch's cells; as many as were asked for, and what is told of them."""
+    """The bins along a variable, of a sketch's cells; as many as were asked for, and what is reported of them."""
 
     strata: Strata
     requested: int
@@ -73,7 +73,7 @@ class Binned:
         return matched_residuals(self.strata, draws, np.random.default_rng([seed, STREAM, 1])) / self.strata.total
 
     def seen(self, simulated: Floats, seed: int) -> Floats:
-        """Residual sums with the noise that is seen beside that of a calibrated model."""
+        """Residual sums with the noise that is seen next to that of a calibrated model."""
         return widened(simulated, self.strata, np.random.default_rng([seed, STREAM, 2]))
 
 
@@ -189,7 +189,7 @@ def vece(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> p, age = np.full(20_000, 0.5), rng.integers(18, 90, 20_000)
-    >>> y = rng.uniform(size=20_000) < np.where(age < 50, 0.4, 0.6)  # too high for some, too low for others
+    >>> y = rng.uniform(size=20_000) < np.where(age < 50, 0.4, 0.6)  # overpredicts for some
     >>> data = cal.predictions(y, p, {"age": age})
     >>> found = cal.measure.vece(data, "age")
     >>> bool(found.interval.low > 0.08), bool(cal.measure.ece(data).value < 0.01), found.settings["p_value"]

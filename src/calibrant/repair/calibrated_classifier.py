@@ -128,8 +128,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         setting ``variables``, if it has one; otherwise none of X, and all of ``covariates=``.
     cv : int, splitter, iterable of splits, or "prefit"
         How rows are divided for scores out of fold; an int means so many stratified folds, or as
-        many as the rarest class has rows if those are fewer (`folds_` tells). ``"prefit"``: `estimator` is fitted
-        already, is never changed, and all rows passed to `fit` serve the repair: they must not be its training rows.
+        many as the rarest class has rows if those are fewer (`folds_` states how many). ``"prefit"``: `estimator`
+        is fitted already, is never changed, and all rows passed to `fit` serve the repair: they must not be its
+        training rows.
     ensemble : bool
         False: scores out of fold fit one map, and the classifier is fitted again to all rows. True: each fold's
         classifier keeps the map fitted on the rows it left out, and the probabilities are averaged, as scikit-learn

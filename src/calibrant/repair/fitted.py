@@ -157,7 +157,7 @@ class Calibrator:
     settings : Mapping
         Its settings, and facts about the fit.
     mask : int
-        Rows on which every level, cut and knot rests at least: of fewer people it tells nothing (`repair.reported`).
+        Rows on which every level, cut and knot rests at least: of fewer people it reveals nothing (`repair.reported`).
     codings : tuple of Coding
         How the covariates that it reads become numbers and levels; empty for a map of the score alone.
     fitted_on : FittedOn

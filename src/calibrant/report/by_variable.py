@@ -315,7 +315,7 @@ def regions(curve: Curve) -> list[dict[str, Any]]:
 
     A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one ``sign`` (1: more happens
     than the model says). Points are neighbours along a number, a date or the score; levels, missing values
-    and scattered points stand alone. Edges reach about a bandwidth beyond where the model is off. A ``span`` tells for
+    and scattered points stand alone. Edges reach about a bandwidth beyond where the model is off. A ``span`` states for
     each axis its ``name``, ``kind`` and ends in the user's unit, None for missing; ``people`` are the rows nearest
     to its points, ``rows`` the effective ones of its extreme point, whose simultaneous band is ``low`` to ``high``.
     """

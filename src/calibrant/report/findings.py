@@ -98,7 +98,7 @@ def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
 
 
 def reported(record: AuditRecord) -> list[Finding]:
-    """The findings whose counts the page tells as people: the worst broken group, and everyone."""
+    """The findings whose counts the page shows as people: the worst broken group, and everyone."""
     broken = with_verdict(record, "over")[:1]
     return ([record.everyone] if record.everyone.verdict == "over" else []) + broken
 
@@ -424,7 +424,7 @@ def impossible(outcome: Outcome) -> int:
 
 
 def side(low: float, high: float) -> Side:
-    """Return what a range of observed minus predicted shows: probabilities too low, too high, or unclear."""
+    """Return what a range of observed minus predicted shows: underprediction, overprediction, or unclear."""
     return "low" if low > 0 else "high" if high < 0 else "unclear"
 
 
@@ -557,7 +557,7 @@ def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
 
 
 def drops_missing(data: Mapping[str, Any]) -> bool:
-    """Whether rows were left out that an audit takes only if told so; those of weight 0 it leaves out unasked."""
+    """Whether rows were left out that an audit takes only on request; those of weight 0 it leaves out unasked."""
     return dropped(data) > 0 and {*(data.get("dropped_for") or ())} != {"weight above 0"}
 
 

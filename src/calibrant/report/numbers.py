@@ -159,7 +159,7 @@ def amount(n: int, at_least: bool) -> str:
 
 
 def denominator(findings: Iterable[Finding]) -> int:
-    """The one D of a page, "of every D people", for the findings it tells of.
+    """The one D of a page, "of every D people", for the findings it reports.
 
     The least of 100, 1,000 and 10,000 at which rounding to whole people changes no difference between
     what happened and what was expected by over a tenth.

@@ -403,7 +403,7 @@ class Pool:
 
     @property
     def identity(self) -> Any:
-        """Tells pools apart; one of the user's by its estimators and their settings, as they are now."""
+        """Distinguishes pools; one of the user's by its estimators and their settings, as they are now."""
         own = [getattr(m, "estimator", None) for m in self.learners]
         settings = [None if e is None else repr(sorted(map(repr, e.get_params().items()))) for e in own]
         return tuple((m.name, type(e).__name__, id(e), s) for m, e, s in zip(self.learners, own, settings, strict=True))

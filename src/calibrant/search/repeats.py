@@ -229,7 +229,7 @@ class Repeats:
     # ---- The mean Bayes factor over steps, corners and products ----
 
     def factors(self, products: Products, sums: Singles) -> tuple[Floats, dict[str, Any]]:
-        """The logarithm of the mean Bayes factor, shape (sets,), and what is told of it in the data.
+        """The logarithm of the mean Bayes factor, shape (sets,), and what is reported of it in the data.
 
         `sums` (sets, m): weighted residuals in each step and corner, the data's first, then the first draws'.
         """

@@ -204,7 +204,7 @@ def bet(block_rows: Ints, order: Ints, delta: float, learn: Learn, grow: Grow) -
 
 
 def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow: Grow) -> list[Bet]:
-    """Bet on every row that its score is too low, and on every row that it is too high: a plain shift is shown so.
+    """Bet on every row that its score underpredicts, and on every row that it overpredicts: a plain shift is shown so.
 
     The witness is constant, so nothing is learnt of the outcomes, and every block is bet on. Both bets are made and
     both are paid for: the sign that would have won is known afterwards only. `delta` is what stakes are the best for.

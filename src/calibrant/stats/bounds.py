@@ -236,7 +236,7 @@ def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
 def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Bet], Floats]:
     """Return what is bet, and the weights.
 
-    `GAP` of the evidence comes from bets that all scores are too low, or all too high; the rest in equal parts from
+    `GAP` of the evidence comes from bets that all scores underpredict, or all overpredict; the rest in equal parts from
     `BLOCK_ORDERS` random orders of the blocks, in which signs are learnt on earlier blocks and bet on later ones, and
     from a forward recursion over all rows that learns nothing. Signs are those of `BINS` bins along the score; of a
     score of few values, in the first order, those of each cell, as its error may alternate. Whether it takes few, the

@@ -1,1 +1,1 @@
-"""What applications may use beside the public functions: faces, which load a name when it is first used."""
+"""What applications may use next to the public functions: faces, which load a name when it is first used."""

@@ -229,7 +229,7 @@ class Population:
         return replace(self, raw=self.raw.sum(axis=0)[None], fine=self.fine.sum(axis=0)[None], shown={})
 
     def redrawn(self, rng: np.random.Generator, more: float = 0.0) -> Population:
-        """The same rows with outcomes drawn anew, that happen as often as scores say, or by `more` more often.
+        """The same rows with outcomes drawn again, that happen as often as scores say, or by `more` more often.
 
         No outcome is read. Tables of the score are drawn each by itself: every certificate reads one of them.
         """
@@ -247,7 +247,7 @@ class Population:
 
     @staticmethod
     def _redrawn(rng: np.random.Generator, counts: NDArray[np.int64], rates: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Rows by label, drawn anew at these rates."""
+        """Rows by label, drawn again at these rates."""
         rows = counts.sum(axis=-1)
         events = _events(rng, rows, rates)
         return np.stack([rows - events, events], axis=-1)

@@ -58,8 +58,8 @@ def to(
         Of rows: what is made alike. Margins name theirs.
     method : {"cells", "rake", "classifier"}, optional
         Of rows: post-stratified over every combination of levels (the default), raked to the margin of each column, or
-        weighted by the odds of a classifier that tells the population from the rows. Margins are raked; one alone is
-        post-stratified. Numbers of more than 12 values are binned at round numbers, but not for the classifier.
+        weighted by the odds of a classifier that separates the population from the rows. Margins are raked; one alone
+        is post-stratified. Numbers of more than 12 values are binned at round numbers, but not for the classifier.
     cap : float above 1, or None, or "auto"
         Largest weight, in multiples of the mean: of the pilot rows' weights, where there are pilot rows. "auto": 20 for
         the classifier, none otherwise. A cap changes the target, and the result says so.
@@ -354,7 +354,7 @@ class _Learnt:
 
 
 def _classified(sides: _Sides, options: _WeightingOptions, on: Rows | None, how: _Learnt) -> Weighting:
-    """Weigh rows by the odds of a classifier that tells the population from them."""
+    """Weigh rows by the odds of a classifier that separates the population from them."""
     if sides.people is None or sides.count is None:
         raise BadInput("method='classifier' needs rows of the population: margins are raked")
     n, m = sides.rows.num_rows, sides.people.num_rows

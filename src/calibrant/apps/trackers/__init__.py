@@ -1,1 +1,1 @@
-"""Calibration beside a model: numbers for trackers, a run of MLflow, a section of a model card, a summary."""
+"""Calibration next to a model: numbers for trackers, a run of MLflow, a section of a model card, a summary."""

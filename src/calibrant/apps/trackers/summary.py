@@ -52,7 +52,7 @@ def summary(record: AuditRecord, *, against: AuditRecord | None = None) -> str:
     ----------
     record : AuditRecord
     against : AuditRecord, optional
-        An earlier audit, such as that of the main branch: the summary then tells whose verdict changed, and for whom
+        An earlier audit, such as that of the main branch: the summary then shows whose verdict changed, and for whom
         the calibration error is certified to be larger or smaller.
 
     Returns

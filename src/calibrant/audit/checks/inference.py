@@ -84,7 +84,7 @@ def _lines(sketch: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | 
 
 
 def _of_many(sketch: Sketch, name: str, mask: int) -> bool:
-    """Whether the mean of a number rests on many people, so that it tells of none.
+    """Whether the mean of a number rests on many people, so that it reveals none.
 
     Not where few have no value, or few people with a value have, or have not, the event; nor where few differ from the
     most common value. Nor where one person holds more than one part in `mask` of all distances from the median, or is

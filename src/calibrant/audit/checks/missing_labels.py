@@ -30,7 +30,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Outward(Exact):
-    """Tells ends of few people moved outward, as ends of groups are reported."""
+    """Reports ends of few people moved outward, as ends of groups are reported."""
 
     # Those with a label: every end depends on their outcomes. Where nobody has one, those without.
     people: Sums

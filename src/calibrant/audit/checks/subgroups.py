@@ -86,7 +86,7 @@ def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
 
 
 def _times(context: AuditContext, result: Estimate) -> float:
-    """Return how many times as much there is as was tested: rows, or clusters where they belong together."""
+    """Return how many times as much there is as was tested: rows, or clusters where there are any."""
     clusters = result.settings.get("clusters")
     if clusters is None or not context.sketch.spec.cluster:
         return context.sketch.n / result.n

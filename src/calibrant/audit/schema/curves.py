@@ -65,7 +65,7 @@ def part(
     *,
     others: bool = False,
 ) -> Kind:
-    """The type of a part of a record, which has no other field; a tag is a field with one value, and tells it apart.
+    """The type of a part of a record, which has no other field; a tag is a field with one value, and distinguishes it.
 
     With `others` it may have other fields when it is read, though the schema has none.
     """

@@ -532,7 +532,7 @@ def _refuse_columns(columns: Mapping[str, Sequence[object]], where: str, whole: 
 
 
 def _mixed(values: Sequence[object]) -> bool:
-    """Whether a column holds numbers and text, or lists beside them; an infinite number is text here."""
+    """Whether a column holds numbers and text, or lists next to them; an infinite number is text here."""
     of: dict[type, type] = {list: list, dict: list, str: str}
     return len({of.get(type(v), float) for v in values if v not in GAPS}) > 1
 

@@ -209,7 +209,7 @@ class Sketch:
 
     @property
     def by_clusters(self) -> bool:
-        """Rows belong together, or count more: what is about them reads `rows`, and not the counts."""
+        """Rows are clusters, or count more: what is about them reads `rows`, and not the counts."""
         return bool(self.spec.row_attributes)
 
     def rows(self) -> Predictions:

@@ -90,7 +90,7 @@ CONFIDENCE = "confidence"
 
 
 def column_of(provenance: str, more: str = "") -> str:
-    """The name of the column that a confidence becomes; `more` tells two of one provenance apart."""
+    """The name of the column that a confidence becomes; `more` distinguishes two of one provenance."""
     return "_".join(word for word in (CONFIDENCE, provenance, more) if word)
 
 

@@ -239,7 +239,7 @@ class Faults:
         """Raise `BadInput` for scores that were said to be percent and may be none: next to none is above 1.
 
         To be asked when all rows were seen: a part of them may well be low. Of rare events so are all, which no number
-        tells from probabilities: whoever knows divides them, and says nothing of percent.
+        distinguishes from probabilities: whoever knows divides them, and says nothing of percent.
         """
         there, above = self._scores()
         if not spec.percent or not there:

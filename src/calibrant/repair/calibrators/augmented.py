@@ -174,7 +174,7 @@ class AugmentedLogistic(Tunable):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> p, age = rng.uniform(0.2, 0.8, 20_000), rng.integers(18, 90, 20_000)
-    >>> y = rng.uniform(size=20_000) < p + (age - 54) / 400  # too low for the old, too high for the young
+    >>> y = rng.uniform(size=20_000) < p + (age - 54) / 400  # underpredicts for the old
     >>> data = cal.predictions(y, p, {"age": age})
     >>> repaired = cal.repair.AugmentedLogistic(variables="age").fit(data)(data)
     >>> round(cal.measure.vece(data, "age").value, 2), round(cal.measure.vece(repaired, "age").value, 2)
@@ -249,7 +249,7 @@ class AugmentedBeta(Tunable):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> p, age = rng.uniform(0.2, 0.8, 20_000), rng.integers(18, 90, 20_000)
-    >>> y = rng.uniform(size=20_000) < p + 0.1 - ((age - 54) / 80) ** 2  # too low in the middle, too high at both ends
+    >>> y = rng.uniform(size=20_000) < p + 0.1 - ((age - 54) / 80) ** 2  # under- and overpredicts
     >>> data = cal.predictions(y, p, {"age": age})
     >>> repaired = cal.repair.AugmentedBeta(variables="age").fit(data)(data)
     >>> round(cal.measure.vece(data, "age").value, 2), round(cal.measure.vece(repaired, "age").value, 2)

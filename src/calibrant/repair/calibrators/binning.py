@@ -491,7 +491,7 @@ class Isotonic(Tunable):
     ----------
     fewest : int, 1 or more
         Rows on which every point of the map rests: neighbouring scores are joined until they are so many, at their
-        mean. 1 is the textbook's function, which tells the scores and outcomes of single people.
+        mean. 1 is the textbook's function, which reveals the scores and outcomes of single people.
 
     Raises
     ------

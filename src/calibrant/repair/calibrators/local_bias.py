@@ -465,7 +465,7 @@ class LocalBias(Tunable):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> p, age = rng.uniform(0.2, 0.8, 16_000), rng.uniform(18, 90, 16_000)
-    >>> y = rng.uniform(size=16_000) < p + 0.1 * np.sin(age / 10)  # too low at some ages, too high at others
+    >>> y = rng.uniform(size=16_000) < p + 0.1 * np.sin(age / 10)  # underpredicts at some ages
     >>> first, second = (cal.predictions(y[a], p[a], {"age": age[a]}) for a in (slice(0, 12_000), slice(12_000, None)))
     >>> fitted = cal.repair.LocalBias().fit(first)
     >>> tests = [cal.detect.local_calibration_test(d, draws=199).p_value for d in (second, fitted(second))]

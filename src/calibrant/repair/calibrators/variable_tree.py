@@ -376,7 +376,7 @@ class VariableTree(Tunable):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> p, age = rng.uniform(0.2, 0.8, 20_000), rng.integers(18, 90, 20_000)
-    >>> y = rng.uniform(size=20_000) < p + np.where(age < 40, 0.1, -0.05)  # too low for the young, too high for others
+    >>> y = rng.uniform(size=20_000) < p + np.where(age < 40, 0.1, -0.05)  # underpredicts for the young
     >>> data = cal.predictions(y, p, {"age": age})
     >>> fitted = cal.repair.VariableTree(variables="age", depth=1).fit(data)
     >>> fitted.leaves

@@ -209,7 +209,7 @@ def evaluate(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> true = rng.uniform(size=20_000)
-    >>> data = cal.predictions(rng.uniform(size=20_000) < true, true**2)  # far too low
+    >>> data = cal.predictions(rng.uniform(size=20_000) < true, true**2)  # underpredicts by far
     >>> found = cal.repair.evaluate(data, repairs=[cal.repair.Platt()], tests=())
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))

@@ -519,7 +519,7 @@ def _growth(record: AuditRecord, need: Need) -> str:
 
 
 def _time(record: AuditRecord, more: int) -> str:
-    """Return how long so many rows take to arrive; nothing where no date tells."""
+    """Return how long so many rows take to arrive; nothing where there is no date."""
     arrival = record.data.get("arrival")
     rate = 0.0 if not arrival else float(arrival["rows_a_year"])
     if rate <= 0 or more <= 0:

@@ -142,7 +142,7 @@ def across(
 ) -> parts.Place:
     """The axis of a number, a date or the score, from the first of these values to the last.
 
-    Without a title it has no labels: the axis under it tells.
+    Without a title it has no labels: the axis under it has them.
     """
     channel, bare = alt.X if way == "x" else alt.Y, {} if title else {"labels": False, "ticks": False}
     ends: dict[str, object] = {"domain": [values[0], values[-1]], "nice": False}

@@ -18,7 +18,7 @@ Range = tuple[float, float, float]  # a number and its ends
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """One population at one threshold, as the record tells it."""
+    """One population at one threshold, as the record reports it."""
 
     name: str
     threshold: float

@@ -74,7 +74,7 @@ def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
 
 
 def _condition(record: AuditRecord) -> tuple[str, str]:
-    """A column that may reproduce the outcome, where it tells who is over the limit, and what must be true of it."""
+    """A column that may reproduce the outcome, where it shows who is over the limit, and what must be true of it."""
     kept = dict(record.data.get("in_question") or ())
     name = next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
     return shown(name) if name else "", f", if {shown(name)} is known beforehand" if name else ""

@@ -103,7 +103,7 @@ def highest_rate(ranking: Ranking, alpha: float) -> Floats:
 
 
 def rates(risk: float) -> Floats:
-    """The rates that a curve of a population tells apart: the risk, and steps of the root of 2 below and above it."""
+    """The rates that a curve of a population distinguishes: the risk, and steps of the root of 2 below and above it."""
     above = math.ceil(-2.0 * math.log2(risk)) - 1
     result: Floats = risk * np.exp2(0.5 * np.arange(-BELOW, above + 1))
     return result

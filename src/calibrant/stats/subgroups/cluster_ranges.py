@@ -4,7 +4,7 @@ The *gap* of a box is ``sum w (eta - p) / sum w`` over its rows, eta the event r
 and weights of everyone. Clusters are independent; rows of a cluster need not be. With ``t_g`` and ``W_g`` the cluster's
 sums of ``w (y - p)`` and w in the box, and a bet kappa that no outcome changes, ``prod_g (1 + kappa (t_g - m W_g))``
 has mean at most one where the gap is at most m: its factors' means, less one, add up to nothing or less. The bound
-where it reaches ``1 / delta`` is the box's low end; that of ``1 - y`` beside ``1 - p`` its high one.
+where it reaches ``1 / delta`` is the box's low end; that of ``1 - y`` with ``1 - p`` its high one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ClusterRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Boxes seen from one side: by residuals ``y - p``, or by those of ``1 - y`` beside ``1 - p``."""
+    """Boxes seen from one side: by residuals ``y - p``, or by those of ``1 - y`` with ``1 - p``."""
 
     # `gain` and `mass`, shape (boxes,): sums of the residuals t, and of the weights W.
     gain: Floats

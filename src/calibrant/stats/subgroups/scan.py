@@ -2,7 +2,7 @@
 
 The score of a box is ``S / sqrt(V + c)``: S the events beyond those expected and beyond the tolerance, V their null
 variance where the scores are right. What is compared is its margin: the score less the normal quantile at the box's
-share of alpha, so that simple boxes, of which there are few, need less. Beside the boxes of the family, which are
+share of alpha, so that simple boxes, of which there are few, need less. Next to the boxes of the family, which are
 fixed, the scan looks for the best subset of a category's levels, alone and within each set of every other attribute.
 """
 

@@ -311,7 +311,7 @@ def _retrain(record: AuditRecord) -> Decision:
     if record.curve(CLASS_REPAIRS).columns:
         text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it, or try the others."
     elif judged(record):
-        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or try the slower repairs, {SLOWER}."
+        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or run this, which tries {SLOWER} too."
     else:
         text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))

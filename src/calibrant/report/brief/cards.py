@@ -119,7 +119,7 @@ def _sure(record: AuditRecord, finding: Finding) -> str:
     reported = num.lower_bound(least, limit, facts.decimals(record))
     if float(reported) > 0:
         return f"at least {reported} guaranteed"
-    return f"{gap_guaranteed(record, finding)} guaranteed"
+    return f"guaranteed {gap_guaranteed(record, finding)}"
 
 
 def _subgroups(record: AuditRecord) -> Text:
@@ -154,5 +154,6 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
         return say("None is guaranteed to be off.")
     name = Span(clipped(sanitize(rule), NAMED), "name", "#subgroups")
     ends = " to ".join(num.signed_range(float(c["low"][at]), float(c["high"][at]), facts.decimals(record)))
-    sure = f"at least {num.lower_bound(known[0].least, limit, facts.decimals(record))}" if known else ends
-    return say("Most evident: ", name, f", {num.gap(float(c['gap'][at]), facts.decimals(record))}; {sure} guaranteed.")
+    least = num.lower_bound(known[0].least, limit, facts.decimals(record)) if known else ""
+    sure = f"at least {least} guaranteed" if known else f"guaranteed {ends}"
+    return say("Most evident: ", name, f": {num.gap(float(c['gap'][at]), facts.decimals(record))}; {sure}.")

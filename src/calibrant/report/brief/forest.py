@@ -72,7 +72,7 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
     what = "events" if not record.classes else "came true" if f in record.classes else "right"
     of = f"{rows} · {_events(record, f)} {what}" if known else rows
-    error = f" · {_error(record, f)}" if f.withheld is None and by_error(record, f) else ""
+    error = f" ·\N{NO-BREAK SPACE}{_error(record, f)}" if f.withheld is None and by_error(record, f) else ""
     who = clipped(label(f), NAMED) if f.variables else "Most probable class" if record.classes else "Everyone"
     classes = {c.id for c in record.classes}
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""

@@ -1,8 +1,9 @@
 """What runs when, what a test may cost, and when a skip is a failure.
 
 Three tiers. *Quick*, the default: every test takes under 0.4 seconds of CPU. `--rest`: what is marked `slow`,
-the files of `LONG`, the examples of properties that quick leaves out, and of the long simulations one tenth.
-Both: `--all`. `--nightly`: every simulation, those marked `nightly` too.
+the files of `LONG`, the examples of properties that quick leaves out, of the long simulations one tenth, and what
+`slow(turns=3)` marks, which takes over 3 seconds of CPU, on one day in three. Both: `--all`. `--nightly`: every
+simulation, those marked `nightly` too.
 
 The tenth is `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed: changes on
 ten days run all. A simulation's tenth follows from its name, and stays when others come and go.
@@ -47,7 +48,7 @@ SHARED = "CALIBRANT_SHARED"
 SLICE = "CALIBRANT_SLICE"
 EFFORTS = {
     "all": "run the quick tests and the rest",
-    "rest": "run what takes longer, browser, engines, the code of the documentation, and a tenth of the simulations",
+    "rest": "run what takes longer, browser, engines, the code of the documentation, and in turn what takes longest",
     "nightly": "run everything, the heavy simulations too",
 }
 
@@ -74,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if how == "quick":
         terminalreporter.write_line("These were the quick tests; what takes longer runs with --rest, or --all.")
     elif how != "nightly":
-        terminalreporter.write_line(f"Of the simulations ran slice {os.environ[SLICE]} ({SLICE}: 0 to 9, or all).")
+        terminalreporter.write_line(f"Of what takes turns ran slice {os.environ[SLICE]} ({SLICE}: 0 to 9, or all).")
 
 
 def waits(path: Path) -> bool:
@@ -103,11 +104,13 @@ def runs(item: pytest.Item, how: str) -> bool:
     """Tell whether a test is among those that the options ask for."""
     if item.get_closest_marker("nightly"):
         return how == "nightly"
-    waiting = waits(item.path) or item.get_closest_marker("slow") is not None
+    slow = item.get_closest_marker("slow")
+    waiting = waits(item.path) or slow is not None
     if how == "quick":
         return not waiting or named(item.path, item.config)
-    if how != "nightly" and simulates(item.path):
-        return effort.in_slice(item.nodeid, os.environ[SLICE])
+    turns = 10 if simulates(item.path) else 1 if slow is None else slow.kwargs.get("turns", 1)
+    if how != "nightly" and turns > 1:
+        return effort.in_slice(item.nodeid, os.environ[SLICE], turns)
     return how != "rest" or waiting or effort.has_rest(getattr(item, "obj", None))
 
 

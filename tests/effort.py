@@ -53,6 +53,6 @@ def slice_of_today(folder: Path) -> str:
     return str(len(set(days.stdout.split())) % 10)
 
 
-def in_slice(name: str, which: str) -> bool:
-    """Tell whether the test of this name is in a tenth, 0 to 9, or in `all`."""
-    return which == "all" or zlib.crc32(name.encode()) % 10 == int(which)
+def in_slice(name: str, which: str, turns: int = 10) -> bool:
+    """Tell whether the test of this name is in a slice, 0 to 9, or in `all`: of `turns` slices in a row, one has it."""
+    return which == "all" or zlib.crc32(name.encode()) % turns == int(which) % turns

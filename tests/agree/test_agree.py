@@ -41,7 +41,7 @@ def test_no_sentence_of_a_report_contradicts_another(seed: int, tmp_path: Path) 
     assert not contradictions(result), result.command
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=10)
 @pytest.mark.parametrize("seed", [s for s in range(MANY) if s not in QUICK])
 def test_no_sentence_of_many_reports_contradicts_another(seed: int, tmp_path: Path) -> None:
     result = audited(seed, tmp_path)

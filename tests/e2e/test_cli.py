@@ -142,7 +142,7 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_a_test_named_as_a_gate_counts_for_the_exit_status(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     p, x = rng.uniform(0.2, 0.8, 3000), rng.normal(size=3000)
@@ -174,7 +174,7 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage: calibrant" in stated
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_the_example_leaves_a_report(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "calibrant", "example", "--quick"]
     done = subprocess.run(

@@ -34,7 +34,7 @@ def table(n: int, seed: int) -> pa.Table:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 @examples(20, quick=5)
 @given(
     n=st.integers(30, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 300), max_size=5), order=st.randoms()

@@ -38,7 +38,7 @@ def same(a: Sketch, b: Sketch) -> bool:
     return a.fingerprint == b.fingerprint and a.to_bytes() == b.to_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 @examples(25, quick=5)
 @given(
     n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms()

@@ -125,7 +125,7 @@ def surplus(s, n, gamma):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 @pytest.mark.parametrize(
     "n", [10**5, pytest.param(10**6, marks=pytest.mark.slow), pytest.param(10**7, marks=pytest.mark.nightly)]
 )

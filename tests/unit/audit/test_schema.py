@@ -146,7 +146,7 @@ def test_real_record_is_valid(name: str) -> None:
     assert faults(json.loads(written(name))) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_every_verdict_and_pool_is_covered() -> None:
     records = [cal.AuditRecord.from_json(written(name)) for name in RECORDS]
     assert {r.verdict for r in records} == {"within", "over", "undecided", "not_checked"}

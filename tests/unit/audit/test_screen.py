@@ -108,7 +108,7 @@ def test_shares_along_a_map_are_of_the_rows_tested() -> None:
     assert sum(drawn.columns["share"]) == pytest.approx(1.0, abs=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_an_audit_of_many_columns_runs_every_check_and_says_what_it_read() -> None:
     record = cal.audit(rows(1000, MOST + 30, 0.15), limit=0.02)
     reported = record.data["screen"]

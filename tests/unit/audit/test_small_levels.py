@@ -77,7 +77,7 @@ def test_a_level_of_few_clusters_is_pooled_however_many_rows_it_has() -> None:
     assert [name[0][1] for name in groups_of(data, ["site"], {}, 20, 0).names] == ["a", "b", "c"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_a_group_of_few_clusters_is_named_nowhere() -> None:
     record = cal.audit(clusters_of_many_rows(), by="site", variables="site", limit=0.02)
     assert "tiny" not in record.to_json()

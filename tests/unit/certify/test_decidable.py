@@ -70,7 +70,7 @@ def test_clusters_are_counted_and_decide_less() -> None:
     assert clusters.columns["gap_within"][0] > alone.columns["gap_within"][0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=10)
 def test_the_power_is_that_of_the_certificates() -> None:
     """At more sizes, and with clusters: benchmarks/certify/decidable.py."""
     d = rows(600, 600)

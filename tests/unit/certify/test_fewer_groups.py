@@ -79,7 +79,7 @@ DESIGNS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=10)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_an_audit_decides_as_many_groups_as_were_promised(design: str) -> None:
     """The mean over logs of what the best column alone promises and, of three sets of outcomes, then decides."""

@@ -110,7 +110,7 @@ CLUSTER = np.arange(len(Y)) // 4
 WEIGHT = np.random.default_rng(5).uniform(0.5, 2.0, len(Y))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_units_and_weights_are_certified_and_told() -> None:
     rows = {"y": Y, "p": P, "sex": SEX, "house": CLUSTER, "w": WEIGHT}
     plain = cal.certify.missing_labels(cal.predictions(Y, P, {"sex": SEX}, missing="keep"), by="sex", limit=0.3)

@@ -58,7 +58,7 @@ def test_a_sample_of_columns_in_a_role(role: str) -> None:
         works_or_says_why(role, column)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("start", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in (1, 2))])
 def test_every_column_in_a_role(role: str, start: int) -> None:
@@ -66,7 +66,7 @@ def test_every_column_in_a_role(role: str, start: int) -> None:
         works_or_says_why(role, column)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 @pytest.mark.parametrize("start", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in range(1, 8))])
 def test_audits_of_every_column(start: int) -> None:
     for name, column in COLUMNS[start::8]:

@@ -142,7 +142,7 @@ def test_beyond_the_rows_that_are_simulated_errors_shrink_as_their_root(monkeypa
     assert math.isinf(cal.detect.rows_needed(1e-6, data, share=0.2, order=1).value)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=10)
 @pytest.mark.usefixtures("every_draw")
 @pytest.mark.parametrize(("n", "order", "share"), [(500, 1, 0.2), (3000, 2, 0.1)])
 def test_the_power_is_that_of_the_test(n: int, order: int, share: float) -> None:

@@ -270,7 +270,7 @@ def test_without_covariates_rules_are_about_the_score() -> None:
     assert table.columns["side"][0] == "overpredicts"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_charts_are_drawn() -> None:
     data = planted(800)
     made = [

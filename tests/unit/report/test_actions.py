@@ -151,7 +151,7 @@ def test_the_command_of_an_action_runs(seed: int, tmp_path: Path, monkeypatch: p
     assert ran(seed, tmp_path, monkeypatch) in STATES
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 @pytest.mark.parametrize("part", range(4))
 def test_commands_of_actions_run(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 40 random records each command is another than was run, and of every fifth it runs to its end."""
@@ -295,7 +295,7 @@ def test_audits_of_frames_and_arrays_are_answered_in_python(
     assert refused <= 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=3)
 def test_an_audit_made_in_python_is_answered_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The call of each action runs, and no option of the command line stands in text, page or Markdown."""
     monkeypatch.chdir(tmp_path)

@@ -149,10 +149,11 @@ Said = tuple[str, int, str]  # file, line, and a name or a text
 
 
 @pytest.fixture(scope="module")
-def said() -> tuple[list[Said], list[Said]]:
-    """Names, and strings that are no docstrings, of every file."""
+def said() -> tuple[list[Said], ...]:
+    """Names, strings that are no docstrings, and docstrings, of every file."""
     names: list[Said] = []
     texts: list[Said] = []
+    documented: list[Said] = []
     for path in FILES:
         file = path.relative_to(ROOT).as_posix()
         names += [(file, 0, name) for name in path.relative_to(ROOT).with_suffix("").parts]
@@ -160,13 +161,14 @@ def said() -> tuple[list[Said], list[Said]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr):
                 docs.add(id(node.body[0].value))
+                documented.append((file, node.body[0].lineno, ast.get_docstring(node) or ""))
             if isinstance(node, ast.Constant):
                 if isinstance(node.value, str) and id(node) not in docs:
                     texts.append((file, node.lineno, node.value))
             elif fields := FIELDS.get(type(node)):
                 held = [v for f in fields if (v := getattr(node, f))]
                 names += [(file, getattr(node, "lineno", 0), part) for v in held for part in v.split(".")]
-    return names, texts
+    return names, texts, documented
 
 
 @cache
@@ -175,9 +177,9 @@ def retired(name: str) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def found(said: tuple[list[Said], list[Said]]) -> list[tuple[str, int, str, str]]:
+def found(said: tuple[list[Said], ...]) -> list[tuple[str, int, str, str]]:
     """File, line, name or key, and the retired word in it."""
-    names, texts = said
+    names, texts, _ = said
     every = [*names, *(t for t in texts if KEY.fullmatch(t[2]))]
     return [(file, line, name, word) for file, line, name in every for word in retired(name)]
 
@@ -196,7 +198,7 @@ def test_what_is_allowed_is_there(found: list[tuple[str, int, str, str]]) -> Non
     assert [(k, n) for k in ALLOWED for n in k[1].split() if (k, n) not in used] == []
 
 
-def test_values_of_the_record_are_the_new_ones(said: tuple[list[Said], list[Said]]) -> None:
+def test_values_of_the_record_are_the_new_ones(said: tuple[list[Said], ...]) -> None:
     """As strings, and among the few words of a class of the page."""
     every = [(file, line, word) for file, line, t in said[1] if len(t.split()) <= 3 for word in t.split()]
     for path in WRITTEN:
@@ -206,21 +208,16 @@ def test_values_of_the_record_are_the_new_ones(said: tuple[list[Said], list[Said
     assert not wrong, "\n".join(["", *wrong])
 
 
-def test_what_people_read_has_no_retired_word(said: tuple[list[Said], list[Said]]) -> None:
+def test_what_people_read_has_no_retired_word(said: tuple[list[Said], ...]) -> None:
     stands = re.compile(rf"(?<![\w-])(?:{'|'.join(SENTENCES)})(?![\w-])", re.IGNORECASE)
     every = [*said[1], *((path.name, 0, path.read_text(encoding="utf-8")) for path in WRITTEN)]
     wrong = [f"{f}:{line}: {m[0]} -> {SENTENCES[m[0].lower()]}" for f, line, t in every for m in stands.finditer(t)]
     assert not wrong, "\n".join(["", *wrong])
 
 
-def test_docstrings_have_no_retired_word() -> None:
+def test_docstrings_have_no_retired_word(said: tuple[list[Said], ...]) -> None:
     stands = re.compile(rf"(?<![\w-])(?:{'|'.join({*SENTENCES, 'beside'} - {*PLAIN})})(?![\w-])", re.IGNORECASE)
-    wrong = []
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
-            place = f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 1)}"
-            wrong += [f"{place}: {m[0]}" for m in stands.finditer(text or "")]
+    wrong = [f"{file}:{line}: {m[0]}" for file, line, text in said[2] for m in stands.finditer(text)]
     assert not wrong, "\n".join(["", *wrong])
 
 

@@ -34,6 +34,7 @@ from calibrant.data.inputs import (
 )
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Frame, Framed
@@ -81,7 +82,6 @@ class Predictions(Framed):
     weights, cluster : arrays of shape (n,) or None
         Positive weights; which rows share clusters.
     name : str
-        Name for reports.
     dropped : int
         Rows left out because score or label was missing.
     cluster_ids : uint64 array of shape (n,) or None
@@ -94,6 +94,8 @@ class Predictions(Framed):
         that does not know better.
     unlabelled : Unlabelled or None
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
+    followed : Followed or None
+        What ended the follow-up of each row, where some outcomes by a horizon are unknown (`at_horizon`).
     unfinished : tuple of str
         Logs of evaluations among the sources that did not come to their end, each with how many answers it has.
     excluded : tuple of str
@@ -111,6 +113,7 @@ class Predictions(Framed):
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
     unlabelled: Unlabelled | None = None
+    followed: Followed | None = field(default=None, repr=False)
     unfinished: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -563,7 +566,7 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     if Predictions in kinds and getattr(data, "by_clusters", False):
         data = data.rows()  # type: ignore[attr-defined]
     if isinstance(data, kinds):
-        return data
+        return all_known(data)
     if isinstance(data, MulticlassPredictions):
         raise BadInput(SEVERAL)
     if kinds == (MulticlassPredictions,):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.survival import Band, censoring_band
-from calibrant.views.horizon import FollowedRows
-from calibrant.views.sample import keyed, named_groups
-from calibrant.views.unlabelled import cluster_rows, kept_groups
+from calibrant.views.horizon import FollowedRows, groups_of_all
+from calibrant.views.sample import keyed
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ Survival = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Reach:
-    """How likely each certified row was followed to where its outcome is decided, between limits, and to the horizon."""
+    """How likely each row was followed to where its outcome is decided, between limits, and to the horizon."""
 
     rows: NDArray[np.bool_]  # shape (n,): which rows are certified
     low: Floats  # shape (n,)
@@ -146,11 +145,11 @@ def horizon(
         if censoring_survival is None
         else stated(data, q, censoring_survival)
     )
-    sketch = kept_groups(data, by, intersections, seed)
-    members = cluster_rows(sketch).group if by else np.zeros((0, len(q.p)), dtype=np.int64)
-    people = [(EVERYONE, np.ones(len(q.p), dtype=np.bool_))]
-    people += [(keyed(name), (members == i).any(axis=0)) for name, i in named_groups(sketch)] if by else []
-    people = [(name, at & reach.rows) for name, at in people if (at & reach.rows).any()]
+    people = [(EVERYONE, reach.rows)]
+    for name, rows in groups_of_all(data, by, intersections) if by else ():
+        at = np.zeros(len(q.p), dtype=np.bool_)
+        at[rows] = True
+        people += [(keyed(name), at & reach.rows)] if (at & reach.rows).any() else []
     spend = alpha * (1.0 - reach.share)
     table = []
     for i, (name, at) in enumerate(people):
@@ -207,9 +206,9 @@ def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reac
     if (wrong := ~((g >= LEAST) & (g <= 1.0)) & q.known).any():
         at = int(np.argmax(wrong))
         raise BadInput(
-            f"censoring_survival: {int(wrong.sum()):,} values of {of} are not from {LEAST:g} to 1, the first {g[at]:g}: "
-            "it holds the probability of being followed to the event or to the horizon, whichever is first; where that "
-            "is smaller, leave such rows out by what was known at entry, or name an earlier horizon"
+            f"censoring_survival: {int(wrong.sum()):,} values of {of} are not from {LEAST:g} to 1, the first "
+            f"{g[at]:g}: it holds the probability of being followed to the event or the horizon, whichever is first; "
+            "where that is smaller, leave such rows out by what was known at entry, or name an earlier horizon"
         )
     g = np.where(q.known, g, 1.0)
     every = np.ones(len(g), dtype=np.bool_)
@@ -238,11 +237,12 @@ def estimated(data: Predictions, q: FollowedRows, within: tuple[str, ...], delta
 
 def _strata(data: Predictions, within: tuple[str, ...]) -> tuple[NDArray[np.int64], int]:
     """The level of covariates that each row is in, the rows of unknown outcome last."""
-    tables = [t for t in (data.covariates, None if data.unlabelled is None else data.unlabelled.covariates)]
-    n = data.n + (0 if data.unlabelled is None else len(data.unlabelled.p))
-    if not within:
+    apart = data.unlabelled
+    n = data.n + (0 if apart is None else len(apart.p))
+    if not within or apart is None:
         return np.zeros(n, dtype=np.int64), 1
     require(within, [] if data.covariates is None else data.covariates.column_names, "covariate")
+    tables = data.covariates, apart.covariates
     keys = [pa.concat_tables([t.select([name]) for t in tables]).column(name).to_pylist() for name in within]
     levels = {key: i for i, key in enumerate(dict.fromkeys(zip(*keys, strict=True)))}
     return np.array([levels[key] for key in zip(*keys, strict=True)], dtype=np.int64), len(levels)

@@ -195,7 +195,8 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         followed, known, unknown = Followed.of(options.at, result.covariates, apart.covariates)
         result = replace(result, covariates=known, unlabelled=replace(apart, covariates=unknown), followed=followed)
     result.remember(frame_of(source))
-    return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
+    log = opened.log
+    return replace(result, levels=levels, unfinished=log.unfinished, excluded=log.excluded, horizon=log.horizon)
 
 
 def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...] = ()) -> MulticlassPredictions:
@@ -404,7 +405,7 @@ def _opened(source: object, options: Reading, progress: Progress | None, engine:
 
 
 def _of_source(source: object, options: Reading, progress: Progress | None, engine: object) -> Sketch:
-    if options.keeps_attached or (
+    if options.known().keeps_attached or (
         options.missing == "keep" and options.spec is not None and options.spec.row_attributes
     ):
         raise NotComputable(IN_MEMORY)
@@ -588,7 +589,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished, excluded=data.excluded)
+    out.name, out.nested = data.name, data.levels
+    out.log = Log(unfinished=data.unfinished, excluded=data.excluded, horizon=data.horizon)
     out.shared = shared
     out.two_way = None if data.crossing is None else data
     out.kept = data if apart is not None and spec.row_attributes else None

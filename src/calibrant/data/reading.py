@@ -24,9 +24,8 @@ from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.source import DETECTED, Form, Source, unfitted
 from calibrant.data.sources.standard_input import FORMATS
-from calibrant.data.specs.horizon import OPTIONS as OF_HORIZON
-from calibrant.data.specs.horizon import Horizon
-from calibrant.data.specs.options import ColumnOptions, CommandOptions
+from calibrant.data.specs.horizon import Horizon, refuse_known
+from calibrant.data.specs.options import OF_HORIZON, ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput, NotComputable
 
@@ -229,6 +228,12 @@ class Reading:
     def keeps_attached(self) -> bool:
         """Rows without a label are kept, which have clusters or weights: no sketch holds both."""
         return self.missing == "keep" and (bool(self.row_attributes) or self.at is not None)
+
+    def known(self) -> Reading:
+        """Return this if every outcome is known of the rows that it keeps."""
+        if self.at is not None and not self.at.complete:
+            refuse_known(self.at.horizon, self.at.way == "weights")
+        return self
 
     def rows_of(self, opened: Source, scores: Sequence[str] = ()) -> Source:
         """A source without the rows that a score's calibrator was fitted on, and with outcomes by the horizon."""

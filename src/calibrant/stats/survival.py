@@ -77,8 +77,8 @@ def incidence_variance(time: Floats, kind: Kinds, horizon: float) -> float:
     r"""The variance of the Aalen-Johansen estimate at the horizon, by the delta method.
 
     ``sum_u (F(H) - F(u))^2 d_u / (Y_u (Y_u - d_u)) + S(u-)^2 d1_u (Y_u - d1_u) / Y_u^3
-    - 2 (F(H) - F(u)) S(u-) d1_u / Y_u^2`` over event times u up to H (Marubini and Valsecchi 1995); without competing events
-    Greenwood's.
+    - 2 (F(H) - F(u)) S(u-) d1_u / Y_u^2`` over event times u up to H (Marubini and Valsecchi 1995). It is
+    Greenwood's without competing events.
     """
     times, risk, gone = _at_risk(time, kind, censored=False)
     own = np.bincount(np.searchsorted(times, time), kind == EVENT, len(times))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import Unpack
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import takes
 from calibrant.data.columns import Floats
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, Unlabelled
 from calibrant.data.read import in_memory
 from calibrant.data.reading import Reading
 from calibrant.data.specs.horizon import Way
@@ -20,6 +22,7 @@ from calibrant.data.specs.options import FIRST, Columns, RowOptions
 from calibrant.errors import NotComputable
 from calibrant.stats import survival
 from calibrant.stats.survival import Steps
+from calibrant.views.sample import Group, rows_of_groups
 
 NO_PROOF = (
     "of outcomes by a horizon, weights of censoring are proved for independent rows of equal weight: leave {} out"
@@ -92,6 +95,41 @@ def at_horizon(
     return in_memory(source, Reading.of(score=score, closed=ends, allow_same=True, **made, **settings).named())
 
 
+def groups_of_all(
+    data: Predictions, by: tuple[str, ...], intersections: bool = False
+) -> Iterator[tuple[Group, NDArray[np.intp]]]:
+    """Yield each group, and the numbers of its rows: those of unknown outcome come after all others."""
+    apart = data.unlabelled
+    if apart is None:
+        raise NotComputable("rows of unknown outcome were not kept")
+    covariates = None if data.covariates is None else pa.concat_tables([data.covariates, apart.covariates])
+    p = np.concatenate([data.p, apart.p])
+    yield from rows_of_groups(Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates), by, intersections)
+
+
+def follow_up_of_groups(
+    data: Predictions, by: tuple[str, ...], intersections: bool = False
+) -> Iterator[tuple[Group, Predictions]]:
+    """Yield each group with its rows, those of unknown outcome among them, without covariates."""
+    apart, followed = data.unlabelled, data.followed
+    for name, rows in groups_of_all(data, by, intersections):
+        if apart is not None and followed is not None:
+            known, lost = rows[rows < data.n], rows[rows >= data.n] - data.n
+            order = np.concatenate([known, lost + data.n])
+            yield (
+                name,
+                replace(
+                    data,
+                    y=data.y[known],
+                    p=data.p[known],
+                    covariates=None,
+                    unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
+                    followed=replace(followed, time=followed.time[order], kind=followed.kind[order]),
+                    cache={},
+                ),
+            )
+
+
 @dataclass(frozen=True)
 class FollowedRows:
     """Every row, whether its outcome by the horizon is known or not."""
@@ -108,8 +146,8 @@ class FollowedRows:
         apart, followed = data.unlabelled, data.followed
         if apart is None or followed is None:
             raise NotComputable(
-                "these rows have no follow-up: make them with calibrant.at_horizon(..., way='weights'), or on a command "
-                "line with --time, --event, --horizon and --way weights"
+                "these rows have no follow-up: make them with calibrant.at_horizon(..., way='weights'), or by --time, "
+                "--event, --horizon and --way weights"
             )
         for name in ("cluster", "weights"):
             if getattr(data, name) is not None:

@@ -18,7 +18,7 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.classical import Scored, in_clusters, scored
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import SIGNS as SIGNS
-from calibrant.views.horizon import FollowedRows
+from calibrant.views.horizon import FollowedRows, follow_up_of_groups
 from calibrant.views.population import INDEPENDENT, Population
 from calibrant.views.sample import (
     Group,
@@ -288,6 +288,9 @@ def parts(
     data: Predictions | Sketch, by: tuple[str, ...], intersections: bool = False
 ) -> Iterator[tuple[Group, Predictions | Points]]:
     """Yield each group that has rows, and these rows; of a sketch without clusters or weights its cells."""
+    if isinstance(data, Predictions) and by and data.followed is not None:
+        yield from follow_up_of_groups(data, by, intersections)
+        return
     if isinstance(data, Predictions) and by:
         yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
         return

@@ -34,12 +34,12 @@ from calibrant.data.columns import (
 )
 from calibrant.data.layouts import as_days, decoded, is_date, is_text, may_be_dates
 from calibrant.data.sources.source import Part, Source, row_of
+from calibrant.data.specs.options import OF_HORIZON
 from calibrant.errors import BadInput, NotComputable
 
 Rows = TypeVar("Rows")
 Way: TypeAlias = Literal["followed", "weights", "unknown"]
 WAYS: tuple[Way, ...] = get_args(Way)
-OPTIONS = "time", "event", "horizon", "entered", "closed", "competing", "way"  # as they are called
 CENSORED, EVENT, COMPETING, LACKING = 0, 1, 2, -1  # what ended the follow-up of a row; of LACKING nothing is known
 TIME, KIND = "calibrant:time", "calibrant:kind"  # columns of rows that were read by a horizon, which no file has
 HIDDEN = TIME, KIND
@@ -114,7 +114,7 @@ class Horizon:
     def of(cls, inputs: Mapping[str, object], event: str | None, drop: bool, caller: Caller) -> Horizon | None:
         """Check what was asked for; None where no horizon was."""
         way = choice(caller.name("way"), inputs["way"] or "followed", WAYS)
-        needed, more = OPTIONS[:3], [n for n in ("entered", "closed", "competing") if inputs[n] not in (None, ())]
+        needed, more = OF_HORIZON[:3], [n for n in ("entered", "closed", "competing") if inputs[n] not in (None, ())]
         lacking = [name for name in needed if inputs[name] is None]
         if len(lacking) == len(needed):
             more += ["way"] if way != "followed" else []
@@ -371,7 +371,8 @@ class Horizon:
         return (
             f"{unknown:,} of {kept:,} {were} followed for less than {self.horizon:g} without an event (first: "
             f"{first}), so their outcome is unknown and no event seen is no outcome: {'' if self.closed else entry}"
-            f"{name}{equals}weights takes being lost as independent of the outcome; {name}{equals}unknown assumes nothing"
+            f"{name}{equals}weights takes being lost as independent of the outcome; {name}{equals}unknown assumes "
+            "nothing"
         )
 
     def _reported(self, tally: Tally) -> dict[str, str | int | float | None]:
@@ -423,21 +424,21 @@ def refuse_horizon(at: Horizon | None, what: str) -> None:
     """Refuse an outcome by a horizon where the source brings its own labels."""
     if at is not None:
         raise BadInput(
-            f"{what}: leave {at.caller.says(*OPTIONS[:3])} out, or use calibrant.at_horizon to make the rows"
+            f"{what}: leave {at.caller.says(*OF_HORIZON[:3])} out, or use calibrant.at_horizon to make the rows"
         )
 
 
 def all_known(data: Rows) -> Rows:
     """The data of a method that reads known outcomes; refuse rows of which some by a horizon are unknown."""
     followed: Followed | None = getattr(data, "followed", None)
-    return data if followed is None else _refuse_known(followed)
+    return data if followed is None else refuse_known(followed.horizon, followed.weighs)
 
 
-def _refuse_known(followed: Followed) -> NoReturn:
+def refuse_known(horizon: float, weighs: bool) -> NoReturn:
     """Say that known outcomes are no fair sample, and what reads all rows."""
-    by = "" if followed.weighs else " made with way='weights' (--way weights)"
+    by = "" if weighs else " of rows with way='weights' (--way weights)"
     raise NotComputable(
-        f"outcomes by {followed.horizon:g} are unknown for some rows, and those known are no fair sample, for events "
-        f"are known sooner: use certify.missing_labels, or certify.horizon and the measures of the score{by}; or keep rows "
-        "that were followed long enough (entered=, closed=)"
+        f"some outcomes by {horizon:g} are unknown, and those known are no fair sample, for events are known sooner: "
+        f"use certify.missing_labels, which assumes nothing, or certify.horizon and the measures of the score{by}; or "
+        "keep rows that were followed long enough (entered=, closed=; --entered, --closed)"
     )

@@ -23,6 +23,7 @@ from calibrant.arguments import (
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
+OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way"
 FIRST = "label", "score", "by", "variables"  # in signatures
 
 

@@ -37,7 +37,7 @@ from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source, spread, unfitted
 from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
-from calibrant.data.specs.horizon import Followed
+from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
@@ -364,7 +364,7 @@ def summarised(source: object, options: Reading, progress: Progress | None = Non
         raise BadInput(SEVERAL)
     if isinstance(source, Predictions):
         options.for_predictions(engine)
-        return sketch_rows(source, options)
+        return sketch_rows(all_known(source), options)
     return _of_source(source, options, progress, engine)
 
 

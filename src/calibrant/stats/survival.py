@@ -124,9 +124,7 @@ def censoring_band(time: Floats, kind: Kinds, delta: float, until: float) -> Ban
     y, when = np.arange(len(order), 0, -1, dtype=np.float64)[gone], time[order][gone]
     stakes = len(order) * 0.5 ** np.arange(1, HALVINGS + 1)
     # (2) logs of the products by stake, before each of these rows and after the last
-    up = np.cumsum(np.log1p(stakes[:, None] / y), axis=1)
-    down = np.cumsum(np.log1p(-np.minimum(stakes[:, None] / y, 1.0 - 1e-12)), axis=1)
-    up, down = (np.concatenate([np.zeros((HALVINGS, 1)), logs], axis=1) for logs in (up, down))
+    up, down = products(y, stakes)
     # (3) ends of L up to some of the times, from the one before: low by what had left by that one, high by what left
     # before this one, by stakes below the number still at risk
     starts = np.flatnonzero(np.append(True, when[1:] != when[:-1])) if len(when) else np.zeros(0, np.intp)
@@ -140,6 +138,14 @@ def censoring_band(time: Floats, kind: Kinds, delta: float, until: float) -> Ban
         for j, at_risk in zip(ends, risk, strict=True)
     ]
     return Band(low=Steps(when[starts], np.exp(-np.array(highs))), high=Steps(when[starts], np.exp(-np.array(lows))))
+
+
+def products(y: Floats, stakes: Floats) -> tuple[Floats, Floats]:
+    """Logs of both products, by stake and after 0, 1, ... of the rows censored, which leave so many at risk."""
+    up = np.cumsum(np.log1p(stakes[:, None] / y), axis=1)
+    down = np.cumsum(np.log1p(-np.minimum(stakes[:, None] / y, 1.0 - 1e-12)), axis=1)
+    none = np.zeros((len(stakes), 1))
+    return np.concatenate([none, up], axis=1), np.concatenate([none, down], axis=1)
 
 
 def _least(logs: Floats, stakes: Floats, delta: float) -> float:

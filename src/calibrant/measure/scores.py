@@ -332,7 +332,7 @@ def observed_by_horizon(q: HorizonPoints, alpha: float) -> Estimate:
     if not expected or not rows.risk:
         raise NotComputable("observed over expected by the horizon needs an event, and a score above zero")
     value, reach = rows.risk / expected, math.exp(normal_quantile(alpha) * rows.risk_error / rows.risk)
-    return q.estimate(
+    made = q.estimate(
         "observed_expected",
         value,
         (value / reach, value * reach),
@@ -342,6 +342,7 @@ def observed_by_horizon(q: HorizonPoints, alpha: float) -> Estimate:
         expected=expected * len(rows.p),
         interval="of the logarithm, by the variance of the Aalen-Johansen estimate (Greenwood's if nothing competes)",
     )
+    return replace(made, assumes="independent rows, lost to follow-up independently of the outcome")
 
 
 # ---- Calibration in the large and calibration slope, by logistic recalibration ----

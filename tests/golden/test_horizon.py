@@ -1,8 +1,8 @@
 """Outcomes by a horizon against programs not written here.
 
 `data/horizon.csv` has 240 rows: exponential times of an event (kind 1) and of a competing one (2), follow-up that ends
-at random (0), and a score, which is not quite calibrated. `data/horizon.json` holds at 365 what lifelines says
-of them (versions inside): `KaplanMeierFitter` with kind 2 as the end of follow-up, Greenwood's standard error by its table of
+at random (0), and a score, which is not quite calibrated. `data/horizon.json` holds at 365 what lifelines says of them
+(versions inside): `KaplanMeierFitter` with kind 2 as the end of follow-up, Greenwood's standard error by its table of
 events, `AalenJohansenFitter` with its variance; and scikit-survival: `brier_score`, `cumulative_dynamic_auc` and
 `CensoringDistributionEstimator`, with the same rows as training and test data.
 """

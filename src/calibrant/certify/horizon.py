@@ -113,8 +113,9 @@ def horizon(
     nothing.
     **Guarantee.** Finite-sample: each end is wrong with probability at most its share of alpha. With G from pilot rows
     a fifth of alpha is spent on limits of G that hold at all times, and ends take the worst between them.
-    **Method.** Bets on the weighted residuals, stakes fixed by the scores, each row between ``-p / G(H)`` and ``(1 - p) / G(H)``. Limits of G: martingales of the rows that were censored, one
-    after another; see documentation: Proofs, Theorem S.
+    **Method.** Bets on the weighted residuals, stakes fixed by the scores, each row between ``-p / G(H)`` and
+    ``(1 - p) / G(H)``. Limits of G: martingales of the rows that were lost, one after another; see documentation:
+    Proofs, Theorem S.
     **Cost.** Linear in the rows. **Reads.** Rows.
 
     References

@@ -67,7 +67,12 @@ def _options(request: Reading) -> dict[str, object]:
     }
     at = request.at
     if at is not None:
-        made = {"time": at.time, "event": at.event, "horizon": f"{at.horizon:g}", "positive": at.positive}
+        made: dict[str, object] = {
+            "time": at.time,
+            "event": at.event,
+            "horizon": f"{at.horizon:g}",
+            "positive": at.positive,
+        }
         made |= {"entered": at.entered or None, "closed": at.closed or None, "competing": at.competing or None}
         made |= {"score": options["score"]}
         options = {name: value for name, value in made.items() if value is not None}

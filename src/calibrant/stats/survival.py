@@ -42,7 +42,7 @@ def _at_risk(time: Floats, kind: Kinds, censored: bool) -> tuple[Floats, Floats,
     """Distinct times, rows at risk at each, and how many leave: censored, after events of that time; or by events."""
     times, place = np.unique(time, return_inverse=True)
     every = np.bincount(place, minlength=len(times)).astype(np.float64)
-    events = np.bincount(place, kind != 0, len(times))
+    events = np.bincount(place, kind != 0, len(times)).astype(np.float64)
     risk = every[::-1].cumsum()[::-1]
     return (times, risk - events, every - events) if censored else (times, risk, events)
 
@@ -122,7 +122,7 @@ def censoring_band(time: Floats, kind: Kinds, delta: float, until: float) -> Ban
     order = np.lexsort((kind == 0, time))
     gone = (kind[order] == 0) & (time[order] < until)
     y, when = np.arange(len(order), 0, -1, dtype=np.float64)[gone], time[order][gone]
-    stakes = len(order) * 0.5 ** np.arange(1, HALVINGS + 1)
+    stakes = np.asarray(len(order) * 0.5 ** np.arange(1, HALVINGS + 1), dtype=np.float64)
     # (2) logs of the products by stake, before each of these rows and after the last
     up, down = products(y, stakes)
     # (3) ends of L up to some of the times, from the one before: low by what had left by that one, high by what left

@@ -371,8 +371,10 @@ class Place:
         return replace(self, short=True)
 
 
-HEADINGS = "Input", "Groups", "Bounds", "Tests", "Decisions", "Wording", "Output"  # in the order of the help
-INPUT, GROUPS, BOUNDS, TESTS, DECISIONS, WORDING, OUTPUT = (Place(heading, short=False) for heading in HEADINGS)
+HEADINGS = "Input", "Horizon", "Groups", "Bounds", "Tests", "Decisions", "Wording", "Output"  # in the order of the help
+INPUT, HORIZON, GROUPS, BOUNDS, TESTS, DECISIONS, WORDING, OUTPUT = (
+    Place(heading, short=False) for heading in HEADINGS
+)
 
 
 @dataclass(frozen=True)

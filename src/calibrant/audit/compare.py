@@ -18,6 +18,7 @@ from calibrant.data.predictions import Predictions, predictions
 from calibrant.data.read import in_memory
 from calibrant.data.reading import Reading
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.horizon import all_known
 from calibrant.data.specs.spec import Spec
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.decisions.terms import Measure, Target, TermOptions, Terms, usual_margin
@@ -244,6 +245,7 @@ def _named(models: object, reference: str | None) -> dict[str, object]:
 
 def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], options: Terms) -> ModelComparison:
     """Compare scores on the rows of `data`; the first is the reference."""
+    data = all_known(data)
     groups = list(_groups(data, by)) if by else []
     if by and not groups:
         raise NotComputable(f"no group has {MASK} people: leave by= out")

@@ -72,6 +72,9 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str
     results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
     results |= {"in_question": tuple(tuple(v) for v in spec.in_question)} if spec.in_question else {}
     results |= {"excluded": sketch.log.excluded} if sketch.log.excluded else {}
+    if sketch.log.horizon:
+        results["horizon"] = dict(sketch.log.horizon)
+        results["kept_and_late"] = tuple(tuple(one) for one in sketch.log.compared)
     return (
         results
         | _others(sketch, fewest)
@@ -262,10 +265,12 @@ def warnings(sketch: Sketch, copied: bool) -> Iterator[str]:
         yield "perhaps-points"
     if copied:
         yield "repeated-rows"
-    if sketch.log.unfinished:
-        yield "unfinished-log"
-    if sketch.log.excluded:
-        yield "fitted-rows"
+    of_log = {
+        "unfinished-log": sketch.log.unfinished,
+        "fitted-rows": sketch.log.excluded,
+        "horizon": sketch.log.horizon,
+    }
+    yield from (code for code, there in of_log.items() if there)
     yield from _of_columns(sketch.spec)
     rows = sketch.cells[..., :2].sum(axis=(0, 2))
     there = rows.nonzero()[0]

@@ -218,7 +218,7 @@ def audited(
     source: object, options: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
     """The record of an audit: what `audit` and the command both run."""
-    options = options.with_tests(not judging.quick).with_candidates()
+    options = options.known().with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
     classes = None
     if options.scores or isinstance(source, MulticlassPredictions):  # everyone and groups are judged by the top label

@@ -14,6 +14,7 @@ import sys
 from calibrant.certify.classwise import classwise
 from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
+from calibrant.certify.horizon import horizon
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
 from calibrant.certify.missing_labels import missing_labels
 from calibrant.certify.rows_needed import rows_needed
@@ -31,6 +32,7 @@ __all__ = [
     "decidable",
     "distance",
     "groups",
+    "horizon",
     "jitter_bandwidth",
     "jitter_cost",
     "jittered",

@@ -85,6 +85,8 @@ def report_left_out(data: Sketch | Predictions) -> None:
 
         what, advice = NOTICES["unfinished-log"]
         print(f"{what}: {sanitize(log)}. {advice}", file=sys.stderr)
+    horizon = data.log.horizon if isinstance(data, Sketch) else data.horizon
+    report_rows(int(horizon.get("late") or 0), "left out", "that entered too late to be followed to the horizon")
     for rows in data.log.excluded if isinstance(data, Sketch) else data.excluded:
         print(f"left out {sanitize(rows)}", file=sys.stderr)
     if isinstance(data, Sketch):
@@ -93,7 +95,10 @@ def report_left_out(data: Sketch | Predictions) -> None:
         columns = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
         left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
     report_rows(left, "left out", f"without {lacking(*columns)}")
-    report_rows(apart, "counted apart", "without a label: the answer is of the others")
+    if horizon:
+        report_rows(apart, "counted", "lost before the horizon, whose outcome is unknown")
+    else:
+        report_rows(apart, "counted apart", "without a label: the answer is of the others")
 
 
 def report_rows(count: int, done: str, why: str) -> None:
@@ -157,6 +162,8 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     options, whole = reading(a, tests=True), source(data, a.allow_same)
     if isinstance(whole, Sketch):
         raise BadInput("a sketch holds no rows to write: name the files that it was made of")
+    if options.at is not None:
+        raise BadInput("--rows-of writes rows of a file as they are: of outcomes by a horizon leave --time out")
     opened = spread(open_source(whole, form=options.form), options.scores)
     checked_rows(path, opened, ())
     with Progress() as progress:

@@ -17,6 +17,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.options import OF_HORIZON
 from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.accept import CLASS, AcceptOptions, accepted, answers
@@ -146,7 +147,7 @@ def _models(a: Namespace) -> ModelComparison:
     data = source(inputs_of(a), a.allow_same)
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")
-    how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {
+    how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *OF_HORIZON, *FORM)} | {
         "score": first,
         "variables": () if a.cluster else EVERY,
     }

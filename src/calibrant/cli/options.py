@@ -17,7 +17,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 
 from calibrant.arguments import COMMAND, HEADINGS, INPUT, OUTPUT, Option, Place, declared
 from calibrant.data.sources.standard_input import READ
-from calibrant.data.specs.options import CommandOptions
+from calibrant.data.specs.options import OF_HORIZON, CommandOptions
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS, Output
 from calibrant.plugins import Command as CommandPlugin
@@ -398,7 +398,7 @@ def of_function(p: Command, function: Callable[..., object], **words: str | tupl
 
 # ---- options that several commands share ----
 
-ROW_OPTIONS = "positive", "cluster", "weights", "allow_same"
+ROW_OPTIONS = "positive", "cluster", "weights", "allow_same", *OF_HORIZON
 SCORE = "score", "percent", "missing"
 COLUMNS = "label", *SCORE, *ROW_OPTIONS
 CLASSES = "renormalize", "logits"

@@ -17,7 +17,7 @@ from calibrant.errors import BadInput
 from calibrant.report.outputs import plans
 from calibrant.results import Curve, Estimate
 
-COLUMNS = "label", "score", "positive", "cluster", "weights", "by"
+COLUMNS = "label", "score", "positive", "cluster", "weights", "by", "time", "event", "horizon"
 MEASURES = {"oe": "observed_expected", "slope": "calibration_slope", "auroc": "auroc"}  # by option
 DEFAULTS = {"method": "rounded", "steps": 100, "bandwidth": 2**-6, "side": "upper"}  # of a certificate
 POWER = 0.8
@@ -37,7 +37,10 @@ def plan(a: Namespace) -> int:
     """Print how many rows a wish takes, or what a number of rows detects."""
     a.files = [a.data] if a.data else []
     if not (a.data or a.sql) and any(getattr(a, name) for name in COLUMNS):
-        raise BadInput("--label, --score, --positive, --cluster, --weights and --by go with --data or --sql")
+        raise BadInput(
+            "--label, --score, --positive, --cluster, --weights, --by, --time, --event and --horizon go with --data or "
+            "--sql"
+        )
     one = _chosen(a)
     result = one.made(a)
     print_result(

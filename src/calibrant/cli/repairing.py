@@ -73,7 +73,7 @@ def repair(a: Namespace) -> int:
     options = reading(a)
     if options.scores:
         return _repair_classes(a, options)
-    options = options.named()
+    options = options.named().known()
     if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
         raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
@@ -82,9 +82,13 @@ def repair(a: Namespace) -> int:
     judged_on = cluster_batches(with_joint(_opened([a.judge_on], options.form), joint), options) if a.judge_on else ()
     options, _ = on_levels(options, itertools.chain(cluster_batches(with_joint(source, joint), options), judged_on))
     if path:
+        if options.at is not None:  # rows that entered too late are left out, and others numbered without them
+            raise BadInput(
+                f"-o {path}: of outcomes by a horizon write -o calibrator.json, and let calibrant apply repair all rows"
+            )
         checked_rows(path, source, (repaired_name(options.score), fitted_name(options.score)))
     with Progress() as progress:
-        result, fitted = _judged(a, options, with_joint(source, joint), progress)
+        result, fitted = _judged(a, options, options.rows_of(with_joint(source, joint)), progress)
         if chosen := _chosen(result):
             one = result.calibrators[chosen]
             for t in targets:
@@ -265,7 +269,8 @@ def _judged(
     each_once(mine.contents, source, options)
     if a.judge_on:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
-        other = sampled(with_joint(_opened([a.judge_on], options.form).knowing(texts), options.clusters))
+        opened = with_joint(_opened([a.judge_on], options.form).knowing(texts), options.clusters)
+        other = sampled(options.rows_of(opened))
         report_rows(other.left_out, "left out", f"of {sanitize(a.judge_on)} without {lack}")
         if why := in_both(mine.contents, other.contents, (), pair_share=UNKNOWN):
             raise BadInput(

@@ -34,6 +34,7 @@ from calibrant.data.inputs import (
 )
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Frame, Framed
@@ -81,7 +82,6 @@ class Predictions(Framed):
     weights, cluster : arrays of shape (n,) or None
         Positive weights; which rows share clusters.
     name : str
-        Name for reports.
     dropped : int
         Rows left out because score or label was missing.
     cluster_ids : uint64 array of shape (n,) or None
@@ -94,6 +94,10 @@ class Predictions(Framed):
         that does not know better.
     unlabelled : Unlabelled or None
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
+    followed : Followed or None
+        What ended the follow-up of each row, where some outcomes by a horizon are unknown (`at_horizon`).
+    horizon : mapping
+        How outcomes by a horizon were made, and how many rows came to what; empty for other outcomes.
     unfinished : tuple of str
         Logs of evaluations among the sources that did not come to their end, each with how many answers it has.
     excluded : tuple of str
@@ -111,6 +115,8 @@ class Predictions(Framed):
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
     unlabelled: Unlabelled | None = None
+    followed: Followed | None = field(default=None, repr=False)
+    horizon: Mapping[str, str | int | float | None] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -415,10 +421,7 @@ def frozen(
 
 
 def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Crossing | None, object]:
-    """The levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column given.
-
-    Of columns that cross it is one cluster.
-    """
+    """The levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column, or one."""
     codes = cluster_codes(columns)
     inputs = PredictionInputs(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
     ordered = {name: inputs.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
@@ -557,13 +560,12 @@ def checked_data(data: object, kind: type[Kind], other: type[Other], /, *, name:
 def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     """Return the data of a public function if it is of one of these kinds, or say in one line what to pass.
 
-    Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``. A
-    sketch of clusters or weights is read by the rows that it holds: its counts take rows as independent and alike.
+    Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``.
     """
     if Predictions in kinds and getattr(data, "by_clusters", False):
         data = data.rows()  # type: ignore[attr-defined]
     if isinstance(data, kinds):
-        return data
+        return all_known(data)
     if isinstance(data, MulticlassPredictions):
         raise BadInput(SEVERAL)
     if kinds == (MulticlassPredictions,):

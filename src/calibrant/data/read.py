@@ -37,6 +37,7 @@ from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source, spread, unfitted
 from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.options import FIRST, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
@@ -179,7 +180,8 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
             for b in batches:
                 seen.update(b, part=name)
         each_once(seen.contents, opened, options)
-    covariates = table.select(list(kept)) if kept else None
+    hidden = () if options.at is None else options.at.hidden
+    covariates = table.select([*kept, *hidden]) if kept or hidden else None
     result = predictions(
         labels,
         scores,
@@ -189,8 +191,12 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         missing=spec.missing,
         name=opened.name,
     )
+    if options.at is not None and hidden and (apart := result.unlabelled) is not None:
+        followed, known, unknown = Followed.of(options.at, result.covariates, apart.covariates)
+        result = replace(result, covariates=known, unlabelled=replace(apart, covariates=unknown), followed=followed)
     result.remember(frame_of(source))
-    return replace(result, levels=levels, unfinished=opened.log.unfinished, excluded=opened.log.excluded)
+    log = opened.log
+    return replace(result, levels=levels, unfinished=log.unfinished, excluded=log.excluded, horizon=log.horizon)
 
 
 def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...] = ()) -> MulticlassPredictions:
@@ -259,7 +265,7 @@ def _loaded(
 ) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
     """A source, the columns to keep with labels and scores, its rows by part, and all of them as one table."""
     opened = source_of(source, (*options.columns, *others), form=options.form, clusters=options.clusters)
-    opened = unfitted(opened, (*scores, *others))
+    opened = options.rows_of(opened, (*scores, *others))
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
@@ -268,8 +274,11 @@ def _loaded(
     )
     if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
+    hidden = () if options.at is None else options.at.hidden
     columns = list(
-        dict.fromkeys((options.label, *options.labels, *scores, *kept, *options.row_attributes, *options.levels))
+        dict.fromkeys(
+            (options.label, *options.labels, *scores, *kept, *options.row_attributes, *options.levels, *hidden)
+        )
     )
     with opened.one_pass():
         parts = [(part.name, list(part.read(columns, scores))) for part in opened.parts]
@@ -355,7 +364,7 @@ def summarised(source: object, options: Reading, progress: Progress | None = Non
         raise BadInput(SEVERAL)
     if isinstance(source, Predictions):
         options.for_predictions(engine)
-        return sketch_rows(source, options)
+        return sketch_rows(all_known(source), options)
     return _of_source(source, options, progress, engine)
 
 
@@ -391,12 +400,12 @@ IN_MEMORY = (
 def _opened(source: object, options: Reading, progress: Progress | None, engine: object) -> Source:
     """The source, without rows that the score's calibrator was fitted on; held, if it can be read only once."""
     opened = source_of(source, options.columns, engine, options.form, clusters=options.clusters)
-    opened = unfitted(opened, (options.score,))
+    opened = options.rows_of(opened)
     return readable_twice(opened, options.named(), progress)
 
 
 def _of_source(source: object, options: Reading, progress: Progress | None, engine: object) -> Sketch:
-    if options.keeps_attached or (
+    if options.known().keeps_attached or (
         options.missing == "keep" and options.spec is not None and options.spec.row_attributes
     ):
         raise NotComputable(IN_MEMORY)
@@ -580,7 +589,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished, excluded=data.excluded)
+    out.name, out.nested = data.name, data.levels
+    out.log = Log(unfinished=data.unfinished, excluded=data.excluded, horizon=data.horizon)
     out.shared = shared
     out.two_way = None if data.crossing is None else data
     out.kept = data if apart is not None and spec.row_attributes else None

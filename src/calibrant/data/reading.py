@@ -22,15 +22,16 @@ from calibrant.arguments import (
 from calibrant.data.columns import require, short
 from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
-from calibrant.data.sources.source import DETECTED, Form, Source
+from calibrant.data.sources.source import DETECTED, Form, Source, unfitted
 from calibrant.data.sources.standard_input import FORMATS
-from calibrant.data.specs.options import ColumnOptions, CommandOptions
+from calibrant.data.specs.horizon import Horizon, refuse_known
+from calibrant.data.specs.options import OF_HORIZON, ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput, NotComputable
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
-OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
+OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights", *OF_HORIZON
 INDEPENDENT = "none"  # as the cluster: rows are declared to be independent
 # Other parts that a column of clusters or weights cannot play; clusters may be groups, or part of the key, too.
 ALONE = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
@@ -84,6 +85,7 @@ class Reading:
     allow_same: bool = False  # count rows twice that two files hold
     independent: bool = False  # rows are declared to be independent, whatever they share
     allow: tuple[str, ...] = ()  # columns that are kept though they reproduce the outcome
+    at: Horizon | None = None  # labels are outcomes by a horizon, which are made of other columns
     caller: Caller = PYTHON  # how refusals name the arguments
 
     @classmethod
@@ -101,9 +103,21 @@ class Reading:
         if unknown:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
         form = _form({k: inputs.pop(k) for k in FORM}, caller)
+        way = missing_way(inputs["drop_missing"], inputs["missing"], caller)
+        at = Horizon.of({k: inputs.pop(k) for k in OF_HORIZON}, inputs["positive"], way == "drop", caller)
+        if at is not None:
+            if inputs["label"]:
+                raise BadInput(
+                    f"{caller.says('time')} and {caller.says('label')}: an outcome by a horizon is made of times and "
+                    f"events, so leave {caller.says('label')} out"
+                )
+            inputs |= {"label": at.label, "positive": None}
+            way = way if at.complete else "keep"
         scores = names(caller.name("score"), inputs["score"] or None, distinct=True)
         labels = names(caller.name("label"), inputs["label"] or None, distinct=True)
         several = len(scores) > 1 or any("*" in name for name in scores)
+        if several and at is not None:
+            raise BadInput(f"{caller.says('score')}: an outcome by a horizon has two classes, so name one column")
         if len(labels) > 1 and not several:
             raise BadInput(f"{caller.name('label')} names {len(labels)} columns: of two classes name one")
         for name in ("renormalize", "logits"):
@@ -118,7 +132,8 @@ class Reading:
                 "labels": labels if len(labels) > 1 else (),
                 "score": "" if several else (*scores, "")[0],
                 "scores": scores if several else (),
-                "missing": missing_way(inputs["drop_missing"], inputs["missing"], caller),
+                "missing": way,
+                "at": at,
                 "cluster": (*clusters, "")[0],
                 "levels": clusters if len(clusters) > 1 else (),
                 "independent": independent,
@@ -134,7 +149,9 @@ class Reading:
     def passed(self, *among: str) -> tuple[str, ...]:
         """Return which of some arguments were given."""
         usual = {"missing": self.missing == "level" or self.drop_missing}  # one of two names of a setting is enough
-        return tuple(name for name in among if getattr(self, name) and not usual.get(name, False))
+        usual |= {"label": True, "missing": True} if self.at is not None else {}  # they follow from the horizon
+        stated = ((name, getattr(self.at if name in OF_HORIZON else self, name, None)) for name in among)
+        return tuple(name for name, value in stated if value and not usual.get(name, False))
 
     def for_a_sketch(self, spec: Spec, engine: object = None) -> None:
         """Refuse what a sketch brings itself."""
@@ -194,7 +211,8 @@ class Reading:
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
         own = (*self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
-        return (self.label, *self.labels[1:], *(() if self.scores else (self.score,)), *own)
+        label = (self.label,) if self.at is None else self.at.columns
+        return (*label, *self.labels[1:], *(() if self.scores else (self.score,)), *own)
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -209,7 +227,18 @@ class Reading:
     @property
     def keeps_attached(self) -> bool:
         """Rows without a label are kept, which have clusters or weights: no sketch holds both."""
-        return self.missing == "keep" and bool(self.row_attributes)
+        return self.missing == "keep" and (bool(self.row_attributes) or self.at is not None)
+
+    def known(self) -> Reading:
+        """Return this if every outcome is known of the rows that it keeps."""
+        if self.at is not None and not self.at.complete:
+            refuse_known(self.at.horizon, self.at.way == "weights")
+        return self
+
+    def rows_of(self, opened: Source, scores: Sequence[str] = ()) -> Source:
+        """A source without the rows that a score's calibrator was fitted on, and with outcomes by the horizon."""
+        opened = unfitted(opened, scores or (self.score,))
+        return opened if self.at is None else self.at.of_source(opened, self.score, self.percent, self.by)
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:

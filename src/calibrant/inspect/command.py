@@ -65,6 +65,18 @@ def _options(request: Reading) -> dict[str, object]:
         "label": request.labels or request.label or OUTCOME,
         "score": request.scores or request.score or SCORE,
     }
+    at = request.at
+    if at is not None:
+        made: dict[str, object] = {
+            "time": at.time,
+            "event": at.event,
+            "horizon": f"{at.horizon:g}",
+            "positive": at.positive,
+        }
+        made |= {"entered": at.entered or None, "closed": at.closed or None, "competing": at.competing or None}
+        made |= {"score": options["score"]}
+        options = {name: value for name, value in made.items() if value is not None}
+        options |= {} if request.caller.command else {"horizon": at.horizon}
     inputs = {
         "positive": request.positive,
         "percent": request.percent or None,

@@ -120,6 +120,12 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
 # ---- the label ----
 
 
+TIMES = {"time", "times", "days", "months", "tte", "duration", "futime", "survtime", "followup", "tenure", "exposure"}
+ENDED = {"event", "events", "status", "died", "dead", "death", "deceased", "churn", "churned", "default", "defaulted"}
+ENDED |= {"relapse", "relapsed", "recurrence", "fustat", "arrest", "censored", "readmitted"}
+ENDS = (2, 3, 4)  # an event and none, with or without others that compete
+
+
 def labels(columns: Sequence[Column], score: str) -> tuple[str, ...]:
     """The columns that could be the label, the most likely first: two values, or a name that says so."""
     return _best([c for c in columns if c.name != score], _like_a_label, LABELS_LISTED)
@@ -134,6 +140,14 @@ def _like_a_label(c: Column) -> float:
         return 1.5 if LABEL_VALUES < c.distinct <= FEWEST and called(c.name, LABELS) else 0.0
     points = 4.0 if called(c.name, LABELS) else 3.0 if called(c.name, EVENTS) else 0.0
     return max(points + (1.0 if c.kind == "yes/no" else 0.0) - (2.5 if is_output(c) else 0.0), 0.0)
+
+
+def follow_up(columns: Sequence[Column]) -> tuple[str, ...]:
+    """The columns of times and of what ended them, where names and values of both say so; nothing of one alone."""
+    times = [c for c in columns if c.kind == "number" and called(c.name, TIMES) and isinstance(c.low, (int, float))]
+    long = [c.name for c in times if float(c.low or 0.0) >= 0.0 and (c.distinct or FEWEST + 1) > FEWEST]
+    ends = [c.name for c in columns if c.distinct in ENDS and called(c.name, ENDED) and c.name not in long]
+    return (long[0], ends[0]) if long and ends else ()
 
 
 def event_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:

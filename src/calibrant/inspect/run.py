@@ -121,6 +121,7 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
         opened = source_of(source, (), engine, options.form, clusters=options.clusters)
         if len(opened.files) > 1:  # of which others may be UTF-8
             raise
+    opened = opened if options.at is None else options.known().rows_of(opened)
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
@@ -141,10 +142,12 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
         return source, None
     try:
         opened = source_of(source, options.columns, form=options.form, clusters=options.clusters)
+        opened = opened if options.at is None else options.known().rows_of(opened)
         lazy = opened.rows is None and not opened.files
         if lazy or not opened.again or opened.engine is not None:
             return opened, None
-        some = opened.columns if EVERY in options.variables else [c for c in opened.columns if c in options.columns]
+        named = (*options.columns, options.label)
+        some = opened.columns if EVERY in options.variables else [c for c in opened.columns if c in named]
         return opened, looked_at(replace(opened, columns=tuple(some)), options)
     except BadInput:
         return source, None  # the audit says it itself
@@ -289,6 +292,7 @@ def looked_at(
             "classes": () if classes is None else classes.columns,
             "truth": () if classes is None else classes.truth,
             "grade": (grade,) if grade else (),
+            "horizon": roles.follow_up(columns) if options.at is None else (),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
         one_outcome=outcomes,

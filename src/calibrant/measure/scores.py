@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from calibrant.stats.measures import (
     normal_quantile,
     rate_interval,
 )
-from calibrant.views.points import Points, both_outcomes, points
+from calibrant.views.points import HorizonPoints, Points, both_outcomes, points_by_horizon
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +95,7 @@ def brier(data: Predictions | MulticlassPredictions | Sketch, *, alpha: float = 
     checked_alpha(alpha)
     if isinstance(data, MulticlassPredictions):
         return brier_of_classes(data, alpha)
-    q = points(data)
+    q = points_by_horizon(data)
     base, swing = np.minimum(q.p, 1.0 - q.p) ** 2, np.abs(1.0 - 2.0 * q.p)
     value, low, high = loss_interval(q.weighed, q.p, base, swing, 0.25, q.level(alpha))
     parts = isotonic_parts(q.p, q.y, q.mass)
@@ -157,7 +158,7 @@ def log_loss(data: Predictions | MulticlassPredictions | Sketch, *, clip: float 
     checked_alpha(alpha)
     if isinstance(data, MulticlassPredictions):
         return log_loss_of_classes(data, clip, alpha)
-    q = points(data)
+    q = points_by_horizon(data)
     p, clipped = clipped_scores(q, clip)
     wrong = q.times[((p == 0) & (q.y == 1)) | ((p == 1) & (q.y == 0))].sum()
     if wrong:
@@ -233,7 +234,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     0.75
     """
     checked_alpha(alpha)
-    q = points(data)
+    q = points_by_horizon(data)
     both_outcomes(q, "the AUROC")
     result = q.weighed.ranking(q.p, q.times)
     low, high = area_interval(result, q.level(alpha))
@@ -297,7 +298,9 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     2.0
     """
     checked_alpha(alpha)
-    q = points(data)
+    q = points_by_horizon(data)
+    if isinstance(q, HorizonPoints):
+        return observed_by_horizon(q, alpha)
     expected = float(q.mass @ q.p)
     if expected == 0.0:
         raise NotComputable("observed over expected has no value: every probability is zero")
@@ -320,6 +323,26 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
         expected=expected,
         interval=COUNTED,
     )
+
+
+def observed_by_horizon(q: HorizonPoints, alpha: float) -> Estimate:
+    """Observed over expected by a horizon: the Aalen-Johansen estimate over the mean score of every row."""
+    rows = q.rows
+    expected = float(rows.p.mean())
+    if not expected or not rows.risk:
+        raise NotComputable("observed over expected by the horizon needs an event, and a score above zero")
+    value, reach = rows.risk / expected, math.exp(normal_quantile(alpha) * rows.risk_error / rows.risk)
+    made = q.estimate(
+        "observed_expected",
+        value,
+        (value / reach, value * reach),
+        alpha,
+        "ratio",
+        observed=rows.risk * len(rows.p),
+        expected=expected * len(rows.p),
+        interval="of the logarithm, by the variance of the Aalen-Johansen estimate (Greenwood's if nothing competes)",
+    )
+    return replace(made, assumes="independent rows, lost to follow-up independently of the outcome")
 
 
 # ---- Calibration in the large and calibration slope, by logistic recalibration ----
@@ -379,7 +402,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     from scipy.special import expit
 
     checked_alpha(alpha)
-    q = points(data)
+    q = points_by_horizon(data)
     logit, clipped = _logits(q, clip, "the calibration intercept")
     fit = recalibrate(logit, q.weighed, False)
     result, w = _estimate(q, "calibration_intercept", fit, alpha, clip=clip, clipped=clipped), q.weighed
@@ -463,7 +486,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     True
     """
     checked_alpha(alpha)
-    q = points(data)
+    q = points_by_horizon(data)
     logit, clipped = _logits(q, clip, "the calibration slope")
     few = min(q.events, q.n - q.events)
     if few < FEWEST:

@@ -404,7 +404,10 @@ class Calibrator:
         out.flags.writeable = False
         if isinstance(data, MulticlassPredictions):
             return replace(data, p=out)
-        repaired = replace(data, p=out, cache={})
+        apart = data.unlabelled
+        if apart is not None:
+            apart = replace(apart, p=self.scores(apart.p, columns=apart.covariates))
+        repaired = replace(data, p=out, unlabelled=apart, cache={})
         repaired.remember(data.library)
         return repaired
 

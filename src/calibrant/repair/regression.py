@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded, encode
+from calibrant.data.specs.horizon import all_known
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.roots import crossing
 from calibrant.repair.disclosure import MASK, cells, reported_codings
@@ -36,7 +37,7 @@ def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
         raise NotComputable(f"{recipe} cannot be fitted: every one of the {data.n:,} rows has outcome {int(data.y[0])}")
     if data.n < fewest:
         raise NotComputable(f"{recipe} needs at least {fewest} rows and there are {data.n}")
-    return data
+    return all_known(data)
 
 
 def taken(data: Predictions, rows: Whole) -> Predictions:

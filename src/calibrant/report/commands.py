@@ -26,6 +26,7 @@ WIDTH = 84  # characters of a line of a command
 DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
 OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
+    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing"),
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
     *("--intersections", "--percent", "--logits", "--renormalize", "--allow-same"),
@@ -41,13 +42,16 @@ GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on", "infer")
-NUMBERS = ("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask")
+LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on", "infer", "competing")
+NUMBERS = (
+    *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask"),
+    "horizon",
+)
 SEVERAL = ("threshold", "costs")
 SWITCHES = ("intersections", "percent", "logits", "renormalize", "drop_missing", "quick", "publish", "allow_same")
 TEXTS = (
     *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
-    *("noun", "model", "intended_use", "period", "population", "set_by"),
+    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
 READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
@@ -355,7 +359,11 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         (f"--{k}", _list([v]) if not several and "," in (v := data.get(k) or "") else data.get(k))
         for k in ("label", "score")
     ]
-    flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
+    if of := data.get("horizon"):
+        flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", f"{of['horizon']:g}"), *flags[1:]]
+        flags += [(f"--{k}", of[k]) for k in ("entered", "closed", "competing")]
+    positive = (of or data).get("positive")
+    flags += [("--positive", positive), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
     flags += [
         ("--cluster", _list(clusters) or ("none" if s.get("independent") else None)),

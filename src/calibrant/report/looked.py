@@ -368,6 +368,13 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
     if (groups := kept.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
+    if len(ends := kept.get("horizon", ())) == 2:
+        option = sanitize(" ".join(map(typed_option, ("time", "event"), ends)))
+        yield (
+            "Follow-up",
+            f"{_names(ends)} look like follow-up: whoever was lost early is no non-event. For an outcome by a horizon "
+            f"write {option} --horizon H in place of --label.",
+        )
     if "words-for-missing" in seen.warnings:
         yield "Words", "Texts such as NA or ? are levels of their own."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.classical import Scored, in_clusters, scored
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import SIGNS as SIGNS
+from calibrant.views.horizon import FollowedRows, follow_up_of_groups
 from calibrant.views.population import INDEPENDENT, Population
 from calibrant.views.sample import (
     Group,
@@ -39,6 +40,10 @@ WEIGHTED = "independent rows, sampled with probability inversely proportional to
 IN_CLUSTERS = "independent clusters (cluster=), rows of one cluster as dependent as they like"
 WEIGHTED_CLUSTERS = f"{IN_CLUSTERS}, sampled with probability inversely proportional to weights="
 
+BY_CENSORING = (
+    "independent rows, lost to follow-up independently of outcome and score; weights of censoring taken as known, "
+    "which makes intervals a little wide"
+)
 
 ASSUMES = {  # of rows in clusters or not, weighted or not
     (False, False): INDEPENDENT,
@@ -214,6 +219,33 @@ class CellPoints(Points):
         return Scored.of_cells(self.population.cells)
 
 
+class HorizonPoints(Points):
+    """The same of outcomes by a horizon: those known stand for those unknown, by how likely they came to be known."""
+
+    rows: FollowedRows
+
+    @classmethod
+    def of(cls, data: Predictions) -> HorizonPoints:
+        """Weigh each known outcome by the inverse of the Kaplan-Meier estimate of being followed to it."""
+        rows = FollowedRows.of(data)
+        if not rows.remaining.before(np.array([rows.horizon])) > 0.0:
+            raise NotComputable(
+                f"no row was followed to {rows.horizon:g}, so no weight reaches it: name an earlier horizon"
+            )
+        result = cls(data.p, data.y, None, rows.weights[: data.n], data.n, "rows, by inverse weights of censoring")
+        object.__setattr__(result, "rows", rows)
+        return result
+
+    @property
+    def assumes(self) -> str:
+        return BY_CENSORING
+
+    @property
+    def reported(self) -> dict[str, object]:
+        rows = self.rows
+        return {"horizon": rows.horizon, "unknown": int((~rows.known).sum()), "risk": rows.risk}
+
+
 def points(data: Points | Predictions | Sketch) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
     if isinstance(data, Points):
@@ -227,6 +259,12 @@ def points(data: Points | Predictions | Sketch) -> Points:
     code = cluster_codes(inputs)
     kind = Points if code is None else ClusterPoints
     return kind(inputs.p, inputs.y, None, inputs.weights, inputs.n, ROWS, code, columns)
+
+
+def points_by_horizon(data: Points | Predictions | Sketch) -> Points:
+    """The same for measures that hold with weights of censoring, where some outcomes by a horizon are unknown."""
+    weighs = isinstance(data, Predictions) and data.followed is not None and data.followed.weighs
+    return HorizonPoints.of(cast(Predictions, data)) if weighs else points(data)
 
 
 def cell_points(population: Population) -> Points:
@@ -250,6 +288,9 @@ def parts(
     data: Predictions | Sketch, by: tuple[str, ...], intersections: bool = False
 ) -> Iterator[tuple[Group, Predictions | Points]]:
     """Yield each group that has rows, and these rows; of a sketch without clusters or weights its cells."""
+    if isinstance(data, Predictions) and by and data.followed is not None:
+        yield from follow_up_of_groups(data, by, intersections)
+        return
     if isinstance(data, Predictions) and by:
         yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
         return

@@ -219,7 +219,8 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
 
 def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
     """Return the sketch of data whose rows without a label were kept, or say how to keep them."""
-    if isinstance(data, Predictions) and data.unlabelled is not None and alone(data) is not data:
+    in_rows = isinstance(data, Predictions) and (alone(data) is not data or data.followed is not None)
+    if isinstance(data, Predictions) and data.unlabelled is not None and in_rows:
         return sketch_rows(data, Reading(by=by, allow=by, intersections=intersections, seed=checked_seed(seed)))
     whole = data.checked() if isinstance(data, Sketch) and data.kept is not None else None
     whole = whole or sketch_of(data, seed, by, intersections)

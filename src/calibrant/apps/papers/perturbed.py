@@ -179,6 +179,8 @@ def run(a: Namespace) -> int:
         raise BadInput("-o takes one file of rows, such as perturbed.parquet, and one calibrator, such as jitter.json")
     if options.missing == "drop" or options.drop_missing:
         raise BadInput("--missing drop: every row is written with its perturbed score; leave it out")
+    if options.at is not None:
+        raise BadInput("--time: every row is written with its perturbed score, followed or not; leave it out")
     paths = checked_targets({f"-o {out}": out for out in a.out}, files)
     source = open_source(list(files) if len(files) > 1 else files[0], form=options.form)
     names = options.score + PERTURBED, options.score + CERTIFIED

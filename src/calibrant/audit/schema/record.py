@@ -309,8 +309,23 @@ SCREEN = part(
     "Of more columns than tests take at once: those that tests, subgroups and repairs read, and how many rows, not "
     "among those tested, chose them. Null where all were read.",
 )
+HORIZON = part(
+    "Horizon",
+    {
+        "time event": str,
+        "positive entered closed competing": str | None,
+        "horizon": Positive,
+        "way": Literal["followed", "weights", "unknown"],
+        "rows": Some,
+        "late lacking events competing_events none unknown": Count,
+    },
+    "How outcomes by a horizon were made of times and events: rows that entered too late and rows that lack a time, an "
+    "event or an entry were left out; of the others so many had the event, another one, none, or an unknown outcome.",
+)
+KEPT_AND_LATE = Annotated[list[Any], Meta(min_length=4, max_length=4)]
 WARNINGS = Literal[
     "columns-not-read",
+    "horizon",
     "likely-id",
     "mostly-under-1-percent",
     "one-class",
@@ -360,6 +375,11 @@ DATA = part(
         "other_labels?": noted(dict[str, Some | None], "Frequent values that are no event: rows, null of a few."),
         "other_label_count?": noted(Several | None, "How many there are of them; null for more than 1,000."),
         "excluded?": noted(list[str], "Rows that the calibrator was fitted on, left out: how many, and who says so."),
+        "horizon?": HORIZON,
+        "kept_and_late?": noted(
+            list[KEPT_AND_LATE],
+            "Of rows kept by the horizon and of rows that entered too late: column, level or mean, and both numbers.",
+        ),
         "noun?": noted(str, "What the log of an evaluation calls its rows."),
         "unfinished?": noted(list[str], "Logs that did not come to their end, each with how many answers it has."),
         "repeats_score?": noted(list[str], "Covariates that reveal the score: error along them is the score's own."),

@@ -90,6 +90,7 @@ class Header:
     dropped_for: dict[str, Size] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()  # of the `Log` that the rows came from
     excluded: tuple[str, ...] = ()  # of the same
+    horizon: dict[str, str | int | float | None] = field(default_factory=dict)  # of the same
 
 
 class Sketch:
@@ -459,6 +460,7 @@ class Sketch:
             dropped_for=self.dropped_for,
             unfinished=tuple(map(text_of, self.log.unfinished)),
             excluded=tuple(map(text_of, self.log.excluded)),
+            horizon={k: text_of(v) if isinstance(v, str) else v for k, v in self.log.horizon.items()},
         )
         numbers = [n for pair in counts for n in pair] + [v for arrays in kept.values() for v in arrays.values()]
         return with_checksum(packed(header, numbers, level))
@@ -480,7 +482,7 @@ class Sketch:
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
         sketch.no_event = few_of(header.no_event)
-        sketch.log = Log(unfinished=header.unfinished, excluded=header.excluded)
+        sketch.log = Log(unfinished=header.unfinished, excluded=header.excluded, horizon=header.horizon)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

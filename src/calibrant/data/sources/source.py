@@ -75,6 +75,10 @@ class Log:
     unfinished: tuple[str, ...] = ()
     # Rows that a calibrator was fitted on, which were left out: how many, and who says so.
     excluded: tuple[str, ...] = ()
+    # Of outcomes by a horizon: how they were made and how many rows came to what; and means and shares of rows kept and
+    # of those that entered too late (column, level, kept, late).
+    horizon: Mapping[str, str | int | float | None] = field(default_factory=dict)
+    compared: tuple[tuple[str, str, float, float], ...] = ()
 
     def merged(self, other: Log) -> Log:
         """Return what is true of the rows of both; what is unfinished of either is of both."""

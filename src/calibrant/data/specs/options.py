@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 
 from calibrant.arguments import (
     GROUPS,
+    HORIZON,
     INPUT,
     MISSING_WAYS,
     ORDERS,
@@ -16,11 +17,13 @@ from calibrant.arguments import (
     named,
     names,
     optional,
+    positive,
     text,
 )
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
+OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way"
 FIRST = "label", "score", "by", "variables"  # in signatures
 
 
@@ -67,7 +70,49 @@ class RowOptions(TypedDict, total=False):
     ]
 
 
-class ColumnOptions(RowOptions, total=False):
+class HorizonOptions(TypedDict, total=False):
+    """How outcomes by a horizon are made, as public functions and the command take it."""
+
+    time: Annotated[
+        str | None,
+        "in place of --label: column of the time to the event, or to the end of follow-up; or its date",
+        Option("COLUMN", check=optional(text)),
+        HORIZON,
+    ]
+    event: Annotated[
+        str | None,
+        "column of what ended it: the event is 1, or what --positive names",
+        Option("COLUMN", check=optional(text)),
+        HORIZON,
+    ]
+    horizon: Annotated[
+        float | None,
+        "by when, in the unit of the times; of dates in days",
+        Option("H", check=optional(positive)),
+        HORIZON,
+    ]
+    entered: Annotated[
+        str | None, "column of the date of entry, or of its time", Option("COLUMN", check=optional(text)), HORIZON
+    ]
+    closed: Annotated[
+        str | int | None,
+        "last date (or time) of follow-up: rows that entered less than the horizon before it are left out",
+        Option("DATE"),
+        HORIZON,
+    ]
+    competing: Annotated[
+        Columns, "values of --event of other ends, after which the event cannot come", Option("VALUES"), HORIZON
+    ]
+    way: Annotated[
+        str,
+        "what is done about rows lost before the horizon: refused (followed, the default); weights, if being lost is "
+        "independent of the outcome; or unknown, which assumes nothing",
+        Option(default="followed", choices=("followed", "weights", "unknown")),
+        HORIZON,
+    ]
+
+
+class ColumnOptions(RowOptions, HorizonOptions, total=False):
     """What an audit reads of files."""
 
     label: Annotated[

@@ -31,6 +31,7 @@ HOW = {
 UNFINISHED = "Answers that are missing may be unlike these: finish the evaluation (inspect eval-retry) first."
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
     "unfinished-log": ("Unfinished evaluation", UNFINISHED),
+    "horizon": ("Outcome by a horizon", "Nothing is assumed of who was lost to follow-up."),
     "fitted-rows": ("Left out", "On these its scores look better than they are."),
     "one-class": ("One outcome", "All have the same outcome: nothing can be said of the other."),
     "repeated-rows": (
@@ -97,6 +98,8 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         lead, text = NOTICES.get(warning, ("", ""))
         if not lead:
             out.append(("", say(literal(warning))))
+        elif warning == "horizon":
+            out.append((lead, say(*_followed(record), text)))
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
@@ -115,6 +118,25 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)
+
+
+def _followed(record: AuditRecord) -> Iterator[Span]:
+    """Yield whose outcomes by a horizon count, who was left out, and how unlike their scores are."""
+    of, closed = record.data["horizon"], record.data["horizon"]["closed"]
+    yield from say(code(of["event"]), " by ", code(f"{of['horizon']:g}"), " of ", code(of["time"]), ". ")
+    if of["late"]:
+        when = f" that entered too late to be followed so long by {sanitize(str(closed))}, whatever their outcome"
+        yield from say(f"{num.count(of['late'])} of {num.count(of['rows'])} rows{when}, are left out")
+        scores = [one for one in record.data.get("kept_and_late") or () if one[0] == record.data["score"]]
+        if scores:
+            _, _, kept, late = scores[0]
+            yield from say(f" (mean score {late * 100:.1f}%, of those kept {kept * 100:.1f}%)")
+        yield from say(". ")
+    if of["lacking"]:
+        yield from say(f"{num.count(of['lacking'])} rows without a time, an event or an entry are left out. ")
+    if of["competing_events"]:
+        yield from say(f"{num.count(of['competing_events'])} rows with a competing event first count as a non-event. ")
+    yield from say("Every other row was followed to the event or to the horizon. ")
 
 
 def _not_read(record: AuditRecord) -> Iterator[Span]:

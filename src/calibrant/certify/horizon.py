@@ -1,0 +1,260 @@
+"""Outcomes by a horizon, some of them lost to follow-up: the gap of everyone and of groups, by weights of censoring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant.arguments import checked_alpha, checked_seed, names, number
+from calibrant.certify.certificate import Setting, certificate
+from calibrant.certify.closed import Verdict
+from calibrant.certify.groups import checked_limit
+from calibrant.data.calls import takes_arrays
+from calibrant.data.columns import as_float, require
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve
+from calibrant.stats.betting import Clusters, mean_limits
+from calibrant.stats.survival import Band, censoring_band
+from calibrant.views.horizon import FollowedRows, groups_of_all
+from calibrant.views.sample import keyed
+
+Floats = NDArray[np.float64]
+
+LEAST = 0.05  # of the probability of being followed to the horizon: the inverse is the largest weight
+PILOTS = 0.3  # of the rows, from which that probability is estimated: they are certified nowhere
+BAND = 0.2  # of alpha, that a limit of that probability is wrong
+DRAWN = 0x0E11  # stream of random numbers, apart from those of other methods at the same seed
+EVERYONE = "everyone"
+STATED = "independent rows, lost to follow-up independently of outcomes, by the probabilities in {}"
+ESTIMATED = "independent rows, lost to follow-up independently of outcome and score{}"
+COLUMNS = ("people", "rows", "unknown", "value", "low", "high", "verdict")
+Survival = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How likely each row was followed to where its outcome is decided, between limits, and to the horizon."""
+
+    rows: NDArray[np.bool_]  # shape (n,): which rows are certified
+    low: Floats  # shape (n,)
+    high: Floats  # shape (n,)
+    end_low: Floats  # shape (n,): the same at the horizon
+    end_high: Floats  # shape (n,)
+    share: float  # of alpha that these limits spend
+    assumes: str
+    settings: dict[str, Any]
+
+
+@certificate(order=125, settings=(Setting("limit", None, "L", "largest acceptable gap, to judge by"),), grouped=True)
+@takes_arrays
+def horizon(
+    data: Predictions | Sketch,
+    *,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    limit: float | None = None,
+    judge: str = "gap",
+    within: Iterable[str] | str | None = None,
+    censoring_survival: str | Survival | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Curve:
+    r"""Certify the gap by a horizon of everyone and of each group, where follow-up ended early for some.
+
+    Estimand: the mean over rows of ``P(T <= H, the event | x) - p``. With ``G(t) = P(C >= t)``, the probability of
+    being followed to t, a known outcome adds ``(Y - p) / G(min(T, H))`` and an unknown one nothing: each row's mean is
+    its gap.
+
+    Parameters
+    ----------
+    data : Predictions
+        From `calibrant.at_horizon` with ``way="weights"``.
+    by : str or sequence of str, optional
+        Covariates whose levels are the groups.
+    intersections : bool
+        Also every pair of them.
+    limit : float in (0, 1), optional
+        Size of gap to judge by.
+    judge : {"gap"}
+        The calibration error has no proof here.
+    within : str or sequence of str, optional
+        Covariates within whose levels follow-up ends independently of the outcome; by default within all rows.
+    censoring_survival : str or callable, optional
+        The probability of being followed, where it is known: a covariate that holds G at the event or at the horizon,
+        whichever is first; or G itself, a function of times. By default limits of it come from pilot rows.
+    alpha : float in (0, 0.5]
+        Everyone's two ends share it; so do, once more, all ends of all groups.
+    seed : int
+        Chooses the pilot rows, a third or so, which are certified nowhere.
+
+    Returns
+    -------
+    Curve
+        A line for everyone and for each group: certified ``rows``, of how many the outcome is ``unknown``; ``value``,
+        the weighted mean; ``low`` and ``high``; ``verdict`` "within", "over", "undecided", or "not_checked" without
+        a limit. Settings hold ``guarantee``, the least probability of being followed to the horizon, and the pilots.
+
+    Raises
+    ------
+    NotComputable
+        Rows have no follow-up, or clusters or weights; or being followed to the horizon is less likely than 5%.
+
+    Notes
+    -----
+    **Assumes.** Independent rows; within the levels of `within`, follow-up ends independently of outcome and score.
+    Whoever was at risk of being lost because of the outcome breaks it, and no data show that: `missing_labels` assumes
+    nothing.
+    **Guarantee.** Finite-sample: each end is wrong with probability at most its share of alpha. With G from pilot rows
+    a fifth of alpha is spent on limits of G that hold at all times, and ends take the worst between them.
+    **Method.** Bets on the weighted residuals, stakes fixed by the scores, each row between ``-p / G(H)`` and
+    ``(1 - p) / G(H)``. Limits of G: martingales of the rows that were lost, one after another; see documentation:
+    Proofs, Theorem S.
+    **Cost.** Linear in the rows. **Reads.** Rows.
+
+    References
+    ----------
+    J. Robins, A. Rotnitzky (1992), Recovery of information and adjustment for dependent censoring using surrogate
+    markers, doi:10.1007/978-1-4757-1229-2_14.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> ends, lost = rng.exponential(1000, 4000), rng.exponential(2000, 4000)
+    >>> log = {"days": np.minimum(ends, lost), "died": ends <= lost, "risk": np.full(4000, 1 - np.exp(-0.365))}
+    >>> rows = cal.at_horizon(log, score="risk", time="days", event="died", horizon=365, way="weights")
+    >>> cal.certify.horizon(rows, limit=0.1).columns["verdict"]
+    ('within',)
+    """
+    alpha, limit, by = checked_alpha(alpha), checked_limit(limit), names("by", by)
+    if judge not in ("gap", "error"):
+        raise BadInput(f"judge={judge!r}: pass 'gap', for by weights of censoring the gap alone is certified")
+    if not isinstance(data, Predictions):
+        raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
+    q = FollowedRows.of(data)
+    reach = (
+        estimated(data, q, names("within", within), alpha * BAND, checked_seed(seed))
+        if censoring_survival is None
+        else stated(data, q, censoring_survival)
+    )
+    people = [(EVERYONE, reach.rows)]
+    for name, rows in groups_of_all(data, by, intersections) if by else ():
+        at = np.zeros(len(q.p), dtype=np.bool_)
+        at[rows] = True
+        people += [(keyed(name), at & reach.rows)] if (at & reach.rows).any() else []
+    spend = alpha * (1.0 - reach.share)
+    table = []
+    for i, (name, at) in enumerate(people):
+        value, low, high = certified(q, reach, at, spend / (1 if i == 0 else len(people) - 1))
+        table.append((name, int(at.sum()), int((at & ~q.known).sum()), value, low, high, verdict(low, high, limit)))
+    settings = {"alpha": alpha, "limit": limit, "horizon": q.horizon, "guarantee": "finite-sample", "judge": "gap"}
+    return Curve(
+        method="certify.horizon",
+        columns=dict(zip(COLUMNS, zip(*table, strict=True), strict=True)),
+        settings={**settings, **reach.settings, "assumes": reach.assumes, "seed": seed},
+    )
+
+
+def verdict(low: float, high: float, limit: float | None) -> Verdict | str:
+    """Judge a range of a signed gap."""
+    if limit is None:
+        return "not_checked"
+    if low > limit or high < -limit:
+        return "over"
+    return "within" if -limit <= low and high <= limit else "undecided"
+
+
+def certified(q: FollowedRows, reach: Reach, at: NDArray[np.bool_], delta: float) -> tuple[float, float, float]:
+    """The weighted mean gap of some rows, and limits of the gap, both wrong with probability at most `delta`."""
+    p, y, n = q.p[at], q.y[at], int(at.sum())
+    low, high, end_low, end_high = (each[at] for each in (reach.low, reach.high, reach.end_low, reach.end_high))
+    scale = float(np.sqrt((np.clip(p, 1e-3, 1.0 - 1e-3) * (1.0 - np.clip(p, 1e-3, 1.0 - 1e-3)) / end_low).sum()))
+
+    def limits(event: Floats, none: Floats, event_end: Floats, none_end: Floats) -> tuple[float, float, float]:
+        value = np.where(np.isnan(y), 0.0, np.where(y == 1.0, (1.0 - p) / event, -p / none))
+        u = Clusters(value=value, least=-p / none_end, most=(1.0 - p) / event_end, size=np.ones(n), scale=scale)
+        return (u.mean, *mean_limits(u, delta))
+
+    # the lower end: events count least where being followed was most likely, non-events most where it was least likely
+    least, below, _ = limits(high, low, end_high, end_low)
+    most, _, above = limits(low, high, end_low, end_high)
+    return float((least + most) / 2.0), max(below, -1.0), min(above, 1.0)
+
+
+# ---- how likely rows were followed ----
+
+
+def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reach:
+    """As somebody knows it: of a covariate, or a function of time."""
+    if isinstance(survival, str):
+        require((survival,), [] if data.covariates is None else data.covariates.column_names, "covariate")
+        apart = data.unlabelled
+        tables = (data.covariates,) if apart is None else (data.covariates, apart.covariates)
+        g = np.concatenate([as_float(t.column(survival), survival, "covariate") for t in tables])
+        end, of = np.full(len(g), LEAST), f"column {survival!r}"
+    else:
+        g, of = np.asarray(survival(q.until), dtype=np.float64), "censoring_survival="
+        end = np.full(len(g), float(np.asarray(survival(np.array([q.horizon])))[0]))
+    if (wrong := ~((g >= LEAST) & (g <= 1.0)) & q.known).any():
+        at = int(np.argmax(wrong))
+        raise BadInput(
+            f"censoring_survival: {int(wrong.sum()):,} values of {of} are not from {LEAST:g} to 1, the first "
+            f"{g[at]:g}: it holds the probability of being followed to the event or the horizon, whichever is first; "
+            "where that is smaller, leave such rows out by what was known at entry, or name an earlier horizon"
+        )
+    g = np.where(q.known, g, 1.0)
+    every = np.ones(len(g), dtype=np.bool_)
+    least = number("censoring_survival at the horizon", float(end.min()), least=LEAST, most=1)
+    settings = {"censoring": "stated", "followed_at_least": least, "pilots": 0}
+    return Reach(every, g, g, end, end, 0.0, STATED.format(of), settings)
+
+
+def estimated(data: Predictions, q: FollowedRows, within: tuple[str, ...], delta: float, seed: int) -> Reach:
+    """Limits of it from pilot rows, which no certificate reads, wrong with probability at most `delta`."""
+    stratum, count = _strata(data, within)
+    pilot = np.random.default_rng([seed, DRAWN]).random(len(q.p)) < PILOTS
+    low, high, end_low, end_high = np.ones((4, len(q.p)))
+    for s in range(count):
+        own = stratum == s
+        band = censoring_band(q.time[own & pilot], q.kind[own & pilot], delta / count, q.horizon)
+        least = float(band.low.before(np.array([q.horizon]))[0])
+        if least < LEAST:
+            raise NotComputable(_too_few(q, band, own & pilot, within))
+        low[own], high[own] = band.low.before(q.until[own]), band.high.before(q.until[own])
+        end_low[own], end_high[own] = least, float(band.high.before(np.array([q.horizon]))[0])
+    of = f" within levels of {', '.join(within)}" if within else ""
+    settings = {"censoring": "pilot rows", "followed_at_least": float(end_low.min()), "pilots": int(pilot.sum())}
+    return Reach(~pilot, low, high, end_low, end_high, BAND, ESTIMATED.format(of), settings)
+
+
+def _strata(data: Predictions, within: tuple[str, ...]) -> tuple[NDArray[np.int64], int]:
+    """The level of covariates that each row is in, the rows of unknown outcome last."""
+    apart = data.unlabelled
+    n = data.n + (0 if apart is None else len(apart.p))
+    if not within or apart is None:
+        return np.zeros(n, dtype=np.int64), 1
+    require(within, [] if data.covariates is None else data.covariates.column_names, "covariate")
+    tables = data.covariates, apart.covariates
+    keys = [pa.concat_tables([t.select([name]) for t in tables]).column(name).to_pylist() for name in within]
+    levels = {key: i for i, key in enumerate(dict.fromkeys(zip(*keys, strict=True)))}
+    return np.array([levels[key] for key in zip(*keys, strict=True)], dtype=np.int64), len(levels)
+
+
+def _too_few(q: FollowedRows, band: Band, rows: NDArray[np.bool_], within: tuple[str, ...]) -> str:
+    """Say that weights have no bound at this horizon, and up to which they have."""
+    fits = band.low.time[band.low.value[:-1] >= LEAST]
+    far = float(fits[-1]) if len(fits) else 0.0
+    of = f" in a level of {', '.join(within)}" if within else ""
+    earlier = f"name an earlier horizon, up to {far:g}" if far > 0.0 else "name an earlier horizon"
+    return (
+        f"by {int(rows.sum()):,} pilot rows{of}, being followed to {q.horizon:g} may be less likely than {LEAST:g}, so "
+        f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels"
+    )

@@ -1,0 +1,224 @@
+"""Outcomes by a horizon: the rules, what is left out, and what is refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli.run import main
+
+# time, status (1 the event, 2 another one, 0 neither), outcome by 10
+RULES = [
+    (4.0, 1, 1),
+    (10.0, 1, 1),
+    (10.5, 1, 0),
+    (4.0, 2, 0),
+    (10.0, 2, 0),
+    (12.0, 2, 0),
+    (10.0, 0, 0),
+    (30.0, 0, 0),
+    (9.99, 0, None),
+    (0.0, 0, None),
+]
+LOG = {
+    "t": [t for t, _, _ in RULES],
+    "status": [s for _, s, _ in RULES],
+    "p": [0.1 * i for i in range(len(RULES))],
+    "site": ["a", "b"] * 5,
+}
+AT = {"score": "p", "time": "t", "event": "status", "horizon": 10}
+
+
+def test_each_row_comes_to_what_the_rules_say() -> None:
+    rows = cal.at_horizon(LOG, **AT, competing="2", way="unknown")
+    known = [y for _, _, y in RULES if y is not None]
+    assert rows.y.tolist() == known
+    assert rows.unlabelled is not None
+    assert rows.unlabelled.p.tolist() == [p for p, (_, _, y) in zip(LOG["p"], RULES, strict=True) if y is None]
+    assert rows.followed is not None
+    assert rows.followed.time.tolist() == [t for t, _, y in RULES if y is not None] + [9.99, 0.0]
+    assert {k: rows.horizon[k] for k in ("events", "competing_events", "none", "unknown", "late")} == {
+        "events": 2,
+        "competing_events": 2,
+        "none": 4,
+        "unknown": 2,
+        "late": 0,
+    }
+
+
+def test_lost_rows_are_refused_with_their_count_and_the_first() -> None:
+    with pytest.raises(cal.BadInput, match=r"2 of 10 rows were followed for less than 10 .*first: row 8"):
+        cal.at_horizon(LOG, **AT, competing="2")
+    for argument in ("entered=", "way=weights", "way=unknown"):
+        with pytest.raises(cal.BadInput, match=argument):
+            cal.at_horizon(LOG, **AT, competing="2")
+
+
+def test_rows_that_entered_too_late_are_left_out_whatever_their_outcome() -> None:
+    """Entry at 5 can be followed to 10 by 15, entry at 6 cannot; outcomes of those play no part."""
+    log = {"start": [5, 6, 6, 0], "t": [9.0, 1.0, 9.0, 15.0], "e": [1, 1, 0, 0], "p": [0.2, 0.4, 0.6, 0.8]}
+    rows = cal.at_horizon(log, score="p", time="t", event="e", horizon=10, entered="start", closed=15)
+    assert rows.p.tolist() == [0.2, 0.8]
+    assert rows.y.tolist() == [1, 0]
+    assert rows.horizon["late"] == 2
+    assert rows.followed is None
+    log["t"][3] = 8.0  # lost though it could have been followed
+    with pytest.raises(cal.BadInput, match=r"1 of 2 row was followed for less than 10"):
+        cal.at_horizon(log, score="p", time="t", event="e", horizon=10, entered="start", closed=15)
+
+
+@pytest.mark.parametrize("kind", ["text", "date", "timestamp"])
+def test_dates_count_in_days(kind: str) -> None:
+    entry, end = ["2024-01-01", "2024-01-01", "2024-12-01"], ["2024-02-15", "2025-06-01", "2024-12-20"]
+    made = {"text": list, "date": lambda d: pd.to_datetime(d).date, "timestamp": pd.to_datetime}[kind]
+    log = pd.DataFrame({"entry": made(entry), "end": made(end), "died": [True, False, True], "p": [0.2, 0.3, 0.4]})
+    rows = cal.at_horizon(log, score="p", time="end", event="died", horizon=365, entered="entry", closed="2025-06-30")
+    assert rows.p.tolist() == [0.2, 0.3]
+    assert rows.y.tolist() == [1, 0]
+
+
+REFUSED = {
+    "several other values": (LOG, {}, r"holds '0', '2' next to the event '1'.*competing="),
+    "text without an event": (LOG | {"status": ["x", "y"] * 5}, {}, "name the event by positive="),
+    "an event that is not there": (LOG, {"positive": "7"}, "positive='7' does not occur"),
+    "a competing event that is not there": (LOG, {"competing": ["2", "9"]}, "'9' does not occur"),
+    "times below zero": (LOG | {"t": [-1.0, *LOG["t"][1:]]}, {"competing": "2"}, "1 rows end before they begin"),
+    "times that are missing": (LOG | {"t": [None, *LOG["t"][1:]]}, {"competing": "2"}, "1 row has nothing in 't'"),
+    "times that are text": (LOG | {"t": ["soon"] * 10}, {"competing": "2"}, "store times as numbers, or as dates"),
+    "no such column": (LOG, {"event": "statu"}, "status"),
+    "a closing date without entry": (LOG, {"closed": 20}, "name entered="),
+    "nobody early enough": (LOG | {"s": [9] * 10}, {"entered": "s", "closed": 10, "competing": "2"}, "no row entered"),
+    "a closing date that is none": (LOG | {"s": [1] * 10}, {"entered": "s", "closed": "soon"}, "pass a number"),
+    "a horizon of zero": (LOG, {"horizon": 0}, "horizon=0: pass a positive number"),
+    "another way": (LOG, {"way": "maybe"}, "'followed', 'weights' or 'unknown'"),
+    "a group that makes the outcome": (LOG, {"by": "status", "competing": "2"}, "leave them out of score and groups"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_decided_is_refused_in_one_line(case: str) -> None:
+    log, more, line = REFUSED[case]
+    with pytest.raises(cal.BadInput, match=line) as reported:
+        cal.at_horizon(log, **{**AT, "way": "unknown", **more})
+    assert "\n" not in str(reported.value)
+
+
+def test_missing_parts_are_left_out_where_that_is_asked() -> None:
+    log = LOG | {"t": [None, *LOG["t"][1:]], "status": [*LOG["status"][:-1], None]}
+    rows = cal.at_horizon(log, **AT, competing="2", way="unknown", missing="drop")
+    assert (rows.n, len(rows.unlabelled.p), rows.horizon["lacking"]) == (7, 1, 2)
+
+
+ROWS = cal.at_horizon(LOG, **AT, competing="2", way="weights", by="site")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [cal.certify.rounded, cal.certify.raw_lower, cal.measure.ece, cal.measure.net_benefit, cal.detect.scan_test,
+     cal.diagnose.reliability_curve, cal.detect.strong_calibration_test, cal.audit, cal.repair.Platt().fit],
+    ids=lambda f: getattr(f, "__name__", "fit"),
+)  # fmt: skip
+def test_what_reads_known_outcomes_alone_refuses_them(function: object) -> None:
+    more = {"threshold": 0.2} if function is cal.measure.net_benefit else {}
+    with pytest.raises(cal.NotComputable, match="no fair sample"):
+        function(ROWS, **more)  # type: ignore[operator]
+
+
+def test_measures_of_rows_lost_need_weights() -> None:
+    lost = cal.at_horizon(LOG, **AT, competing="2", way="unknown")
+    with pytest.raises(cal.NotComputable, match="way='weights'"):
+        cal.measure.brier(lost)
+    assert cal.certify.missing_labels(lost).columns["unlabelled"] == (2, 2, 2, 2)
+
+
+def test_weights_are_the_inverse_of_being_followed_with_events_first() -> None:
+    """At 2 an event and an end of follow-up: the event is first, so that 2 of 2 others are at risk of being lost."""
+    log = {"t": [1.0, 2.0, 2.0, 3.0, 9.0], "e": [0, 1, 0, 1, 0], "p": [0.5, 0.4, 0.3, 0.2, 0.1]}
+    rows = cal.at_horizon(log, score="p", time="t", event="e", horizon=5, way="weights")
+    # followed: 4/5 after the first; an event at 2 is divided by 4/5; then one of three is lost: 4/5 * 2/3
+    w = np.array([5 / 4, 15 / 8, 15 / 8])
+    y, p = np.array([1, 1, 0]), np.array([0.4, 0.2, 0.1])
+    assert w.sum() == pytest.approx(5)
+    assert cal.measure.brier(rows).value == pytest.approx(float(w @ (y - p) ** 2) / 5)
+    assert cal.measure.observed_expected(rows).settings["observed"] == pytest.approx(25 / 8)
+
+
+def test_groups_have_their_own_follow_up() -> None:
+    log = {k: v * 8 for k, v in LOG.items()}
+    rows = cal.at_horizon(log, **AT, competing="2", way="weights", by="site")
+    both = cal.measure.by_group(cal.measure.observed_expected, rows, by="site")
+    for site in "ab":
+        own = {k: [v for v, s in zip(log[k], log["site"], strict=True) if s == site] for k in log}
+        alone = cal.at_horizon(own, **AT, competing="2", way="weights")
+        assert both[f"site = {site}"].value == pytest.approx(cal.measure.observed_expected(alone).value)
+
+
+def test_a_repair_moves_the_scores_of_rows_lost_too() -> None:
+    half = cal.repair.Platt().fit(cal.predictions([0, 1, 0, 1] * 5, [0.2, 0.5, 0.4, 0.9] * 5))
+    repaired = half(ROWS)
+    assert repaired.unlabelled.p.tolist() == pytest.approx(half.scores(ROWS.unlabelled.p).tolist())
+
+
+# ---- the command ----
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(3)
+    n = 600
+    start, rate = rng.integers(0, 700, n), rng.uniform(0.0003, 0.003, n)
+    ends, lost = rng.exponential(1 / rate), 900.0 - start
+    frame = pd.DataFrame(
+        {
+            "days": np.minimum(ends, lost).round(2),
+            "died": (ends <= lost).astype(int),
+            "risk": 1 - np.exp(-365 * rate),
+            "entered": (pd.Timestamp("2022-01-01") + pd.to_timedelta(start, unit="D")).date,
+            "ward": np.where(rng.uniform(size=n) < 0.5, "a", "b"),
+        }
+    )
+    path = tmp_path_factory.mktemp("horizon") / "stays.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+H = ["--time", "days", "--event", "died", "--horizon", "365", "--score", "risk"]
+CLOSED = ["--entered", "entered", "--closed", "2024-06-19"]
+
+
+def test_look_proposes_follow_up(hospital: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["look", str(hospital)]) == 0
+    assert "--time days --event died" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_audit_says_who_was_left_out_and_prints_its_own_command(
+    hospital: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "a.json"
+    assert main(["audit", str(hospital), *H, *CLOSED, "--by", "ward", "--quick", "-o", str(record)]) == 0
+    out = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+    data = cal.AuditRecord.load(record).data
+    assert data["label"] == "died by 365"
+    assert data["horizon"]["late"] > 0
+    assert data["horizon"]["late"] + data["rows"] == data["horizon"]["rows"] == 600
+    assert f"{data['horizon']['late']} of 600 rows that entered too late" in out
+    assert {(c, level) for c, level, _, _ in data["kept_and_late"]} >= {("risk", "mean"), ("ward", "a")}
+    assert "--time days --event died --horizon 365 --score risk --entered entered --closed 2024-06-19" in out
+
+
+def test_a_naive_label_is_refused_with_the_count(hospital: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(hospital), *H, "--quick"]) == 2
+    assert "rows were followed for less than 365 without an event" in capsys.readouterr().err
+
+
+def test_weights_are_certified_and_measured(hospital: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certify", str(hospital), *H, "--way", "weights", "--method", "horizon", "--by", "ward"]) == 0
+    out = capsys.readouterr()
+    assert "everyone" in out.out
+    assert "lost before the horizon, whose outcome is unknown" in out.err
+    assert main(["measure", "auroc", str(hospital), *H, "--way", "weights"]) == 0
+    assert main(["audit", str(hospital), *H, "--way", "weights"]) == 2

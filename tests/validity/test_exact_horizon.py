@@ -1,0 +1,105 @@
+"""Limits of being followed, and what the certificate spends: enumerated, without chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.certify import horizon as _
+from calibrant.stats import survival
+from calibrant.stats.survival import censoring_band, products
+
+ROWS = 25
+AT = np.linspace(0.02, 1.0, 40)  # true values of L = -ln P(C >= t): hardly ever are all rows lost
+
+
+@pytest.mark.parametrize("stake", [0.3, 0.9])
+def test_exact_products_have_mean_one(stake: float) -> None:
+    """Of n rows k are lost by t with probability binomial(n, 1 - exp(-L)), and leave n, n - 1, ... at risk."""
+    up, down = products(np.arange(ROWS, 0, -1.0), np.array([stake]))
+    for big in AT:
+        chance = binom.pmf(np.arange(ROWS + 1), ROWS, 1.0 - np.exp(-big))
+        assert chance @ np.exp(up[0] - stake * big) == pytest.approx(1.0, abs=1e-4)
+        assert chance @ np.exp(down[0] + stake * big) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.4])
+def test_exact_limits_miss_no_more_often_than_they_say(delta: float) -> None:
+    """By how many are lost before t, whatever their times: the least and the most that the limits allow."""
+    low, high = np.empty(ROWS + 1), np.empty(ROWS + 1)
+    for k in range(ROWS + 1):
+        time = np.append(np.arange(1.0, k + 1.0), np.full(ROWS - k, 100.0))
+        band = censoring_band(time, np.zeros(ROWS, dtype=np.int8), delta, 99.0)
+        low[k], high[k] = (float(steps.before(np.array([99.0]))[0]) for steps in (band.low, band.high))
+    for big in AT:
+        chance = binom.pmf(np.arange(ROWS + 1), ROWS, 1.0 - np.exp(-big))
+        assert chance @ (np.exp(-big) < low) <= delta / 2.0
+        assert chance @ (np.exp(-big) > high) <= delta / 2.0
+
+
+def test_exact_rows_of_one_time_leave_one_after_another() -> None:
+    """Limits of rows lost within a day are those of rows lost at different hours of it."""
+    kind = np.zeros(30, dtype=np.int8)
+    day = np.repeat([1.0, 2.0, 9.0], 10)
+    hours = day + np.tile(np.linspace(0.0, 0.5, 10), 3)
+    one, other = (censoring_band(t, kind, 0.1, 5.0) for t in (day, hours))
+    for steps, same in ((one.low, other.low), (one.high, other.high)):
+        assert steps.before(np.array([1.0, 5.0])) == pytest.approx(same.before(np.array([1.0, 5.0])))
+
+
+def rows(seed: int, n: int = 400) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    ends, lost = rng.exponential(600.0, n), rng.exponential(900.0, n)
+    return {"t": np.minimum(ends, lost), "e": ends <= lost, "p": np.full(n, 0.4), "g": rng.integers(0, 2, n)}
+
+
+def made(log: dict[str, np.ndarray]) -> cal.Predictions:
+    return cal.at_horizon(log, score="p", time="t", event="e", horizon=365, way="weights", by="g")
+
+
+def test_exact_shares_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth for limits of being followed; the rest for everyone's ends, and once more for all groups' together."""
+    import sys
+
+    module = sys.modules[_.__module__]
+    spent: list[float] = []
+    bands: list[float] = []
+    limits, band = module.mean_limits, module.censoring_band
+    monkeypatch.setattr(module, "mean_limits", lambda u, delta: (spent.append(delta), limits(u, delta))[1])
+    monkeypatch.setattr(module, "censoring_band", lambda t, k, d, h: (bands.append(d), band(t, k, d, h))[1])
+    cal.certify.horizon(made(rows(0)), by="g", within="g", alpha=0.1)
+    assert sum(bands) == pytest.approx(0.1 * 0.2)
+    everyone, groups = spent[:2], spent[2:]  # of each people limits are asked twice, and one end of each is used
+    assert everyone == [pytest.approx(0.08)] * 2
+    assert groups == [pytest.approx(0.04)] * 4
+
+
+def test_exact_pilot_rows_are_certified_nowhere_and_certified_rows_move_no_limit_of_censoring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import sys
+
+    module = sys.modules[_.__module__]
+    seen: list[np.ndarray] = []
+    band = module.censoring_band
+    monkeypatch.setattr(module, "censoring_band", lambda t, k, d, h: (seen.append(t), band(t, k, d, h))[1])
+    data = made(rows(1))
+    table = cal.certify.horizon(data)
+    assert len(seen[0]) + table.columns["rows"][0] == 400
+    assert table.settings["pilots"] == len(seen[0])
+
+
+def test_exact_weights_have_the_gap_for_their_mean() -> None:
+    """Two event times, two ends of follow-up: every case is enumerated, with G at the event and not behind it."""
+    p, horizon = 0.3, 3.0
+    events, ends = {1.0: 0.2, 2.0: 0.3, 9.0: 0.5}, {1.0: 0.1, 2.0: 0.4, 9.0: 0.5}
+    g = survival.Steps(np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.9, 0.5, 0.0]))
+    total = 0.0
+    for t, a in events.items():
+        for c, b in ends.items():
+            time, kind = min(t, c), int(t <= c)
+            w = survival.inverse_weights(np.array([time]), np.array([kind], np.int8), horizon, g)[0]
+            total += a * b * w * ((t <= horizon) - p)
+    assert total == pytest.approx(0.5 - p)

@@ -1,0 +1,181 @@
+"""The gap by a horizon where rows are lost: worlds whose truth is a formula, and ends that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import calibrant as cal
+from calibrant.stats.survival import censoring_band
+from validity.acceptance import SETS, check, count, refuted
+
+ALPHA = 0.2
+H = 365.0
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class World:
+    """Times to the event and to the end of follow-up, and the probability of the event by the horizon."""
+
+    shape: float = 1.0  # of Weibull times of the event
+    lost: float = 900.0  # mean of exponential follow-up
+    admin: bool = False  # it also ends at one closing date, after uniform entry
+    by: float = 1.0  # how many times as fast the rows of the second site are lost
+    rival: float = 0.0  # rate of a competing event
+    off: float = 0.0  # what the score says more than the truth
+
+    def draw(self, rng: np.random.Generator, n: int) -> tuple[dict[str, object], Floats]:
+        """A log, and the true probability of each row."""
+        site = rng.integers(0, 2, n)
+        scale = np.where(site == 1, 300.0, 900.0)
+        truth = 1.0 - np.exp(-((H / scale) ** self.shape))
+        event = scale * rng.weibull(self.shape, n)
+        other = rng.exponential(1.0 / self.rival, n) if self.rival else np.full(n, np.inf)
+        if self.rival:  # shape 1: the event is first with probability rate / (rate + rival)
+            every = 1.0 / scale + self.rival
+            truth = (1.0 - np.exp(-every * H)) / (scale * every)
+        ends = rng.exponential(np.where(site == 1, self.lost / self.by, self.lost))
+        if self.admin:
+            ends = np.minimum(ends, rng.uniform(200.0, 1200.0, n))
+        first = np.minimum(event, other)
+        kind = np.where(ends < first, 0, np.where(event <= other, 1, 2))
+        p = np.clip(truth + self.off, 0.0, 1.0)
+        return {"t": np.minimum(first, ends), "kind": kind, "p": p, "site": np.where(site == 1, "b", "a")}, truth
+
+    def followed(self, t: Floats, site: Floats) -> Floats:
+        """The true probability of being followed."""
+        lost = np.exp(-t / np.where(site == "b", self.lost / self.by, self.lost))
+        return lost * (np.clip((1200.0 - t) / 1000.0, 0.0, 1.0) if self.admin else 1.0)
+
+
+def rows(world: World, rng: np.random.Generator, n: int) -> tuple[cal.Predictions, Floats, dict[str, object]]:
+    log, truth = world.draw(rng, n)
+    rivals = "2" if world.rival and bool((log["kind"] == 2).any()) else None
+    log["g"] = world.followed(np.minimum(log["t"], H), log["site"])
+    made = cal.at_horizon(
+        log, score="p", time="t", event="kind", horizon=H, competing=rivals, way="weights", by=["site", "g"]
+    )
+    return made, truth, log
+
+
+WORLDS = {
+    "calibrated": World(),
+    "off": World(off=0.1, admin=True),
+    "lost by site": World(by=3.0, off=-0.05),
+    "competing": World(rival=0.001),
+    "weibull": World(shape=2.0, lost=500.0),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_weights_that_are_known_hold_the_gap(name: str) -> None:
+    world = WORLDS[name]
+
+    def miss(seed: int) -> bool:
+        data, truth, log = rows(world, np.random.default_rng([seed, 5]), 150)
+        table = cal.certify.horizon(data, censoring_survival="g", alpha=ALPHA).columns
+        gap = float((truth - log["p"]).mean())
+        return not table["low"][0] <= gap <= table["high"][0]
+
+    check(miss, SETS, ALPHA)
+
+
+@pytest.mark.parametrize("name", ["off", "lost by site"])
+def test_weights_from_pilot_rows_hold_the_gap(name: str) -> None:
+    world = WORLDS[name]
+
+    def miss(seed: int) -> bool:
+        data, truth, log = rows(world, np.random.default_rng([seed, 6]), 900)
+        table = cal.certify.horizon(data, within="site", alpha=ALPHA, seed=seed).columns
+        gap = float((truth - log["p"]).mean())  # of all rows: pilots are drawn without looking
+        slack = 0.02  # the gap of those certified varies about it, by scores alone
+        return not table["low"][0] - slack <= gap <= table["high"][0] + slack
+
+    check(miss, 300, ALPHA)
+
+
+def test_limits_of_being_followed_hold_at_all_times() -> None:
+    def miss(seed: int) -> bool:
+        rng = np.random.default_rng([seed, 7])
+        event, lost = rng.exponential(400.0, 80), rng.exponential(500.0, 80)
+        band = censoring_band(np.minimum(event, lost), (event <= lost).astype(np.int8), ALPHA, H)
+        t = np.linspace(1.0, H, 50)
+        true = np.exp(-t / 500.0)
+        return bool((band.low.before(t) > true).any() or (band.high.before(t) < true).any())
+
+    check(miss, SETS, ALPHA)
+
+
+def test_followed_long_enough_holds_the_gap_whatever_the_reason_of_late_entry() -> None:
+    """Who entered late has three times the risk: rows kept are certified as they are."""
+
+    def miss(seed: int) -> bool:
+        rng = np.random.default_rng([seed, 8])
+        start = rng.integers(0, 800, 300)
+        scale = np.where(start > 400, 300.0, 900.0)
+        event, end = rng.exponential(scale), 800.0 - start
+        log = {"t": np.minimum(event, end), "e": event <= end, "p": np.full(300, 0.4), "start": start}
+        data = cal.at_horizon(log, score="p", time="t", event="e", horizon=H, entered="start", closed=800)
+        kept = scale[start + H <= 800]
+        found = cal.certify.groups(cal.predictions(data.y, data.p, {"g": ["a"] * data.n}), by="g", judge="gap",
+                                   alpha=ALPHA)["g = a"].interval  # fmt: skip
+        return not found.low <= float((1.0 - np.exp(-H / kept) - 0.4).mean()) <= found.high
+
+    check(miss, SETS, ALPHA)
+
+
+def test_no_assumption_holds_the_gap_where_loss_depends_on_the_outcome() -> None:
+    def miss(seed: int) -> bool:
+        rng = np.random.default_rng([seed, 9])
+        p = rng.integers(1, 20, 200) / 20
+        event = rng.exponential(-H / np.log1p(-p))
+        lost = np.where(event < H, rng.uniform(0.0, 500.0, 200), 1000.0)  # those about to die are lost
+        log = {"t": np.minimum(event, lost), "e": event <= lost, "p": p}
+        data = cal.at_horizon(log, score="p", time="t", event="e", horizon=H, way="unknown")
+        table = cal.certify.missing_labels(data, judge="gap", alpha=ALPHA).columns
+        return not table["low"][3] <= 0.0 <= table["high"][3]
+
+    check(miss, 300, ALPHA)
+
+
+# ---- saboteurs: what a hasty analyst would do, and these worlds refute ----
+
+
+def naive(log: dict[str, object], data: cal.Predictions) -> tuple[Floats, Floats]:
+    """Who was lost is no event."""
+    return (log["kind"] == 1) & (log["t"] <= H), log["p"]
+
+
+def complete(_: dict[str, object], data: cal.Predictions) -> tuple[Floats, Floats]:
+    """Those known are a fair sample."""
+    return data.y, data.p
+
+
+def censored_rivals(log: dict[str, object], data: cal.Predictions) -> tuple[Floats, Floats]:
+    """One minus Kaplan-Meier with the competing event as the end of follow-up, drawn as labels of all rows."""
+    from calibrant.stats.survival import incidence
+
+    risk = incidence(np.asarray(log["t"]), np.where(log["kind"] == 1, 1, 0).astype(np.int8)).at(H)
+    n = len(log["p"])
+    return np.arange(n) < round(risk * n), log["p"]
+
+
+@pytest.mark.parametrize(
+    ("saboteur", "world"),
+    [(naive, "off"), (complete, "calibrated"), (censored_rivals, "competing")],
+    ids=["lost is no event", "known are all", "rivals are lost"],
+)
+def test_saboteurs_are_refuted(saboteur: Callable[..., tuple[Floats, Floats]], world: str) -> None:
+    def miss(seed: int) -> bool:
+        data, truth, log = rows(WORLDS[world], np.random.default_rng([seed, 10]), 1500)
+        y, p = saboteur(log, data)
+        e = cal.certify.groups(cal.predictions(y, p, {"g": ["a"] * len(p)}), by="g", judge="gap", alpha=ALPHA)
+        found, gap = e["g = a"].interval, float((truth - log["p"]).mean())
+        return not found.low <= gap <= found.high
+
+    assert refuted(count(miss, 60), 60, ALPHA)

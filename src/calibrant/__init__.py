@@ -19,6 +19,7 @@ _WHERE = {
     "GradeValidation": "calibrant.apps.grades.sheet",
     "Look": "calibrant.inspect.looked",
     "ModelComparison": "calibrant.decisions.comparison",
+    "Monitor": "calibrant.monitor.monitor",
     "MulticlassPredictions": "calibrant.data.predictions",
     "NotComputable": "calibrant.errors",
     "Predictions": "calibrant.data.predictions",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from calibrant.errors import NotComputable as NotComputable
     from calibrant.inspect.looked import Look as Look
     from calibrant.inspect.run import look as look
+    from calibrant.monitor.monitor import Monitor as Monitor
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,19 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.targets import written
 from calibrant.errors import BadInput
 from calibrant.monitor.plan import Judge, Plan, Settings
-from calibrant.monitor.state import Alarm, Day, Look, RangeNow, State, Suspect, Verdict, day_of, state_of, suspects
+from calibrant.monitor.state import (
+    LEVEL,
+    Alarm,
+    Day,
+    Look,
+    RangeNow,
+    State,
+    Suspect,
+    Verdict,
+    day_of,
+    state_of,
+    suspects,
+)
 from calibrant.monitor.state import to_plain as plain_of
 from calibrant.results import Plain, converted, plain_json
 
@@ -62,6 +74,9 @@ class MonitorState(Plain):
     all_days: tuple[RangeNow, ...]  # the same since the first day
     alarms: tuple[Alarm, ...]
     alarmed: bool  # the latest day brought an alarm
+    # Of the alarms of a change that follow each other within the window up to now, the first: it says when the error
+    # that lasts began, and for whom. None where there was none within the window.
+    lasting: Alarm | None
     # The e-process and the e-detector as shares of what an alarm takes, in logs: 1 is an alarm.
     ever: float
     change: float
@@ -172,9 +187,16 @@ class Monitor:
         own = {k: v for k, v in locals().items() if k not in ("self", "reference")}
         self._set_up(settings_of(own), reference)
 
+    @classmethod
+    def of(cls, settings: Settings, reference: object = None) -> Monitor:
+        """A monitor of settings that are checked."""
+        made = cls.__new__(cls)
+        made._set_up(settings, reference)
+        return made
+
     def _set_up(self, settings: Settings, reference: object = None) -> None:
         self.settings = settings
-        self._plan = None if reference is None else Plan.of(settings, self._rows(reference))
+        self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
         self._settled: State | None = None  # before the latest day, which can be replaced
         self._latest: Day | None = None
         self._dated: bool | None = None
@@ -208,7 +230,7 @@ class Monitor:
                 "`calibrant watch predictions` and `calibrant watch labels`, since rows whose labels come early are "
                 "no fair sample of their day"
             )
-        return self.entered(self._rows(batch), at, replace=flag("replace", replace))
+        return self.entered(self.rows_of(batch), at, replace=flag("replace", replace))
 
     def entered(self, data: Predictions, at: object, *, replace: bool = False, unlabelled: int = 0) -> MonitorState:
         """The state after the rows of a day that is complete."""
@@ -217,8 +239,12 @@ class Monitor:
         plan = self._plan or Plan.of(self.settings, data)
         gains, sums, counts = plan.day(data)
         before = State.fresh(plan) if self._settled is None else self._settled if replace else self._now
-        self._plan, self._settled, self._latest = plan, before, Day(day, gains, sums, counts, unlabelled)
-        self._dated = self._is_date(at)
+        self._plan, self._settled, self._latest = (
+            plan,
+            before,
+            Day(day, gains, sums, counts, self._is_date(at), unlabelled),
+        )
+        self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
         return self.state
 
@@ -251,7 +277,11 @@ class Monitor:
         """A day as it was entered."""
         return datetime.date.fromordinal(day).isoformat() if self._dated else str(day)
 
-    def _rows(self, batch: object) -> Predictions:
+    def day_of_text(self, day: str) -> int:
+        """The number of a day that `day_text` wrote."""
+        return self.day_number(day if self._dated else int(day))
+
+    def rows_of(self, batch: object) -> Predictions:
         """A batch as rows with the columns that are watched."""
         s = self.settings
         if isinstance(batch, Sketch):
@@ -299,9 +329,9 @@ class Monitor:
         now, s, say = self._now, self.settings, self.day_text
         last, detector = now.history[-1], now.detector
         # After an alarm the detector begins anew: what it knew is in the alarm.
-        onset = detector.onset(0.9) if len(detector.starts) else None
+        onset = detector.onset(LEVEL) if len(detector.starts) else None
         return MonitorState(
-            at=say(last.day),
+            at=last.day,
             started=say(now.started),
             looks=now.looks,
             rows=now.all_days[0].rows,
@@ -312,12 +342,21 @@ class Monitor:
             all_days=now.all_days,
             alarms=now.alarms,
             alarmed=any(a.day == last.day for a in now.alarms),
+            lasting=self._lasting(now),
             ever=last.log_ever / -math.log(s.alpha),
             change=last.log_change / math.log(s.days_between_false_alarms),
             suspects=suspects(detector, self.plan.watched, change=True),
             onset=None if onset is None else (say(onset[0]), say(onset[1]), say(onset[2])),
             history=now.history,
         )
+
+    def _lasting(self, now: State) -> Alarm | None:
+        first, day = None, now.days[-1]
+        for a in reversed([a for a in now.alarms if a.kind == "changed"]):
+            if day - (before := self.day_of_text(a.day)) >= self.settings.window:
+                break
+            first, day = a, before
+        return first
 
     # ---- files ----
 
@@ -345,9 +384,8 @@ class Monitor:
         d = plain_json(content, SAVED)
         if not isinstance(d, dict) or d.get("schema") != SCHEMA:
             raise BadInput(f"not a monitor: {SAVED}")
-        made = cls.__new__(cls)
         try:
-            made._set_up(converted(d["settings"], Settings))
+            made = cls.of(converted(d["settings"], Settings))
             made._dated = d["dated"]
             made._plan = None if d["plan"] is None else converted(d["plan"], Plan)
             made._settled = None if d["settled"] is None else state_of(d["settled"])

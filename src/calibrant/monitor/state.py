@@ -6,6 +6,7 @@ import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -58,13 +59,13 @@ class Suspect(Plain):
 class Alarm(Plain):
     """Evidence that some person's probability is off by more than the tolerance."""
 
-    day: int
+    day: str
     kind: Literal["changed", "ever"]
     log_evidence: float
     # The day on which it most plausibly began, and the first and last of those that share 90% of the evidence.
-    onset: int
-    onset_first: int
-    onset_last: int
+    onset: str
+    onset_first: str
+    onset_last: str
     suspects: tuple[Suspect, ...]
 
 
@@ -72,7 +73,7 @@ class Alarm(Plain):
 class Look(Plain):
     """One look in the history: everyone in the window, and the evidence."""
 
-    day: int
+    day: str
     gap: float
     low: float
     high: float
@@ -91,7 +92,12 @@ class Day:
     gains: Floats
     sums: Floats
     counts: NDArray[np.int64]
+    dated: bool = False  # it is a date, by its ordinal
     unlabelled: int = 0  # rows whose label had not come when the day closed: left out
+
+    def text(self, day: int) -> str:
+        """A day as it was entered."""
+        return date.fromordinal(day).isoformat() if self.dated else str(day)
 
     @property
     def rows(self) -> int:
@@ -141,10 +147,10 @@ class State:
         detector = self.detector.after(day.gains, day.day, 1 if last is None else day.day - last)
         alarms = list(self.alarms)
         if detector.log_ever >= -math.log(s.alpha) and not any(a.kind == "ever" for a in alarms):
-            alarms.append(_alarm(detector, plan, day.day, change=False))
+            alarms.append(_alarm(detector, plan, day, change=False))
         log_change = detector.log_change
         if log_change >= math.log(s.days_between_false_alarms):
-            alarms.append(_alarm(detector, plan, day.day, change=True))
+            alarms.append(_alarm(detector, plan, day, change=True))
             detector = detector.restarted()
         first = [a for a in alarms if a.kind == "ever"]
         alarms = [*first, *(a for a in alarms if a.kind == "changed")][-ALARMS:]
@@ -154,7 +160,7 @@ class State:
         window = _judged(plan, *total, WINDOW * alpha)
         all_days = _judged(plan, new.all_sums, new.all_counts, (1.0 - WINDOW) * alpha)
         worst = worst_of([r for r in window if r.verdict != "not_checked"])
-        look = _look(day.day, window[0], worst, detector.log_ever, log_change)
+        look = _look(day.text(day.day), window[0], worst, detector.log_ever, log_change)
         return replace(
             new,
             detector=detector,
@@ -231,7 +237,7 @@ def _range(
     )
 
 
-def _look(day: int, everyone: RangeNow, worst: Verdict, log_ever: float, log_change: float) -> Look:
+def _look(day: str, everyone: RangeNow, worst: Verdict, log_ever: float, log_change: float) -> Look:
     e = everyone
     return Look(
         day=day,
@@ -252,10 +258,11 @@ def _thinned(history: tuple[Look, ...]) -> tuple[Look, ...]:
     return (*history[:half:2], *history[half:]) if len(history) > POINTS else history
 
 
-def _alarm(detector: Detector, plan: Plan, day: int, *, change: bool) -> Alarm:
-    most, first, last = detector.onset(LEVEL) if len(detector.starts) else (day, day, day)
+def _alarm(detector: Detector, plan: Plan, day: Day, *, change: bool) -> Alarm:
+    onset = detector.onset(LEVEL) if len(detector.starts) else (day.day,) * 3
+    most, first, last = map(day.text, onset)
     return Alarm(
-        day=day,
+        day=day.text(day.day),
         kind="changed" if change else "ever",
         log_evidence=detector.log_change if change else detector.log_ever,
         onset=most,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.monitor import state
+from calibrant.audit.monitor import state
 from calibrant.stats.sequential import bets, ranges
 from calibrant.stats.sequential.detector import Detector
 

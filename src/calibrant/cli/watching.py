@@ -75,7 +75,7 @@ def _folder(p: Parser) -> None:
 
 
 def _start(p: Parser) -> None:
-    from calibrant.monitor.monitor import Monitor
+    from calibrant.audit.monitor.monitor import Monitor
 
     _folder(p)
     take.of_function(p, Monitor.__init__, **WORDS)
@@ -127,8 +127,8 @@ def _files(a: Namespace) -> list[str] | str:
 def start(a: Namespace) -> int:
     """Start a monitor."""
     from calibrant.arguments import COMMAND
-    from calibrant.monitor import folder
-    from calibrant.monitor.monitor import Monitor, settings_of
+    from calibrant.audit.monitor import folder
+    from calibrant.audit.monitor.monitor import Monitor, settings_of
     from calibrant.sanitize import sanitize
 
     inputs = {name: getattr(a, name) for name in WORDS}
@@ -141,8 +141,8 @@ def start(a: Namespace) -> int:
 
 def update(a: Namespace) -> int:
     """Enter a complete day."""
+    from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
-    from calibrant.monitor import folder
     from calibrant.report.outputs.monitored import lines
 
     monitor = folder.update(Path(a.folder), _files(a), _at(a.at), replace=a.replace)
@@ -152,7 +152,7 @@ def update(a: Namespace) -> int:
 
 def predictions(a: Namespace) -> int:
     """Keep predictions until their labels have come."""
-    from calibrant.monitor import folder
+    from calibrant.audit.monitor import folder
 
     rows = folder.predictions(Path(a.folder), _files(a), _at(a.at))
     print(f"{a.at}: {rows:,} predictions wait for their labels")
@@ -161,25 +161,25 @@ def predictions(a: Namespace) -> int:
 
 def labels(a: Namespace) -> int:
     """Keep labels, and enter days that are complete."""
+    from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
-    from calibrant.monitor import folder
     from calibrant.report.outputs.monitored import lines
 
     monitor, new = folder.labels(Path(a.folder), _files(a) if a.files else None, _at(a.at))
-    said = f"{new.matched:,} labels kept, {new.unmatched:,} of rows that do not wait; entered: "
-    said += ", ".join(new.entered) or "no day"
+    summary = f"{new.matched:,} labels kept, {new.unmatched:,} of rows that do not wait; entered: "
+    summary += ", ".join(new.entered) or "no day"
     content = {"matched": new.matched, "unmatched": new.unmatched, "entered": list(new.entered)}
     state = new.state
     content |= {"state": None if state is None else state.to_dict()}
-    print_result(a.json, lambda: content, lambda: said if state is None else f"{said}\n{lines(monitor)}")
+    print_result(a.json, lambda: content, lambda: summary if state is None else f"{summary}\n{lines(monitor)}")
     return 0 if state is None else state.exit_status
 
 
 def report(a: Namespace) -> int:
     """Write or print what is known."""
+    from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
     from calibrant.data.targets import checked_targets, written
-    from calibrant.monitor import folder
     from calibrant.report.outputs.monitored import content, lines
 
     where = Path(a.folder)

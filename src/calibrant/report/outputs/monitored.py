@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from calibrant import __version__
+from calibrant.audit.monitor.monitor import Monitor, MonitorState
+from calibrant.audit.monitor.plan import Settings
+from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
-from calibrant.monitor.monitor import Monitor, MonitorState
-from calibrant.monitor.plan import Settings
-from calibrant.monitor.state import MASK, Look, RangeNow, Suspect
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ALIKE = 3  # blocks of one size that are kept apart: of the oldest two one is made when there is another
+OF_A_SIZE = 3  # blocks of one size that are kept apart: of the oldest two one is made when there is another
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +51,10 @@ class Detector:
         return after._merged()
 
     def _merged(self) -> Detector:
-        """This with at most `ALIKE` blocks of each size: of n days, about ``ALIKE log2(n)`` in all."""
+        """This with at most `OF_A_SIZE` blocks of each size: of n days, about ``OF_A_SIZE log2(n)`` in all."""
         starts, first, last, days = list(self.starts), list(self.first), list(self.last), list(self.days)
         size = 1
-        while (of_size := [i for i, n in enumerate(days) if n == size]) and len(of_size) > ALIKE:
+        while (of_size := [i for i, n in enumerate(days) if n == size]) and len(of_size) > OF_A_SIZE:
             i = of_size[0]  # sizes fall from the oldest to the newest, so that its neighbour has its size
             starts[i : i + 2] = [np.logaddexp(starts[i], starts[i + 1])]
             first[i : i + 2], last[i : i + 2], days[i : i + 2] = [first[i]], [last[i + 1]], [2 * size]

@@ -6,13 +6,12 @@ import datetime
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from calibrant.arguments import (
     PYTHON,
@@ -28,15 +27,8 @@ from calibrant.arguments import (
     share,
     text,
 )
-from calibrant.data.columns import require
-from calibrant.data.predictions import Predictions
-from calibrant.data.read import in_memory
-from calibrant.data.reading import Reading
-from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.targets import written
-from calibrant.errors import BadInput
-from calibrant.monitor.plan import Judge, Plan, Settings
-from calibrant.monitor.state import (
+from calibrant.audit.monitor.plan import Judge, Plan, Settings
+from calibrant.audit.monitor.state import (
     LEVEL,
     Alarm,
     Day,
@@ -49,7 +41,14 @@ from calibrant.monitor.state import (
     state_of,
     suspects,
 )
-from calibrant.monitor.state import to_plain as plain_of
+from calibrant.audit.monitor.state import to_plain as plain_of
+from calibrant.data.columns import require
+from calibrant.data.predictions import Predictions
+from calibrant.data.read import in_memory
+from calibrant.data.reading import Reading
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.targets import written
+from calibrant.errors import BadInput
 from calibrant.results import Plain, converted, plain_json
 
 SCHEMA = "calibrant-monitor/1"
@@ -432,7 +431,7 @@ class Monitor:
         return f"Monitor({s.verdict} since {s.since}, {s.looks:,} looks to {s.at}, {len(s.alarms)} alarms)"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Settings or a plan as plain data."""
     import msgspec
 
@@ -452,7 +451,7 @@ def _day_number(at: object) -> int:
     return check_int("at", at, 0, FUTURE, of="days", hint="or a date such as 2026-01-05")
 
 
-def settings_of(inputs: dict[str, Any], caller: Caller = PYTHON) -> Settings:
+def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settings:
     """What is asked of a monitor, checked."""
 
     def name(argument: str) -> str:

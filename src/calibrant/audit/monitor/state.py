@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.audit.monitor.plan import Plan, Watched
 from calibrant.errors import BadInput
-from calibrant.monitor.plan import Plan, Watched
 from calibrant.results import Plain, decoded
 from calibrant.stats.sequential import ranges
 from calibrant.stats.sequential.detector import Detector
@@ -292,7 +292,7 @@ def suspects(detector: Detector, watched: tuple[Watched, ...], *, change: bool) 
 # ---- as plain data ----
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> object:
     """A day, a state or a detector as plain data; arrays as their bytes."""
     if isinstance(value, np.ndarray):
         kept = np.ascontiguousarray(value, dtype="<f8" if value.dtype.kind == "f" else "<i8")
@@ -310,16 +310,16 @@ FLOATS = {"log_prior", "ever", "starts", "gains", "sums", "all_sums"}
 RANGES: dict[str, type[Plain]] = {"window": RangeNow, "all_days": RangeNow, "alarms": Alarm, "history": Look}
 
 
-def day_of(d: Mapping[str, Any]) -> Day:
-    return Day(**{k: _value(k, v) for k, v in d.items()})
+def day_of(d: Mapping[str, object]) -> Day:
+    return Day(**{k: _value(k, v) for k, v in d.items()})  # type: ignore[arg-type]
 
 
-def state_of(d: Mapping[str, Any]) -> State:
-    detector = Detector(**{k: _value(k, v) for k, v in d["detector"].items()})
-    return State(detector, **{k: _value(k, v) for k, v in d.items() if k != "detector"})
+def state_of(d: Mapping[str, Mapping[str, object]]) -> State:
+    detector = Detector(**{k: _value(k, v) for k, v in d["detector"].items()})  # type: ignore[arg-type]
+    return State(detector, **{k: _value(k, v) for k, v in d.items() if k != "detector"})  # type: ignore[arg-type]
 
 
-def _value(name: str, v: Any) -> Any:
+def _value(name: str, v: object) -> object:
     if isinstance(v, dict):
         kept = np.frombuffer(base64.b64decode(v[ENCODED], validate=True), dtype="<f8" if name in FLOATS else "<i8")
         return kept.reshape(v["shape"])

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calibrant.audit.monitor import folder
+from calibrant.audit.monitor.monitor import Monitor
 from calibrant.cli.run import main
 from calibrant.errors import BadInput
-from calibrant.monitor import folder
-from calibrant.monitor.monitor import Monitor
 
 SETTINGS = ("--label", "y", "--score", "p", "--limit", "0.1", "--by", "site")
 LATE = (*SETTINGS, "--key", "id", "--labels-within", "2")

@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from calibrant.arguments import shown
+from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.data.columns import require, score_values
 from calibrant.data.sources.files import open_source
 from calibrant.data.targets import remove, temporary, written
 from calibrant.errors import BadInput
-from calibrant.monitor.monitor import Monitor, MonitorState
 
 MONITOR, WAITING, LABELS, LOCK = "monitor.json", "waiting", "labels", "lock"
 NAME, LABEL = "name", "label"  # columns of what is kept of labels

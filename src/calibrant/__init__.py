@@ -19,6 +19,7 @@ _WHERE = {
     "GradeValidation": "calibrant.apps.grades.sheet",
     "Look": "calibrant.inspect.looked",
     "ModelComparison": "calibrant.decisions.comparison",
+    "Monitor": "calibrant.audit.monitor.monitor",
     "MulticlassPredictions": "calibrant.data.predictions",
     "NotComputable": "calibrant.errors",
     "Predictions": "calibrant.data.predictions",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from calibrant.apps.grades.sheet import GradeValidation as GradeValidation
     from calibrant.apps.grades.validation import grades as grades
     from calibrant.audit.compare import compare as compare
+    from calibrant.audit.monitor.monitor import Monitor as Monitor
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions

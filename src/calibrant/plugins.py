@@ -212,5 +212,6 @@ COMMANDS = Plugins[Command](
         "papers": "calibrant.apps.papers.command:PAPERS",
         "grades": "calibrant.apps.grades.command:GRADES",
         "weights": "calibrant.apps.population.command:WEIGHTS",
+        "watch": "calibrant.cli.watching:WATCH",
     },
 )

@@ -55,6 +55,7 @@ PUBLIC = {n for m in (calibrant, *(getattr(calibrant, m) for m in calibrant._MOD
 DELIBERATE = {  # files whose `import_module` may name what no statement may, and why
     "lazy_module.py": "what a face names in its own `_WHERE`, which counts as imports of the face",
     "results.py": "drawing, when a chart is asked for: results know that they can be drawn, not how",
+    "audit/monitor/monitor.py": "words and files, when it is reported: a monitor knows that it can be, not how",
     "audit/record.py": "words and files, when it is shown or saved: a record knows that it can be told, not how",
     "apps/grades/sheet.py": "workbooks, when it is saved: a validation knows that it can be told, not how",
     "inspect/looked.py": "words, when it is printed: a look knows that it can be told, not how",

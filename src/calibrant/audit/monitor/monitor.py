@@ -1,0 +1,504 @@
+"""A monitor: outcomes of one day after another, and after each what is certain, since when and for whom."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+
+from calibrant.arguments import (
+    PYTHON,
+    Caller,
+    check_int,
+    checked_alpha,
+    choice,
+    flag,
+    names,
+    number,
+    optional,
+    refuse,
+    share,
+    text,
+)
+from calibrant.audit.monitor.plan import Judge, Plan, Settings
+from calibrant.audit.monitor.state import (
+    LEVEL,
+    Alarm,
+    Day,
+    Look,
+    RangeNow,
+    State,
+    Suspect,
+    Verdict,
+    day_of,
+    state_of,
+    suspects,
+)
+from calibrant.audit.monitor.state import to_plain as plain_of
+from calibrant.data.columns import require
+from calibrant.data.predictions import Predictions
+from calibrant.data.read import in_memory
+from calibrant.data.reading import Reading
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.targets import written
+from calibrant.errors import BadInput
+from calibrant.results import Plain, converted, plain_json
+
+SCHEMA = "calibrant-monitor/1"
+SAVED = "pass the file that Monitor.save wrote"
+REPORTED_BY = "calibrant.report.outputs.monitored"
+FUTURE = 3_652_059  # the last day that a date can be
+EARLY = "a monitor without outcomes has nothing to report: update it with a first day"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MonitorState(Plain):
+    """What a monitor knows at its latest day."""
+
+    at: str  # the latest day
+    started: str
+    looks: int
+    rows: int  # of all days
+    unlabelled: int  # rows left out, whose labels had not come when their day closed
+    verdict: Verdict  # of the recent window: the worst of everyone and the groups
+    since: str  # the first of the looks up to now that all have this verdict
+    window: tuple[RangeNow, ...]  # everyone, then the groups, in the recent window
+    all_days: tuple[RangeNow, ...]  # the same since the first day
+    alarms: tuple[Alarm, ...]
+    alarmed: bool  # the latest day brought an alarm
+    # Of the alarms of a change that follow each other within the window up to now, the first: it says when the error
+    # that lasts began, and for whom. None where there was none within the window.
+    lasting: Alarm | None
+    # The e-process and the e-detector as shares of what an alarm takes, in logs: 1 is an alarm.
+    ever: float
+    change: float
+    suspects: tuple[Suspect, ...]  # directions that have most of the evidence now
+    onset: tuple[str, str, str] | None  # when it most plausibly began, and the days that have 90% of the evidence
+    history: tuple[Look, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """1 if the latest day brought an alarm, or the window is over the limit for anyone; else 0."""
+        return int(self.alarmed or self.verdict == "over")
+
+
+class Monitor:
+    r"""A watch over a model's probabilities with guarantees at every look.
+
+    Estimand: at each look, for everyone and each group, the mean of ``E[y | features] - p`` over the rows of the recent
+    window and of all days, and everyone's calibration error; in probability units. Alarms are about the pointwise
+    tolerance: that ``|E[y | features] - p| <= tolerance`` for every row.
+
+    Parameters
+    ----------
+    reference : rows, optional
+        A file, frame or `Predictions` whose scores and covariates, never its labels, fix the levels of `by` and
+        `variables` and the ranges of the score. By default the first day does.
+    label, score : str
+        Columns of outcomes and probabilities.
+    positive, percent
+        As `calibrant.read`.
+    limit : float between 0 and 1, optional
+        Largest acceptable error, which verdicts compare with. Without one there are ranges and alarms only.
+    by, variables : str or sequence of str
+        Columns of groups, which get ranges and verdicts; further columns in which alarms look for errors. Of at most
+        six columns every pair of levels is watched, too; of more, pairs of groups.
+    cluster : str
+        Rows of one value on one day are one cluster. Different days are independent.
+    shared_shocks : bool
+        The rows of a day may share a shock, so that a day counts as one cluster.
+    tolerance : float from 0 to below 1, optional
+        What alarms tolerate of every single row; the limit by default, 0 without one.
+    judge : {"error", "gap"}, optional
+        What of everyone must be within the limit: the calibration error (default for independent rows), or the gap.
+    alpha : float in (0, 0.5]
+        Probability, at most, that any verdict at any look is ever wrong; and that the alarm "ever" is ever false.
+    days_between_false_alarms : float of at least 2
+        Mean time to a false alarm "changed", at least.
+    window : int
+        Days of the recent window, on which the headline rests.
+    labels_within : int, optional
+        For predictions that come before their labels: a day is complete so many days after it. Used by `calibrant
+        watch`; with it, `update` is refused.
+    key : str or sequence of str
+        Columns that name a row, by which labels that come later find it.
+
+    Notes
+    -----
+    **Assumes.** Outcomes of different rows (clusters, days) are independent given scores and covariates. The columns,
+    limit, window and levels are fixed beforehand. Days enter when they are complete.
+    **Guarantee.** Finite-sample, at every look: with probability ``1 - alpha`` no verdict on everyone or a group, in
+    the window or since the first day, is ever wrong. The alarm "ever" is false with probability at most alpha over all
+    time, also under drift of the scores. Alarms "changed" are false once in `days_between_false_alarms` days in the
+    mean, at most.
+    **Method.** Verdicts: confidence sequences by betting, the k-th look at ``6 alpha / (pi^2 k^2)``. Alarms: likelihood
+    ratios against the tolerance for every direction (everyone, slope, shapes and ranges of the score, levels, pairs of
+    levels), mixed and never maximised, as an e-process and as an e-detector (documentation: Proofs, monitoring).
+    **Cost.** Linear in a day's rows; the state is below two megabytes at any age.
+    **Reads.** Rows.
+
+    References
+    ----------
+    Shin, Ramdas, Rinaldo (2023), E-detectors, arXiv:2203.03532. Waudby-Smith and Ramdas (2024),
+    doi:10.1093/jrsssb/qkad009.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> watch = cal.Monitor(label="y", score="p", limit=0.05)
+    >>> for day in range(3):
+    ...     p = rng.uniform(size=5000)
+    ...     state = watch.update(cal.predictions(rng.uniform(size=5000) < p, p), at=day)
+    >>> state.verdict
+    'within'
+    """
+
+    def __init__(
+        self,
+        reference: object = None,
+        *,
+        label: str,
+        score: str,
+        positive: str | None = None,
+        percent: bool = False,
+        limit: float | None = None,
+        by: Iterable[str] | str | None = None,
+        variables: Iterable[str] | str | None = None,
+        cluster: str | None = None,
+        shared_shocks: bool = False,
+        tolerance: float | None = None,
+        judge: Judge | None = None,
+        alpha: float = 0.05,
+        days_between_false_alarms: float = 3650.0,
+        window: int = 28,
+        labels_within: int | None = None,
+        key: Iterable[str] | str | None = None,
+    ) -> None:
+        own = {k: v for k, v in locals().items() if k not in ("self", "reference")}
+        self._set_up(settings_of(own), reference)
+
+    @classmethod
+    def of(cls, settings: Settings, reference: object = None) -> Monitor:
+        """A monitor of settings that are checked."""
+        made = cls.__new__(cls)
+        made._set_up(settings, reference)
+        return made
+
+    def _set_up(self, settings: Settings, reference: object = None) -> None:
+        self.settings = settings
+        self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
+        self._settled: State | None = None  # before the latest day, which can be replaced
+        self._latest: Day | None = None
+        self._dated: bool | None = None
+
+    # ---- days ----
+
+    def update(self, batch: object, *, at: object, replace: bool = False) -> MonitorState:
+        """The state after one more complete day.
+
+        Parameters
+        ----------
+        batch : Predictions, frame, path, glob or query
+            The day's rows, all of them.
+        at : date, ISO text, or whole number
+            The day: later than every day before, or with `replace` the latest one.
+        replace : bool
+            These rows take the place of those of the latest day, such as after a correction.
+
+        Returns
+        -------
+        MonitorState
+
+        Raises
+        ------
+        BadInput
+            The day has been entered, or is earlier than the latest; or the rows cannot be used.
+        """
+        if self.settings.labels_within is not None:
+            raise BadInput(
+                f"this monitor waits {self.settings.labels_within} days for labels: enter predictions and labels with "
+                "`calibrant watch predictions` and `calibrant watch labels`, since rows whose labels come early are "
+                "no fair sample of their day"
+            )
+        return self.entered(self.rows_of(batch), at, replace=flag("replace", replace))
+
+    def entered(self, data: Predictions, at: object, *, replace: bool = False, unlabelled: int = 0) -> MonitorState:
+        """The state after the rows of a day that is complete."""
+        day = self.day_number(at)
+        self._check_day(day, replace)
+        plan = self._plan or Plan.of(self.settings, data)
+        gains, sums, counts = plan.day(data)
+        before = State.fresh(plan) if self._settled is None else self._settled if replace else self._now
+        self._plan, self._settled, self._latest = (
+            plan,
+            before,
+            Day(day, gains, sums, counts, self._is_date(at), unlabelled),
+        )
+        self._dated = self._latest.dated
+        self.__dict__.pop("_now", None)
+        return self.state
+
+    def _check_day(self, day: int, replace: bool) -> None:
+        last = None if self._latest is None else self._latest.day
+        if replace and day != last:
+            which = "there is none yet" if last is None else f"the latest is {self.day_text(last)}"
+            raise BadInput(f"only the latest day can be replaced, and {which}: leave replace out, or start again")
+        if last is None or day > last or replace:
+            return
+        if day == last:
+            raise BadInput(f"{self.day_text(day)} has been entered: pass replace=True to put these rows in its place")
+        raise BadInput(
+            f"{self.day_text(day)} is earlier than the latest day, {self.day_text(last)}: days go in their order"
+        )
+
+    @staticmethod
+    def _is_date(at: object) -> bool:
+        return not isinstance(at, int)
+
+    def day_number(self, at: object) -> int:
+        """A day as a number: of a date its ordinal."""
+        number_ = _day_number(at)
+        if self._dated is not None and self._dated != self._is_date(at):
+            kind = "dates, such as 2026-01-05" if self._dated else "whole numbers"
+            raise BadInput(f"at={at!r}: the days before are {kind}")
+        return number_
+
+    def day_text(self, day: int) -> str:
+        """A day as it was entered."""
+        return datetime.date.fromordinal(day).isoformat() if self._dated else str(day)
+
+    def day_of_text(self, day: str) -> int:
+        """The number of a day that `day_text` wrote."""
+        return self.day_number(day if self._dated else int(day))
+
+    def rows_of(self, batch: object) -> Predictions:
+        """A batch as rows with the columns that are watched."""
+        s = self.settings
+        if isinstance(batch, Sketch):
+            raise BadInput("a sketch does not hold what a day's bets need: pass the rows of the day")
+        if not isinstance(batch, Predictions):
+            reading = Reading.of(
+                label=s.label,
+                score=s.score,
+                positive=s.positive,
+                percent=s.percent,
+                by=s.by,
+                variables=s.variables,
+                cluster=s.cluster or None,
+            )
+            return in_memory(batch, reading)
+        if batch.unlabelled is not None and len(batch.unlabelled.p):
+            raise BadInput("the batch has rows without a label: a day enters when it is complete")
+        there = () if batch.covariates is None else batch.covariates.column_names
+        require(s.attributes, there, "watched")
+        return batch
+
+    # ---- what is known ----
+
+    @cached_property
+    def _now(self) -> State:
+        if self._plan is None or self._settled is None or self._latest is None:
+            raise BadInput(EARLY)
+        return self._settled.after(self._latest, self._plan)
+
+    @property
+    def plan(self) -> Plan:
+        """What is watched; refused before the first day fixes it."""
+        if self._plan is None:
+            raise BadInput(EARLY)
+        return self._plan
+
+    @property
+    def last(self) -> int | None:
+        """The number of the latest day; None before the first."""
+        return None if self._latest is None else self._latest.day
+
+    @property
+    def state(self) -> MonitorState:
+        """What is known at the latest day: the verdict, since when, for whom, and how sure."""
+        now, s, say = self._now, self.settings, self.day_text
+        last, detector = now.history[-1], now.detector
+        # After an alarm the detector begins anew: what it knew is in the alarm.
+        onset = detector.onset(LEVEL) if len(detector.starts) else None
+        return MonitorState(
+            at=last.day,
+            started=say(now.started),
+            looks=now.looks,
+            rows=now.all_days[0].rows,
+            unlabelled=now.unlabelled,
+            verdict=now.worst,
+            since=say(now.since),
+            window=now.window,
+            all_days=now.all_days,
+            alarms=now.alarms,
+            alarmed=any(a.day == last.day for a in now.alarms),
+            lasting=self._lasting(now),
+            ever=last.log_ever / -math.log(s.alpha),
+            change=last.log_change / math.log(s.days_between_false_alarms),
+            suspects=suspects(detector, self.plan.watched, change=True),
+            onset=None if onset is None else (say(onset[0]), say(onset[1]), say(onset[2])),
+            history=now.history,
+        )
+
+    def _lasting(self, now: State) -> Alarm | None:
+        first, day = None, now.days[-1]
+        for a in reversed([a for a in now.alarms if a.kind == "changed"]):
+            if day - (before := self.day_of_text(a.day)) >= self.settings.window:
+                break
+            first, day = a, before
+        return first
+
+    # ---- files ----
+
+    def to_json(self) -> str:
+        """The monitor as JSON, which `load` reads; it holds sums and no rows."""
+        d = {
+            "schema": SCHEMA,
+            "settings": _plain(self.settings),
+            "plan": None if self._plan is None else _plain(self._plan),
+            "dated": self._dated,
+            "settled": None if self._settled is None else plain_of(self._settled),
+            "latest": None if self._latest is None else plain_of(self._latest),
+        }
+        return json.dumps(d, separators=(",", ":"), allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, content: str) -> Monitor:
+        """Rebuild the monitor that `to_json` wrote.
+
+        Raises
+        ------
+        BadInput
+            The text is no monitor.
+        """
+        d = plain_json(content, SAVED)
+        if not isinstance(d, dict) or d.get("schema") != SCHEMA:
+            raise BadInput(f"not a monitor: {SAVED}")
+        try:
+            made = cls.of(converted(d["settings"], Settings))
+            made._dated = d["dated"]
+            made._plan = None if d["plan"] is None else converted(d["plan"], Plan)
+            made._settled = None if d["settled"] is None else state_of(d["settled"])
+            made._latest = None if d["latest"] is None else day_of(d["latest"])
+            if made._latest is not None:
+                made._check()
+        except (KeyError, TypeError, ValueError) as e:  # a BadInput is a ValueError
+            raise BadInput(f"not a monitor ({e}): {SAVED}") from None
+        return made
+
+    def _check(self) -> None:
+        """Refuse arrays that do not go with the plan."""
+        plan, settled, latest = self.plan, self._settled, self._latest
+        if settled is None or latest is None:
+            raise BadInput("a day is missing")
+        shape, populations = plan.prior.shape, len(plan.populations)
+        if latest.gains.shape != shape or settled.detector.ever.shape != shape or len(latest.sums) != populations:
+            raise BadInput("the evidence is of other directions than the plan's")
+        if settled.detector.starts.shape[1:] != shape or settled.sums.shape[1] != populations:
+            raise BadInput("the sums are of other groups than the plan's")
+
+    def save(self, target: str | os.PathLike[str]) -> Path:
+        """Write the monitor to a file, whole or not at all; `load` reads it."""
+        written(os.fspath(target), self.to_json().encode())
+        return Path(target)
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str]) -> Monitor:
+        """Read the monitor that `save` wrote."""
+        path = Path(source)
+        if not path.is_file():
+            raise BadInput(f"there is no file {os.fspath(source)!r}: {SAVED}")
+        return cls.from_json(path.read_text(encoding="utf-8"))
+
+    def report(self, target: str | os.PathLike[str]) -> Path:
+        """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state."""
+        path: Path = import_module(REPORTED_BY).save(self, target)
+        return path
+
+    def __repr__(self) -> str:
+        if self._latest is None:
+            return f"Monitor({self.settings.label} by {self.settings.score}: no day yet)"
+        s = self.state
+        return f"Monitor({s.verdict} since {s.since}, {s.looks:,} looks to {s.at}, {len(s.alarms)} alarms)"
+
+
+def _plain(value: object) -> object:
+    """Settings or a plan as plain data."""
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+def _day_number(at: object) -> int:
+    if isinstance(at, datetime.datetime):
+        return at.date().toordinal()
+    if isinstance(at, datetime.date):
+        return at.toordinal()
+    if isinstance(at, str):
+        try:
+            return datetime.date.fromisoformat(at).toordinal()
+        except ValueError:
+            refuse("at", at, "a date such as 2026-01-05")
+    return check_int("at", at, 0, FUTURE, of="days", hint="or a date such as 2026-01-05")
+
+
+def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settings:
+    """What is asked of a monitor, checked."""
+
+    def name(argument: str) -> str:
+        return caller.name(argument)
+
+    limit = optional(share)(name("limit"), inputs["limit"])
+    cluster = "" if inputs["cluster"] is None else text(name("cluster"), inputs["cluster"])
+    shocks = flag(name("shared_shocks"), inputs["shared_shocks"])
+    if cluster and shocks:
+        raise BadInput(f"{caller.says('cluster', 'shared_shocks')}: a day is one cluster already, so name one of them")
+    independent = not (cluster or shocks)
+    usual: Judge = "error" if independent else "gap"
+    judge: Judge = usual if inputs["judge"] is None else choice(name("judge"), inputs["judge"], ("error", "gap"))
+    if judge == "error" and not independent:
+        raise BadInput(
+            f"{name('judge')}='error': no range of the error is proved for clusters at every look: pass 'gap'"
+        )
+    key = names(name("key"), inputs["key"], distinct=True)
+    within = inputs["labels_within"]
+    if within is not None:
+        within = check_int(name("labels_within"), within, 0, 3650, of="days")
+        if not key:
+            raise BadInput(
+                f"{name('labels_within')} needs {caller.says('key')}: columns by which a label finds its row"
+            )
+    tolerance = inputs["tolerance"]
+    tolerance = (limit or 0.0) if tolerance is None else number(name("tolerance"), tolerance, least=0, below=1)
+    between = number(name("days_between_false_alarms"), inputs["days_between_false_alarms"], least=2)
+    settings = Settings(
+        label=text(name("label"), inputs["label"]),
+        score=text(name("score"), inputs["score"]),
+        positive=None if inputs["positive"] is None else str(inputs["positive"]),
+        percent=flag(name("percent"), inputs["percent"]),
+        by=names(name("by"), inputs["by"], distinct=True),
+        variables=names(name("variables"), inputs["variables"], distinct=True),
+        cluster=cluster,
+        shared_shocks=shocks,
+        limit=limit,
+        tolerance=tolerance,
+        judge=judge,
+        alpha=checked_alpha(inputs["alpha"], name("alpha")),
+        days_between_false_alarms=between,
+        window=check_int(name("window"), inputs["window"], 1, 3650, of="days"),
+        labels_within=within,
+        key=key,
+    )
+    twice = [c for c in settings.attributes if c in (settings.label, settings.score)]
+    if twice:
+        raise BadInput(f"column {twice[0]!r} is the label or the score: watch other columns")
+    return changed(settings, variables=tuple(v for v in settings.variables if v not in settings.by))

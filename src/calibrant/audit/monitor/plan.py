@@ -1,0 +1,213 @@
+"""What a monitor watches: fixed before the first outcome is read, by settings and by the first day's scores alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.data.predictions import Predictions
+from calibrant.data.profile import LevelCounts
+from calibrant.data.specs.spec import Variable
+from calibrant.errors import BadInput, NotComputable
+from calibrant.stats.sequential import bets, ranges
+
+Floats = NDArray[np.float64]
+Judge: TypeAlias = Literal["error", "gap"]
+Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair"]
+
+# How much of the evidence each kind of direction has, before what is there is scaled to one.
+PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25, "pair": 0.15}
+QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
+WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
+PAIRED = 6  # attributes of which every pair of levels is watched, too
+MOST = 600  # directions, so that the state stays below two megabytes
+WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
+
+
+class Watched(NamedTuple):
+    """One direction in words."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is asked of a monitor, checked."""
+
+    label: str
+    score: str
+    positive: str | None = None
+    percent: bool = False
+    by: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    cluster: str = ""
+    shared_shocks: bool = False
+    limit: float | None = None
+    tolerance: float = 0.0
+    judge: Judge = "error"
+    alpha: float = 0.05
+    days_between_false_alarms: float = 3650.0
+    window: int = 28
+    # Of predictions that come before their labels: the days after which a day is complete, and the columns of a row's
+    # name.
+    labels_within: int | None = None
+    key: tuple[str, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Columns whose levels are watched: groups first."""
+        return tuple(dict.fromkeys((*self.by, *self.variables)))
+
+    @property
+    def independent_rows(self) -> bool:
+        """Whether rows are independent of each other, given their scores and covariates."""
+        return not (self.cluster or self.shared_shocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Settings, with the levels and ranges that the first day's scores and covariates fixed."""
+
+    settings: Settings
+    attributes: tuple[Variable, ...]
+    quantiles: tuple[float, ...]  # of the first day's scores, increasing
+
+    @classmethod
+    def of(cls, settings: Settings, data: Predictions) -> Plan:
+        """The plan for rows like these, whose outcomes are not read."""
+        levels = []
+        for name in settings.attributes:
+            counts = LevelCounts(name)
+            counts.update(data.covariates.column(name))
+            levels.append(counts.variable())
+        quantiles = np.unique(np.quantile(data.p, np.linspace(0.0, 1.0, QUANTILES)))
+        plan = cls(settings=settings, attributes=tuple(levels), quantiles=tuple(map(float, quantiles)))
+        if len(plan.watched) > MOST:
+            widest = max(levels, key=lambda v: len(v.labels))
+            raise BadInput(
+                f"{len(plan.watched):,} directions are too many to watch (at most {MOST:,}): leave {widest.name!r} "
+                f"out, which has {len(widest.labels):,} levels, or make it coarser"
+            )
+        return plan
+
+    # ---- directions ----
+
+    @property
+    def watched(self) -> tuple[Watched, ...]:
+        """Every direction, in the order of `directions`."""
+        return tuple(self._watched())
+
+    def _watched(self) -> Iterator[Watched]:
+        yield Watched("everyone", "everyone")
+        yield Watched("slope", "slope of the score")
+        for k in range(1, WAVES + 1):
+            yield Watched("shape", f"curve along the score ({k} {'change' if k == 1 else 'changes'} of sign)")
+        ends = (0.0, *self._edges, 1.0)
+        for low, high in pairwise(ends):
+            yield Watched("score", f"score {100 * low:.3g}% to {100 * high:.3g}%")
+        for v in self.attributes:
+            yield from (Watched("level", f"{v.name} = {level}") for level in v.labels)
+        for a, b in self._pairs:
+            yield from (Watched("pair", f"{a.name} = {x}, {b.name} = {z}") for x in a.labels for z in b.labels)
+
+    @property
+    def _edges(self) -> tuple[float, ...]:
+        """Inner ends of the ranges of the score."""
+        return tuple(q for q in self.quantiles[2:-1:2] if 0.0 < q < 1.0)
+
+    @property
+    def _pairs(self) -> Sequence[tuple[Variable, Variable]]:
+        """Attributes whose levels are watched in pairs: all if they are few, else those of groups."""
+        few = len(self.attributes) <= PAIRED
+        paired = [v for v in self.attributes if few or v.name in self.settings.by]
+        return list(combinations(paired[:PAIRED], 2))
+
+    @property
+    def prior(self) -> Floats:
+        """How much of the evidence each bet has, shape (directions, bets)."""
+        kinds = [w.kind for w in self.watched]
+        weight = np.array([PRIOR[k] / kinds.count(k) for k in kinds])
+        shares = bets.bet_count(self.settings.independent_rows)
+        return np.repeat(weight[:, None] / weight.sum() / shares, shares, axis=1)
+
+    def directions(self, data: Predictions) -> list[bets.Direction]:
+        """The directions of some rows."""
+        p = data.p
+        rank = np.interp(p, self.quantiles, np.linspace(0.0, 1.0, len(self.quantiles)))
+        waves = [bets.Function(np.cos(math.pi * k * rank)) for k in range(1, WAVES + 1)]
+        edges = np.asarray(self._edges)
+        codes = [v.codes(data.covariates.column(v.name)) for v in self.attributes]
+        levels = [bets.Levels(c, len(v.labels)) for c, v in zip(codes, self.attributes, strict=True)]
+        by_name = {v.name: d for v, d in zip(self.attributes, levels, strict=True)}
+        pairs = [(by_name[a.name], by_name[b.name]) for a, b in self._pairs]
+        return [
+            bets.Levels(np.zeros(len(p), dtype=np.int32), 1),
+            bets.Function(self._slope(p)),
+            *waves,
+            bets.Levels(np.searchsorted(edges, p, side="right"), len(edges) + 1),
+            *levels,
+            *(bets.Levels(a.codes * b.size + b.codes, a.size * b.size) for a, b in pairs),
+        ]
+
+    def _slope(self, p: Floats) -> Floats:
+        """The log odds of the score around the first day's middle, in units of twice their usual distance from it."""
+        odds = _log_odds(np.asarray(self.quantiles))
+        centre = float(np.median(odds))
+        spread = max(2.0 * float(np.mean(np.abs(odds - centre))), 0.1)
+        return np.clip((_log_odds(p) - centre) / spread, -1.0, 1.0)
+
+    # ---- populations ----
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """Everyone, then each group, in the order of `sums`."""
+        groups = (f"{v.name} = {level}" for v in self.attributes if v.name in self.settings.by for level in v.labels)
+        return ("everyone", *groups)
+
+    def day(self, data: Predictions) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""
+        if data.weights is not None:
+            raise NotComputable("a monitor has no proof for weights: leave them out")
+        y, p, s = data.y.astype(np.float64), data.p, self.settings
+        cluster, clusters = _clusters(data, s)
+        directions = self.directions(data)
+        if cluster is None:
+            gains = bets.row_gains(y, p, directions, s.tolerance)
+        else:
+            gains = bets.cluster_gains(y, p, directions, s.tolerance, cluster, clusters)
+        everyone = ranges.day_sums(y, p, np.zeros(len(p), dtype=np.int64), 1, cluster)
+        groups = [
+            ranges.day_sums(y, p, v.codes(data.covariates.column(v.name)), len(v.labels), cluster)
+            for v in self.attributes
+            if v.name in s.by
+        ]
+        return gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p)
+
+
+def _log_odds(p: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        odds: Floats = np.clip(np.log(p) - np.log1p(-p), -WIDEST, WIDEST)
+    return odds
+
+
+def _clusters(data: Predictions, settings: Settings) -> tuple[NDArray[np.intp] | None, int]:
+    """The number of each row's cluster from 0 on, and how many there are; None where rows are independent."""
+    if data.crossing is not None:
+        raise NotComputable("a monitor has no proof for two columns of clusters that cross: name one")
+    if settings.shared_shocks:
+        return np.zeros(len(data.p), dtype=np.intp), 1
+    if data.cluster is None:
+        if settings.cluster:
+            raise BadInput(f"the batch has no clusters, and the monitor's are {settings.cluster!r}: pass cluster=")
+        return None, len(data.p)
+    if not settings.cluster:
+        raise BadInput("the batch has clusters, and the monitor takes rows as independent: start it with cluster=")
+    names, codes = np.unique(data.cluster, return_inverse=True)
+    return codes, len(names)

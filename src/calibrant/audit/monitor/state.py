@@ -1,0 +1,330 @@
+"""What a monitor knows after each day: the evidence, the sums it needs, what was concluded, and when."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.audit.monitor.plan import Plan, Watched
+from calibrant.errors import BadInput
+from calibrant.results import Plain, decoded
+from calibrant.stats.sequential import ranges
+from calibrant.stats.sequential.detector import Detector
+
+Verdict: TypeAlias = Literal["over", "within", "undecided", "not_checked"]
+Floats = NDArray[np.float64]
+
+# Shares of alpha: of the recent window and of all days; of everyone and of all groups; of everyone's gap and error.
+WINDOW, EVERYONE, GAP = 0.8, 0.5, 0.5
+MASK = 20  # rows of which a group must have so many in the window to be shown and judged
+LEVEL = 0.9  # of the evidence, in the interval of when an error began
+NAMED = 5  # directions that an alarm names
+POINTS, ALARMS = 1000, 100  # looks, and alarms, that are kept; of older looks every other one
+ENCODED = "base64"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RangeNow(Plain):
+    """What is guaranteed of one population and span of days: observed less predicted, and the calibration error."""
+
+    name: str
+    rows: int
+    predicted: float  # mean score
+    gap: float
+    low: float
+    high: float
+    error_low: float
+    error_high: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Suspect(Plain):
+    """A direction with its share of the evidence."""
+
+    name: str
+    kind: str
+    observed: Literal["above", "below"]  # outcomes against what is predicted, along the direction
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Alarm(Plain):
+    """Evidence that some person's probability is off by more than the tolerance."""
+
+    day: str
+    kind: Literal["changed", "ever"]
+    log_evidence: float
+    # The day on which it most plausibly began, and the first and last of those that share 90% of the evidence.
+    onset: str
+    onset_first: str
+    onset_last: str
+    suspects: tuple[Suspect, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Look(Plain):
+    """One look in the history: everyone in the window, and the evidence."""
+
+    day: str
+    gap: float
+    low: float
+    high: float
+    error_high: float
+    verdict: Verdict  # of everyone
+    worst: Verdict  # of everyone and the groups
+    log_ever: float
+    log_change: float
+
+
+@dataclass(frozen=True, eq=False)
+class Day:
+    """One complete day."""
+
+    day: int
+    gains: Floats
+    sums: Floats
+    counts: NDArray[np.int64]
+    dated: bool = False  # it is a date, by its ordinal
+    unlabelled: int = 0  # rows whose label had not come when the day closed: left out
+
+    def text(self, day: int) -> str:
+        """A day as it was entered."""
+        return date.fromordinal(day).isoformat() if self.dated else str(day)
+
+    @property
+    def rows(self) -> int:
+        return int(self.sums[0, ranges.ROWS])
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Everything after some days; immutable."""
+
+    detector: Detector
+    looks: int = 0
+    started: int = 0  # the first day
+    # The days of the window, oldest first: `days` (d,), `sums` (d, populations, SUMS), `counts` (d, levels, 2).
+    days: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sums: Floats = field(default_factory=lambda: np.zeros((0, 0, ranges.SUMS)))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, ranges.LEVELS + 1, 2), dtype=np.int64))
+    # Of all days: `all_sums` (populations, SUMS), `all_counts` (levels, 2), rows left out.
+    all_sums: Floats = field(default_factory=lambda: np.zeros((0, ranges.SUMS)))
+    all_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64))
+    unlabelled: int = 0
+    window: tuple[RangeNow, ...] = ()  # everyone and the groups, in the window
+    all_days: tuple[RangeNow, ...] = ()  # the same since the first day
+    since: int = 0  # the first of the looks up to now that all have this verdict
+    alarms: tuple[Alarm, ...] = ()
+    history: tuple[Look, ...] = ()
+
+    @classmethod
+    def fresh(cls, plan: Plan) -> State:
+        populations = len(plan.populations)
+        sums = np.zeros((0, populations, ranges.SUMS))
+        return cls(Detector.fresh(plan.prior), sums=sums, all_sums=np.zeros((populations, ranges.SUMS)))
+
+    @property
+    def last(self) -> int | None:
+        """The latest day; None before the first."""
+        return int(self.days[-1]) if len(self.days) else None
+
+    @property
+    def worst(self) -> Verdict:
+        """The verdict on everyone and the groups together, in the window."""
+        return worst_of([r for r in self.window if r.verdict != "not_checked"])
+
+    def after(self, day: Day, plan: Plan) -> State:
+        """The state after one more day, which is later than the others."""
+        s, last = plan.settings, self.last
+        detector = self.detector.after(day.gains, day.day, 1 if last is None else day.day - last)
+        alarms = list(self.alarms)
+        if detector.log_ever >= -math.log(s.alpha) and not any(a.kind == "ever" for a in alarms):
+            alarms.append(_alarm(detector, plan, day, change=False))
+        log_change = detector.log_change
+        if log_change >= math.log(s.days_between_false_alarms):
+            alarms.append(_alarm(detector, plan, day, change=True))
+            detector = detector.restarted()
+        first = [a for a in alarms if a.kind == "ever"]
+        alarms = [*first, *(a for a in alarms if a.kind == "changed")][-ALARMS:]
+        new = self._with_rows(day, plan)
+        alpha = ranges.look_alpha(s.alpha, new.looks)
+        total = ranges.added(new.sums), new.counts.sum(axis=0)
+        window = _judged(plan, *total, WINDOW * alpha)
+        all_days = _judged(plan, new.all_sums, new.all_counts, (1.0 - WINDOW) * alpha)
+        worst = worst_of([r for r in window if r.verdict != "not_checked"])
+        look = _look(day.text(day.day), window[0], worst, detector.log_ever, log_change)
+        return replace(
+            new,
+            detector=detector,
+            window=window,
+            all_days=all_days,
+            since=self.since if self.looks and self.worst == worst else day.day,
+            alarms=tuple(alarms),
+            history=_thinned((*self.history, look)),
+        )
+
+    def _with_rows(self, day: Day, plan: Plan) -> State:
+        """This with the day's rows, and without those of days that have left the window."""
+        kept = self.days > day.day - plan.settings.window
+        return replace(
+            self,
+            looks=self.looks + 1,
+            started=self.started if self.looks else day.day,
+            days=np.append(self.days[kept], day.day),
+            sums=np.concatenate([self.sums[kept], day.sums[None]]),
+            counts=np.concatenate([self.counts[kept], day.counts[None]]),
+            all_sums=ranges.added(np.stack([self.all_sums, day.sums])),
+            all_counts=self.all_counts + day.counts,
+            unlabelled=self.unlabelled + day.unlabelled,
+        )
+
+
+def worst_of(judged: list[RangeNow]) -> Verdict:
+    """Over if anyone is; within if everyone who is judged is; else undecided."""
+    verdicts = {r.verdict for r in judged}
+    if not verdicts:
+        return "not_checked"
+    return "over" if "over" in verdicts else "within" if verdicts == {"within"} else "undecided"
+
+
+def _judged(plan: Plan, sums: Floats, counts: NDArray[np.int64], alpha: float) -> tuple[RangeNow, ...]:
+    """The ranges of every population, which hold simultaneously with probability at least ``1 - alpha``."""
+    s, groups = plan.settings, len(sums) - 1
+    everyone = alpha * (EVERYONE if groups else 1.0)
+    with_error = s.independent_rows
+    gap_share = everyone * (GAP if with_error else 1.0)
+    low, high = ranges.gap_limits(sums[0], gap_share)
+    error_high = ranges.error_limit(counts, everyone - gap_share) if with_error else 1.0
+    out = [_range("everyone", sums[0], (low, high), error_high, s.limit, error=s.judge == "error")]
+    for name, own in zip(plan.populations[1:], sums[1:], strict=True):
+        limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups)
+        out.append(_range(name, own, limits, 1.0, s.limit, error=False))
+    return tuple(out)
+
+
+def _range(
+    name: str, sums: Floats, limits: tuple[float, float], error_high: float, limit: float | None, *, error: bool
+) -> RangeNow:
+    low, high = limits
+    rows = int(sums[ranges.ROWS])
+    error_low = max(low, -high, 0.0)  # a mean residual is never larger than the mean of its size
+    top = error_high if error else max(-low, high)
+    verdict: Verdict = "undecided"
+    if limit is None or (rows < MASK and name != "everyone"):
+        verdict = "not_checked"
+    elif error_low > limit:
+        verdict = "over"
+    elif top <= limit:
+        verdict = "within"
+    return RangeNow(
+        name=name,
+        rows=rows,
+        predicted=float(sums[ranges.PREDICTED]) / max(rows, 1),
+        gap=float(sums[ranges.RESIDUAL]) / max(rows, 1),
+        low=low,
+        high=high,
+        error_low=error_low,
+        error_high=error_high,
+        verdict=verdict,
+    )
+
+
+def _look(day: str, everyone: RangeNow, worst: Verdict, log_ever: float, log_change: float) -> Look:
+    e = everyone
+    return Look(
+        day=day,
+        gap=e.gap,
+        low=e.low,
+        high=e.high,
+        error_high=e.error_high,
+        verdict=e.verdict,
+        worst=worst,
+        log_ever=log_ever,
+        log_change=log_change,
+    )
+
+
+def _thinned(history: tuple[Look, ...]) -> tuple[Look, ...]:
+    """The history, of whose older half every other look is left out when it is full."""
+    half = POINTS // 2
+    return (*history[:half:2], *history[half:]) if len(history) > POINTS else history
+
+
+def _alarm(detector: Detector, plan: Plan, day: Day, *, change: bool) -> Alarm:
+    onset = detector.onset(LEVEL) if len(detector.starts) else (day.day,) * 3
+    most, first, last = map(day.text, onset)
+    return Alarm(
+        day=day.text(day.day),
+        kind="changed" if change else "ever",
+        log_evidence=detector.log_change if change else detector.log_ever,
+        onset=most,
+        onset_first=first,
+        onset_last=last,
+        suspects=suspects(detector, plan.watched, change=change),
+    )
+
+
+def suspects(detector: Detector, watched: tuple[Watched, ...], *, change: bool) -> tuple[Suspect, ...]:
+    """The directions that have most of the evidence."""
+    if change and not len(detector.starts):
+        return ()
+    share = detector.directions(change=change)
+    order = np.argsort(-share.sum(axis=1), kind="stable")[:NAMED]
+    return tuple(
+        Suspect(
+            name=watched[i].name,
+            kind=watched[i].kind,
+            observed="above" if share[i, 0] >= share[i, 1] else "below",
+            share=float(share[i].sum()),
+        )
+        for i in order
+    )
+
+
+# ---- as plain data ----
+
+
+def to_plain(value: object) -> object:
+    """A day, a state or a detector as plain data; arrays as their bytes."""
+    if isinstance(value, np.ndarray):
+        kept = np.ascontiguousarray(value, dtype="<f8" if value.dtype.kind == "f" else "<i8")
+        return {"shape": list(value.shape), ENCODED: base64.b64encode(kept.tobytes()).decode()}
+    if isinstance(value, Plain):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [to_plain(v) for v in value]
+    if isinstance(value, (Day, State, Detector)):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    return value
+
+
+FLOATS = {"log_prior", "ever", "starts", "gains", "sums", "all_sums"}
+RANGES: dict[str, type[Plain]] = {"window": RangeNow, "all_days": RangeNow, "alarms": Alarm, "history": Look}
+
+
+def day_of(d: Mapping[str, object]) -> Day:
+    return Day(**{k: _value(k, v) for k, v in d.items()})  # type: ignore[arg-type]
+
+
+def state_of(d: Mapping[str, Mapping[str, object]]) -> State:
+    detector = Detector(**{k: _value(k, v) for k, v in d["detector"].items()})  # type: ignore[arg-type]
+    return State(detector, **{k: _value(k, v) for k, v in d.items() if k != "detector"})  # type: ignore[arg-type]
+
+
+def _value(name: str, v: object) -> object:
+    if isinstance(v, dict):
+        kept = np.frombuffer(base64.b64decode(v[ENCODED], validate=True), dtype="<f8" if name in FLOATS else "<i8")
+        return kept.reshape(v["shape"])
+    if isinstance(v, list):
+        return tuple(decoded(one, RANGES[name]) for one in v)
+    if not isinstance(v, int):
+        raise BadInput(f"{name} is {v!r}, which is no whole number")
+    return v

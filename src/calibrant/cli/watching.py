@@ -1,0 +1,203 @@
+"""The command that watches a model: days or predictions and labels into a folder, and what is known out of it."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from calibrant.cli import options as take
+from calibrant.cli.options import Command as Parser
+from calibrant.cli.options import Options, statuses
+from calibrant.errors import BadInput
+from calibrant.plugins import Command
+
+MORE = """\
+A guarantee at every look: ranges and verdicts that hold simultaneously over all days, and alarms that say for whom an
+error began and when. What is kept holds sums and no rows, but those that still wait for their label.
+
+examples:
+  calibrant watch start readmission --label y --score p --limit 0.02 --by site
+  calibrant watch update readmission monday.parquet --at 2026-01-05
+  calibrant watch report readmission -o page.html -o alert.md
+
+labels that come late (a day is complete 90 days after it, whatever came by then):
+  calibrant watch start readmission --label y --score p --limit 0.02 --key visit --labels-within 90
+  calibrant watch predictions readmission scored.parquet --at 2026-01-05
+  calibrant watch labels readmission outcomes.parquet --at 2026-02-11
+"""
+STATUS = statuses(
+    "no alarm, and nobody is certified over the limit",
+    "an alarm on the latest day, or certified over the limit in the recent window: everyone or a group",
+)
+WORDS: dict[str, str | tuple[str, str]] = {
+    "label": ("COLUMN", "outcomes: 0 and 1, or any values with --positive"),
+    "score": ("COLUMN", "predicted probabilities, 0 to 1"),
+    "positive": ("VALUE", "the label value that counts as an event"),
+    "percent": "scores are percentages, 0 to 100",
+    "limit": ("L", "largest acceptable error, such as 0.02; fixed beforehand"),
+    "by": "group columns, which get verdicts",
+    "variables": "further columns in which alarms look for errors",
+    "cluster": ("COLUMN", "rows of one value on one day are one cluster; days are independent"),
+    "shared_shocks": "the rows of a day may share a shock: a day counts as one cluster",
+    "tolerance": ("T", "what alarms tolerate of every single row (default: the limit)"),
+    "judge": "what of everyone is to be within the limit (default: error; gap for clusters)",
+    "alpha": ("A", "probability, at most, that any verdict at any look is ever wrong (default 0.05)"),
+    "days_between_false_alarms": ("DAYS", "mean time to a false alarm of a change, at least (default 3650)"),
+    "window": ("DAYS", "length of the recent window (default 28)"),
+    "labels_within": ("DAYS", "predictions come first: a day is complete so many days after it"),
+    "key": "columns that name a row, by which its label finds it",
+}
+AT = "the day, such as 2026-01-05, or a whole number"
+
+
+class Watch(Command):
+    """The command ``watch``."""
+
+    line, more, status, after = "watch a model: a guarantee at every look, alarms, and for whom", MORE, STATUS, "merge"
+
+    def options(self, p: Parser) -> None:
+        """Add what can be done."""
+        raw = argparse.RawDescriptionHelpFormatter
+        each = p.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+        for name, (line, options) in ACTIONS.items():
+            sub = each.add_parser(name, help=line, description=line, epilog=STATUS, formatter_class=raw)
+            sub.options = options
+
+    def run(self, inputs: Namespace) -> int:
+        """Do it, and return the exit status."""
+        return DONE[inputs.action](inputs)
+
+
+def _folder(p: Parser) -> None:
+    p.add_argument("folder", metavar="DIR", help="the directory of the monitor")
+
+
+def _start(p: Parser) -> None:
+    from calibrant.audit.monitor.monitor import Monitor
+
+    _folder(p)
+    take.of_function(p, Monitor.__init__, **WORDS)
+    p.add_argument("--reference", metavar="FILE", help="rows whose scores and columns fix levels (default: first day)")
+
+
+def _of_day(p: Parser) -> None:
+    _folder(p)
+    p.add_argument("files", nargs="+", metavar="FILE", help="the rows")
+    p.add_argument("--at", required=True, metavar="DAY", help=AT)
+
+
+def _update(p: Parser) -> None:
+    _of_day(p)
+    p.add_argument("--replace", action="store_true", help="put these rows in the place of the latest day's")
+    take.as_json(p, "print what is known as JSON")
+
+
+def _labels(p: Parser) -> None:
+    _folder(p)
+    p.add_argument("files", nargs="*", metavar="FILE", help="labels that came; none: only close days that are complete")
+    p.add_argument("--at", required=True, metavar="DAY", help=AT)
+    take.as_json(p, "print what is known as JSON")
+
+
+def _report(p: Parser) -> None:
+    _folder(p)
+    take.out(p, "write the page (.html), the state (.json) or the text of an alert (.md)")
+    take.as_json(p, "print what is known as JSON")
+
+
+ACTIONS: dict[str, tuple[str, Options]] = {
+    "start": ("start a monitor in a directory", _start),
+    "update": ("enter a day that is complete", _update),
+    "predictions": ("enter a day's predictions, whose labels come later", _of_day),
+    "labels": ("enter labels that have come, and close days that are complete", _labels),
+    "report": ("write or print what is known", _report),
+}
+
+
+def _at(text: str) -> int | str:
+    return int(text) if text.isdigit() and len(text) < 8 else text
+
+
+def _files(a: Namespace) -> list[str] | str:
+    return a.files if len(a.files) > 1 else str(a.files[0])
+
+
+def start(a: Namespace) -> int:
+    """Start a monitor."""
+    from calibrant.arguments import COMMAND
+    from calibrant.audit.monitor import folder
+    from calibrant.audit.monitor.monitor import Monitor, settings_of
+    from calibrant.sanitize import sanitize
+
+    inputs = {name: getattr(a, name) for name in WORDS}
+    if not (a.label and a.score):
+        raise BadInput("name the columns: --label for the labels and --score for the probabilities")
+    folder.start(Path(a.folder), Monitor.of(settings_of(inputs, COMMAND), a.reference))
+    print(f"{sanitize(a.folder)}: started; enter a first day with calibrant watch")
+    return 0
+
+
+def update(a: Namespace) -> int:
+    """Enter a complete day."""
+    from calibrant.audit.monitor import folder
+    from calibrant.cli.standard_output import print_result
+    from calibrant.report.outputs.monitored import lines
+
+    monitor = folder.update(Path(a.folder), _files(a), _at(a.at), replace=a.replace)
+    print_result(a.json, monitor.state.to_dict, lambda: lines(monitor))
+    return monitor.state.exit_status
+
+
+def predictions(a: Namespace) -> int:
+    """Keep predictions until their labels have come."""
+    from calibrant.audit.monitor import folder
+
+    rows = folder.predictions(Path(a.folder), _files(a), _at(a.at))
+    print(f"{a.at}: {rows:,} predictions wait for their labels")
+    return 0
+
+
+def labels(a: Namespace) -> int:
+    """Keep labels, and enter days that are complete."""
+    from calibrant.audit.monitor import folder
+    from calibrant.cli.standard_output import print_result
+    from calibrant.report.outputs.monitored import lines
+
+    monitor, new = folder.labels(Path(a.folder), _files(a) if a.files else None, _at(a.at))
+    summary = f"{new.matched:,} labels kept, {new.unmatched:,} of rows that do not wait; entered: "
+    summary += ", ".join(new.entered) or "no day"
+    content = {"matched": new.matched, "unmatched": new.unmatched, "entered": list(new.entered)}
+    state = new.state
+    content |= {"state": None if state is None else state.to_dict()}
+    print_result(a.json, lambda: content, lambda: summary if state is None else f"{summary}\n{lines(monitor)}")
+    return 0 if state is None else state.exit_status
+
+
+def report(a: Namespace) -> int:
+    """Write or print what is known."""
+    from calibrant.audit.monitor import folder
+    from calibrant.cli.standard_output import print_result
+    from calibrant.data.targets import checked_targets, written
+    from calibrant.report.outputs.monitored import content, lines
+
+    where = Path(a.folder)
+    monitor = folder.opened(where)
+    open_days = folder.waiting(where)
+    checked_targets({f"-o {o}": o for o in a.out}, [str(where)])
+    for target in a.out:
+        written(target, content(monitor, target, open_days).encode())
+    if not a.out:
+        print_result(a.json, monitor.state.to_dict, lambda: lines(monitor, open_days))
+    return monitor.state.exit_status
+
+
+DONE: dict[str, Callable[[Namespace], int]] = {
+    "start": start,
+    "update": update,
+    "predictions": predictions,
+    "labels": labels,
+    "report": report,
+}
+WATCH = Watch()

@@ -1,0 +1,284 @@
+"""What a monitor knows, as a page, as the text of an alert, and for a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from calibrant import __version__
+from calibrant.audit.monitor.monitor import Monitor, MonitorState
+from calibrant.audit.monitor.plan import Settings
+from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
+from calibrant.data.targets import checked_targets, written
+from calibrant.errors import BadInput
+from calibrant.report import document as doc
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.html import page
+from calibrant.report.markdown import inside
+from calibrant.report.places import end_of, percent, signed
+from calibrant.report.spans import clipped, literal, plain, say
+from calibrant.sanitize import sanitize
+
+WORDS = {"over": "Over the limit", "within": "Within the limit", "undecided": "Undecided", "not_checked": "Not checked"}
+SIDES = {"above": "underpredicts", "below": "overpredicts"}
+ALONG = {"slope": ("too flat", "too steep"), "shape": ("follows the score", "follows the score, reversed")}
+Waiting: TypeAlias = Sequence[tuple[int, int, int]]  # a day's number, its rows, and how many have a label
+SHOWN = 10  # alarms in the table, latest first
+ENDINGS = (".html", ".json", ".md")
+
+
+def save(monitor: Monitor, target: str | os.PathLike[str]) -> Path:
+    """Write the page, the state or the alert, by the ending of the name."""
+    name = os.fspath(target)
+    checked_targets({"target": name}, ())
+    written(name, content(monitor, name).encode())
+    return Path(target)
+
+
+def content(monitor: Monitor, name: str, waiting: Waiting = ()) -> str:
+    """What is written to a file of this name; `waiting` are days that are not complete."""
+    ending = Path(name).suffix.lower()
+    if ending not in ENDINGS:
+        raise BadInput(f"cannot write {name!r}: a monitor is written as {', '.join(ENDINGS)}; end the name so")
+    state = monitor.state
+    if ending == ".json":
+        return json.dumps(state.to_dict(), indent=1, allow_nan=False) + "\n"
+    if ending == ".md":
+        return alert(monitor, state, waiting)
+    return page(document(monitor, state, waiting), state.to_dict(), __version__)
+
+
+def alert(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> str:
+    """The text of an alert, as Markdown."""
+    nodes = [*_summary(monitor.settings, state), *_open(waiting), _table(monitor.settings, state)]
+    nodes += [_alarms(state)] if state.alarms else []
+    return f"# {title(monitor.settings)}\n\n{inside(nodes)}"
+
+
+def lines(monitor: Monitor, waiting: Waiting = ()) -> str:
+    """What a terminal shows after each day."""
+    s, state = monitor.settings, monitor.state
+    nodes = (*_summary(s, state), *_open(waiting))
+    paragraphs = [plain(n.text) for n in nodes if isinstance(n, doc.Paragraph)]
+    return "\n".join((f"{state.at} · {state.rows:,} rows · {headline(s, state)}", *paragraphs))
+
+
+def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
+    """The page: the headline and the timeline, groups, alarms, evidence by direction, and how it was computed."""
+    s = monitor.settings
+    facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", f"{num.count(state.looks)} looks")
+    first = (*_summary(s, state), *_open(waiting), _timeline(monitor, state))
+    sections = [doc.Section("summary", "Summary", "Calibration, watched", first, state.verdict)]
+    sections.append(doc.Section("groups", "Groups", "Everyone and groups", (_table(s, state),), "measured"))
+    if state.alarms:
+        sections.append(doc.Section("alarms", "Alarms", "Alarms", (_alarms(state),), "found"))
+    sections.append(
+        doc.Section("evidence", "Evidence", "Where evidence is building up", tuple(_evidence(state)), "measured")
+    )
+    sections.append(doc.Section("method", "Method", "How this was computed", tuple(_method(s)), "reference"))
+    paragraphs = tuple(doc.Paragraph(say(literal(f))) for f in facts)
+    return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), paragraphs, tuple(sections))
+
+
+def title(s: Settings) -> str:
+    return sanitize(f"Monitor of {s.score} for {s.label}")
+
+
+# ---- in words ----
+
+
+def headline(s: Settings, state: MonitorState) -> str:
+    """Is it still within, since when, and for whom not."""
+    if s.limit is None:
+        return "No limit was set: ranges and alarms only."
+    limit = f"{num.limit_points(s.limit)} points"
+    over = [r.name for r in state.window if r.verdict == "over"]
+    if over:
+        names = clipped(sanitize(", ".join(over)), 120)
+        return f"Over the limit of {limit} since {state.since}: {names}."
+    if state.verdict == "within":
+        groups = " and every group" if any(r.verdict == "within" for r in state.window[1:]) else ""
+        return f"Within the limit of {limit} for everyone{groups}, at every look since {state.since}."
+    everyone = "Everyone is within" if state.window[0].verdict == "within" else "Undecided"
+    return f"{everyone}, limit {limit}; not decided for all in the last {s.window:,} days."
+
+
+def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
+    yield doc.Opening(headline(s, state))
+    e = state.window[0]
+    low, high = num.signed_range(e.low, e.high)
+    error = f" Calibration error of everyone: at most {num.upper_bound(e.error_high, s.limit)}." * (e.error_high < 1.0)
+    yield doc.Paragraph(
+        say(
+            f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "
+            f"guaranteed {low} to {high}.{error}"
+        ),
+        "answer",
+    )
+    if state.alarms:
+        yield doc.Paragraph(say(*_alarm(state)))
+    if state.unlabelled:
+        yield doc.Paragraph(
+            say(
+                f"{num.count(state.unlabelled)} rows had no label when their day closed, and are left out: "
+                "all of this is about the rows with a label."
+            ),
+            "note",
+        )
+
+
+def _open(waiting: Waiting) -> Iterator[doc.Node]:
+    """The days that wait for their labels."""
+    if waiting:
+        rows, known = sum(n for _, n, _ in waiting), sum(n for _, _, n in waiting)
+        days = "1 day waits" if len(waiting) == 1 else f"{len(waiting):,} days wait"
+        yield doc.Paragraph(
+            say(
+                f"{days} for labels: {num.count(rows)} rows, {num.count(known)} with a label. None of them is used yet."
+            ),
+            "note",
+        )
+
+
+def _alarm(state: MonitorState) -> tuple[str, ...]:
+    """The latest alarm; since when, and for whom, of the first of those that last."""
+    latest = state.alarms[-1]
+    a = latest if state.lasting is None else state.lasting
+    lasts = "" if a is latest else f" It lasts: alarm again on {latest.day}."
+    began = f"It most plausibly began about {a.onset}, between {a.onset_first} and {a.onset_last}."
+    return f"Alarm on {a.day}: ", _who(a.suspects[0]), f". {began}{lasts}"
+
+
+def _who(suspect: Suspect) -> str:
+    """For whom, and which way."""
+    up, down = ALONG.get(suspect.kind, (SIDES["above"], SIDES["below"]))
+    side = up if suspect.observed == "above" else down
+    return f"{clipped(sanitize(suspect.name), 80)} ({side})"
+
+
+# ---- tables ----
+
+
+def _table(s: Settings, state: MonitorState) -> doc.Table:
+    days = f"Last {s.window:,} days"
+    heads = ("Population", "Rows", f"{days}: gap", "Guaranteed", "Verdict", "Since the start: guaranteed", "Verdict")
+    rows = [
+        (doc.Cell(say(literal(clipped(r.name, 80)))), *_cells(r), *_cells(a)[2:])
+        for r, a in zip(state.window, state.all_days, strict=True)
+        if r.name == "everyone" or r.rows >= MASK
+    ]
+    caption = "Gap: observed minus predicted event rate, in points."
+    return doc.number_table(caption, heads, rows, "cards")
+
+
+def _cells(r: RangeNow) -> tuple[str | doc.Cell, ...]:
+    low, high = num.signed_range(r.low, r.high)
+    icon = "" if r.verdict == "not_checked" else r.verdict
+    return num.count(r.rows), num.gap(r.gap), num.between(low, high), doc.Cell(say(WORDS[r.verdict]), icon=icon)
+
+
+def _alarms(state: MonitorState) -> doc.Table:
+    kinds = {"changed": "change", "ever": "any error since the start"}
+    rows = [
+        (
+            a.day,
+            kinds[a.kind],
+            say(literal(_who(a.suspects[0]))),
+            f"{100 * a.suspects[0].share:.0f}%",
+            a.onset,
+            f"{a.onset_first} to {a.onset_last}",
+        )
+        for a in reversed(state.alarms[-SHOWN:])
+    ]
+    heads = ("Day", "Of", "For whom", "Share of the evidence", "Began about", "Between")
+    caption = "While an error lasts, the alarm of a change repeats: after each it starts again."
+    return doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
+
+
+def _evidence(state: MonitorState) -> Iterator[doc.Node]:
+    change, ever = (f"{100 * max(0.0, v):.0f}%" for v in (state.change, state.ever))
+    yield doc.Paragraph(say(f"Evidence of a change: {change} of what an alarm takes; of any error at all: {ever}."))
+    if state.onset is not None and state.suspects:
+        rows = [(say(literal(_who(x))), f"{100 * x.share:.0f}%") for x in state.suspects]
+        yield doc.number_table("Directions with most of the evidence now.", ("For whom", "Share"), rows, "cards")
+        yield doc.Paragraph(say("Below an alarm these are no findings."), "note")
+
+
+def _method(s: Settings) -> Iterator[doc.Node]:
+    level = num.confidence(1.0 - s.alpha)[0]
+    rows = "Rows"
+    if s.cluster:
+        rows = f"Clusters ({sanitize(s.cluster)}) within a day"
+    elif s.shared_shocks:
+        rows = "Days"
+    yield doc.Paragraph(
+        say(
+            f"Verdicts: with probability {level} none, of anyone at any look, is ever wrong. The ranges at the k-th "
+            "look have error probability proportional to 1/k². They hold for the rows of those days."
+        )
+    )
+    tolerance = f"{num.limit_points(s.tolerance)} points" if s.tolerance else "nothing"
+    yield doc.Paragraph(
+        say(
+            f"Alarms test whether any person's probability is off by more than {tolerance}. An alarm of any error "
+            f"since the start is false with probability at most {num.percent(s.alpha)}, ever. An alarm of a change is "
+            f"false at most once in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for "
+            "who and when, and the interval of the start is plausible, not guaranteed."
+        )
+    )
+    yield doc.Paragraph(
+        say(f"{rows} are assumed independent given scores and covariates. A day enters once, when it is complete.")
+    )
+
+
+# ---- the timeline ----
+
+
+def _timeline(monitor: Monitor, state: MonitorState) -> doc.Figure:
+    """The guaranteed range of everyone's gap at each look, against the limit."""
+    looks, limit = state.history, monitor.settings.limit
+    heads = ("Day", "Gap", "Guaranteed", "Verdict on everyone", "Worst verdict")
+    rows = [
+        (k.day, num.gap(k.gap), num.between(*num.signed_range(k.low, k.high)), WORDS[k.verdict], WORDS[k.worst])
+        for k in looks
+    ]
+    label = f"Guaranteed range of observed minus predicted over {len(looks)} looks. {headline(monitor.settings, state)}"
+    return doc.Figure(
+        panels=(doc.Panel("Observed minus predicted, everyone, last days", _drawn(monitor, looks, limit, label)),),
+        key=(),
+        caption=say(
+            "Band: guaranteed range at each look, in points; line: observed minus predicted; broken lines: the limit."
+        ),
+        id="fig-timeline",
+        numbers=(doc.number_table("Everyone at each look.", heads, rows),),
+    )
+
+
+def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label: str) -> svg.Svg:
+    days = [monitor.day_of_text(k.day) for k in looks]
+    first, span = days[0], max(days[-1] - days[0], 1)
+    shown = looks[len(looks) // 4 :]  # the first ranges are wide, and would make the later ones small
+    top = end_of(100 * max(max(abs(k.low), abs(k.high)) for k in shown)) / 100
+    top = max(top, 1.5 * (limit or 0.0))
+
+    def at(day: int, gap: float) -> svg.At:
+        return round((day - first) / span * svg.SIZE), round((top - max(-top, min(top, gap))) / (2 * top) * svg.SIZE)
+
+    low, high, gap = ([at(d, v) for d, v in zip(days, vs, strict=True)] for vs in _columns(looks))
+    shapes = [("band", svg.area(low, high)), ("zero", f"M0 {at(first, 0.0)[1]}h{svg.SIZE}")]
+    shapes += [("limit", f"M0 {at(first, v)[1]}h{svg.SIZE}") for v in ((limit, -limit) if limit else ())]
+    shapes.append(("curve", svg.path(gap)))
+    up = tuple(
+        (percent(at(first, v * top)[1] / svg.SIZE), signed(round(100 * v * top, 6))) for v in (1, 0.5, 0, -0.5, -1)
+    )
+    ticks = sorted({0, len(looks) // 2, len(looks) - 1})
+    across = tuple((percent((days[i] - first) / span), looks[i].day) for i in ticks)
+    return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1])), label, "", "")
+
+
+def _columns(looks: tuple[Look, ...]) -> tuple[list[float], list[float], list[float]]:
+    return [k.low for k in looks], [k.high for k in looks], [k.gap for k in looks]

@@ -1,0 +1,190 @@
+"""The monitor: days in order, what is refused, what it knows, and that it is the same after it was saved."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.errors import BadInput, NotComputable
+
+
+def rows(seed: int = 0, off: float = 0.0, n: int = 400) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    p, site = rng.uniform(0.1, 0.65, n), rng.choice(["A", "B"], n)
+    y = rng.uniform(size=n) < p + np.where(site == "B", off, 0.0)
+    return pa.table({"y": y.astype(int), "p": p, "site": site, "age": rng.integers(18, 90, n)})
+
+
+def watched(days: int = 5, **more: object) -> cal.Monitor:
+    watch = cal.Monitor(label="y", score="p", **{"limit": 0.1, "by": "site", "variables": "age"} | more)
+    for day in range(days):
+        watch.update(rows(day), at=f"2026-01-{day + 1:02}")
+    return watch
+
+
+def test_an_error_of_a_group_is_found_since_when_and_for_whom() -> None:
+    watch, statuses = watched(8), set()
+    for day in range(8, 16):
+        state = watch.update(rows(day, 0.2), at=datetime.date(2026, 1, day + 1))
+        statuses.add(state.exit_status)
+    assert state.alarms[0].suspects[0].name == "site = B"
+    assert state.alarms[0].suspects[0].observed == "above"
+    assert state.lasting is not None
+    assert "2026-01-07" <= state.lasting.onset <= "2026-01-11"
+    assert state.lasting.onset_first <= state.lasting.onset <= state.lasting.onset_last
+    assert statuses == {0, 1}
+    assert state.looks == len(state.history) == 16
+    assert state.rows == 16 * 400
+
+
+def test_the_same_days_give_the_same_monitor_saved_in_between_or_not(tmp_path: Path) -> None:
+    whole, parts = watched(6), watched(3)
+    for day in range(3, 6):
+        parts = cal.Monitor.load(parts.save(tmp_path / "m.json"))
+        parts.update(rows(day), at=f"2026-01-{day + 1:02}")
+    assert parts.to_json() == whole.to_json()
+    assert parts.state == whole.state
+    assert repr(parts) == repr(whole)
+
+
+def test_the_latest_day_can_be_replaced_and_no_other() -> None:
+    corrected = watched(4)
+    corrected.update(rows(9), at="2026-01-05")
+    corrected.update(rows(4), at="2026-01-05", replace=True)
+    assert corrected.to_json() == watched(5).to_json()
+    with pytest.raises(BadInput, match="2026-01-05 has been entered: pass replace=True"):
+        corrected.update(rows(4), at="2026-01-05")
+    with pytest.raises(BadInput, match="only the latest day can be replaced, and the latest is 2026-01-05"):
+        corrected.update(rows(4), at="2026-01-04", replace=True)
+    with pytest.raises(BadInput, match="2026-01-04 is earlier than the latest day, 2026-01-05"):
+        corrected.update(rows(4), at="2026-01-04")
+    assert corrected.to_json() == watched(5).to_json()  # a refusal changes nothing
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"limit": 2}, "limit=2: pass a number between 0 and 1"),
+        ({"alpha": 0.7}, "alpha=0.7"),
+        ({"window": 0}, "window=0: pass a whole number of days from 1"),
+        ({"tolerance": -0.1}, "tolerance=-0.1: pass a number from 0 to below 1"),
+        ({"judge": "worst"}, "judge='worst'"),
+        ({"days_between_false_alarms": 1}, "days_between_false_alarms=1: pass a number from 2 up"),
+        ({"by": "p"}, "column 'p' is the label or the score"),
+        ({"cluster": "id", "shared_shocks": True}, "a day is one cluster already"),
+        ({"cluster": "id", "judge": "error"}, "pass 'gap'"),
+        ({"labels_within": 30}, "labels_within needs key="),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_in_one_line(more: dict[str, object], line: str) -> None:
+    with pytest.raises(BadInput) as e:
+        cal.Monitor(label="y", score="p", **more)
+    assert line in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_batches_that_cannot_be_used_are_refused() -> None:
+    watch = watched(1)
+    with pytest.raises(BadInput, match="'site'"):
+        watch.update(rows().drop_columns(["site"]), at="2026-01-02")
+    with pytest.raises(BadInput, match="at='soon': pass a date such as 2026-01-05"):
+        watch.update(rows(), at="soon")
+    with pytest.raises(BadInput, match="the days before are dates"):
+        watch.update(rows(), at=7)
+    with pytest.raises(BadInput, match="a sketch does not hold"):
+        watch.update(cal.sketch(rows(), label="y", score="p"), at="2026-01-02")
+    two = ([0, 1], [0.1, 0.2], {"site": ["A", "B"], "age": [1, 2]})
+    with pytest.raises(BadInput, match="the monitor takes rows as independent"):
+        watch.update(cal.predictions(*two, cluster=[0, 0]), at="2026-01-02")
+    with pytest.raises(NotComputable, match="weights"):
+        watch.update(cal.predictions(*two, weights=[1, 2]), at="2026-01-02")
+    with pytest.raises(BadInput, match="waits 30 days for labels"):
+        cal.Monitor(label="y", score="p", labels_within=30, key="id").update(rows(), at=1)
+    with pytest.raises(BadInput, match="nothing to report"):
+        _ = cal.Monitor(label="y", score="p").state
+
+
+def test_too_many_levels_are_refused_with_the_column_that_has_them() -> None:
+    n, levels = 4000, {"a": 90, "b": 40}
+    columns = {name: [f"{name}{i % k}" for i in range(n)] for name, k in levels.items()}
+    wide = pa.table({"y": [0, 1] * (n // 2), "p": [0.5] * n, **columns})
+    with pytest.raises(BadInput, match=r"too many to watch \(at most 600\): leave 'a' out, which has 92 levels"):
+        cal.Monitor(label="y", score="p", by=["a", "b"]).update(wide, at=0)
+
+
+def test_what_is_no_monitor_is_refused() -> None:
+    d = json.loads(watched(2).to_json())
+    with pytest.raises(BadInput, match="not a monitor"):
+        cal.Monitor.from_json("{}")
+    for broken in (
+        d | {"latest": None, "settled": d["settled"], "plan": None},
+        d | {"settings": d["settings"] | {"alpha": "x"}},
+        d | {"latest": d["latest"] | {"gains": {"shape": [1, 1], "base64": "AAAAAAAA8D8="}}},
+        d | {"settled": {k: v for k, v in d["settled"].items() if k != "detector"}},
+    ):
+        if broken["plan"] is None:
+            with pytest.raises(BadInput):
+                _ = cal.Monitor.from_json(json.dumps(broken)).state
+        else:
+            with pytest.raises(BadInput, match="not a monitor"):
+                cal.Monitor.from_json(json.dumps(broken))
+
+
+def test_a_reference_fixes_levels_without_its_labels() -> None:
+    one = cal.Monitor(rows(1), label="y", score="p", by="site")
+    flipped = rows(1).set_column(0, "y", pa.array(1 - rows(1).column("y").to_numpy()))
+    other = cal.Monitor(flipped, label="y", score="p", by="site")
+    assert one.to_json() == other.to_json()
+    assert one.plan.populations[:3] == ("everyone", "site = A", "site = B")
+
+
+def test_clusters_are_judged_by_their_gap() -> None:
+    watch = cal.Monitor(label="y", score="p", limit=0.2, cluster="age")
+    for day in range(3):
+        state = watch.update(rows(day, n=2000), at=day)
+    assert watch.settings.judge == "gap"
+    assert state.window[0].error_high == 1.0
+    assert state.window[0].low < 0 < state.window[0].high < 0.2
+    assert state.verdict == "within"
+
+
+def test_the_state_stays_small() -> None:
+    watch = cal.Monitor(label="y", score="p", window=3)
+    sizes = {}
+    for day in range(48):
+        watch.update(rows(day, n=30), at=day)
+        sizes[day] = len(watch.to_json())
+    # Of each look a line, and of as many days again a few blocks of starts.
+    assert sizes[47] - sizes[23] < 24 * 300 + 4 * 8 * 10 * len(watch.plan.watched) * 4 / 3
+
+
+def test_reports_say_what_is_known(tmp_path: Path) -> None:
+    watch = watched(4, window=4)
+    for day in range(4, 8):
+        watch.update(rows(day, 0.3, n=3000), at=f"2026-01-{day + 1:02}")
+    page = watch.report(tmp_path / "page.html").read_text()
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    state = json.loads(watch.report(tmp_path / "state.json").read_text())
+    assert state == watch.state.to_dict()
+    for text in (page, alert):
+        assert "site = B (underpredicts)" in text
+        assert "Over the limit of 10.0 points since" in text
+    assert "<svg" in page
+    assert "calibrant-result" in page
+    with pytest.raises(BadInput, match=r"a monitor is written as .html, .json, .md"):
+        watch.report(tmp_path / "page.pdf")
+
+
+def test_names_of_the_data_stay_text(tmp_path: Path) -> None:
+    table = rows().set_column(2, "site", pa.array(["<script>x</script>", "|b`"] * 200))
+    watch = cal.Monitor(label="y", score="p", by="site", limit=0.3)
+    watch.update(table, at=0)
+    page = watch.report(tmp_path / "page.html").read_text()
+    assert "<script>x" not in page.replace('id="calibrant-result"', "")
+    assert "\\u003cscript>x" in page or "&lt;script&gt;x" in page

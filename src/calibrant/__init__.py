@@ -24,7 +24,7 @@ _WHERE = {
     "NotComputable": "calibrant.errors",
     "Predictions": "calibrant.data.predictions",
     "Sketch": "calibrant.data.sketches.sketch",
-    "at_horizon": "calibrant.views.horizon",
+    "at_horizon": "calibrant.views.unlabelled",
     "audit": "calibrant.audit.run",
     "compare": "calibrant.audit.compare",
     "grades": "calibrant.apps.grades.validation",
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from calibrant.errors import NotComputable as NotComputable
     from calibrant.inspect.looked import Look as Look
     from calibrant.inspect.run import look as look
-    from calibrant.views.horizon import at_horizon as at_horizon
+    from calibrant.views.unlabelled import at_horizon as at_horizon
 
 
 def __getattr__(name: str) -> Any:

@@ -68,7 +68,7 @@ def test_so_is_all_but_the_data_of_a_method(method: Callable[..., Any], placed: 
 def test_score_is_a_column_wherever_it_is_named() -> None:
     """A flag or a criterion has another name: ``by_score=``, ``criterion=``."""
     named = {n for n, f in PUBLIC.items() if "score" in inspect.signature(f).parameters}
-    assert named == {"look", "read", "sketch", "audit", "compare", "tracking.audit_log"}
+    assert named == {"at_horizon", "look", "read", "sketch", "audit", "compare", "tracking.audit_log"}
 
 
 def test_names_are_those_of_every_other_function() -> None:

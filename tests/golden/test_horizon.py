@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.views.horizon import FollowedRows
+from calibrant.views.unlabelled import FollowedRows
 
 DATA = Path(__file__).parent / "data"
 THEIRS = json.loads((DATA / "horizon.json").read_text(encoding="utf-8"))

@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.certify import horizon as _
-from calibrant.stats import survival
-from calibrant.stats.survival import censoring_band, products
+from calibrant.stats.survival import curves as survival
+from calibrant.stats.survival.band import censoring_band, products
 
 ROWS = 25
 AT = np.linspace(0.02, 1.0, 40)  # true values of L = -ln P(C >= t): hardly ever are all rows lost

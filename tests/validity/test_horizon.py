@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.stats.survival import censoring_band
+from calibrant.stats.survival.band import censoring_band
 from validity.acceptance import SETS, check, count, refuted
 
 ALPHA = 0.2
@@ -158,7 +158,7 @@ def complete(_: dict[str, object], data: cal.Predictions) -> tuple[Floats, Float
 
 def censored_rivals(log: dict[str, object], data: cal.Predictions) -> tuple[Floats, Floats]:
     """One minus Kaplan-Meier with the competing event as the end of follow-up, drawn as labels of all rows."""
-    from calibrant.stats.survival import incidence
+    from calibrant.stats.survival.curves import incidence
 
     risk = incidence(np.asarray(log["t"]), np.where(log["kind"] == 1, 1, 0).astype(np.int8)).at(H)
     n = len(log["p"])

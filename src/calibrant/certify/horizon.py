@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +15,14 @@ from calibrant.certify.closed import Verdict
 from calibrant.certify.groups import checked_limit
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_float, require
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import Clusters, mean_limits
-from calibrant.stats.survival import Band, censoring_band
-from calibrant.views.horizon import FollowedRows, groups_of_all
+from calibrant.stats.survival.band import Band, censoring_band
 from calibrant.views.sample import keyed
+from calibrant.views.unlabelled import FollowedRows, groups_of_all
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +48,7 @@ class Reach:
     end_high: Floats  # shape (n,)
     share: float  # of alpha that these limits spend
     assumes: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
 
 @certificate(order=125, settings=(Setting("limit", None, "L", "largest acceptable gap, to judge by"),), grouped=True)
@@ -137,9 +136,9 @@ def horizon(
     alpha, limit, by = checked_alpha(alpha), checked_limit(limit), names("by", by)
     if judge not in ("gap", "error"):
         raise BadInput(f"judge={judge!r}: pass 'gap', for by weights of censoring the gap alone is certified")
-    if not isinstance(data, Predictions):
+    if isinstance(data, Sketch):
         raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
-    q = FollowedRows.of(data)
+    q = FollowedRows.of(data if isinstance(data, Predictions) else checked_data(data, Predictions))
     reach = (
         estimated(data, q, names("within", within), alpha * BAND, checked_seed(seed))
         if censoring_survival is None

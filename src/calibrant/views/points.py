@@ -18,7 +18,6 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.classical import Scored, in_clusters, scored
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import SIGNS as SIGNS
-from calibrant.views.horizon import FollowedRows, follow_up_of_groups
 from calibrant.views.population import INDEPENDENT, Population
 from calibrant.views.sample import (
     Group,
@@ -32,6 +31,7 @@ from calibrant.views.sample import (
     rows_of_groups,
     some_rows,
 )
+from calibrant.views.unlabelled import FollowedRows, follow_up_of_groups
 
 Floats = NDArray[np.float64]
 

@@ -322,7 +322,7 @@ HORIZON = part(
     "How outcomes by a horizon were made of times and events: rows that entered too late and rows that lack a time, an "
     "event or an entry were left out; of the others so many had the event, another one, none, or an unknown outcome.",
 )
-KEPT_AND_LATE = Annotated[list[Any], Meta(min_length=4, max_length=4)]
+KEPT_AND_LATE = Annotated[list[str | float], Meta(min_length=4, max_length=4)]
 WARNINGS = Literal[
     "columns-not-read",
     "horizon",

@@ -1,7 +1,7 @@
 """What the public interfaces of other packages have, against the table of docs/compared.md that says so.
 
-    python benchmarks/peers.py                 # their newest releases, from the package index: about a minute
-    python benchmarks/peers.py --names relplot # its public names, to write a pattern by
+    python benchmarks/interfaces.py                 # their newest releases, from the package index: about a minute
+    python benchmarks/interfaces.py --names relplot # its public names, to write a pattern by
 
 No package is installed or run: wheels are downloaded without what they depend on, and their syntax trees are read. A
 name is public where neither it nor the class around it begins with an underscore; modules that do are imported from.

@@ -21,7 +21,7 @@ VERSION = re.compile(r"\d+(?:\.\d+){2,}")  # of a program: no number
 REL, ABS = 0.02, 0.002  # learners and simulated p-values differ a little by version
 PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
 START = ROOT / "docs/start.md"
-JUDGES = {"audit": (0, 1, 3), "compare": (0, 1, 3), "accept": (0, 1, 3), "repair": (0, 1, 3)}
+JUDGES = {"watch": (0, 1), "audit": (0, 1, 3), "compare": (0, 1, 3), "accept": (0, 1, 3), "repair": (0, 1, 3)}
 
 
 def blocks(text: str) -> Iterator[tuple[str, str, int]]:

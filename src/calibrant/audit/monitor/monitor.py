@@ -255,7 +255,8 @@ class Monitor:
         if last is None or day > last or replace:
             return
         if day == last:
-            raise BadInput(f"{self.day_text(day)} has been entered: pass replace=True to put these rows in its place")
+            again = "pass replace=True (--replace) to put these rows in its place"
+            raise BadInput(f"{self.day_text(day)} has been entered: {again}")
         raise BadInput(
             f"{self.day_text(day)} is earlier than the latest day, {self.day_text(last)}: days go in their order"
         )

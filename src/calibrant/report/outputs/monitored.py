@@ -92,7 +92,12 @@ def title(s: Settings) -> str:
 
 
 def headline(s: Settings, state: MonitorState) -> str:
-    """Is it still within, since when, and for whom not."""
+    """Who is off, since when, and whether it is still within."""
+    a = state.lasting
+    return (f"Alarm since about {a.onset}: {_who(a.suspects[0])}. " if a else "") + _judged(s, state)
+
+
+def _judged(s: Settings, state: MonitorState) -> str:
     if s.limit is None:
         return "No limit was set: ranges and alarms only."
     limit = f"{num.limit_points(s.limit)} points"
@@ -103,8 +108,11 @@ def headline(s: Settings, state: MonitorState) -> str:
     if state.verdict == "within":
         groups = " and every group" if any(r.verdict == "within" for r in state.window[1:]) else ""
         return f"Within the limit of {limit} for everyone{groups}, at every look since {state.since}."
-    everyone = "Everyone is within" if state.window[0].verdict == "within" else "Undecided"
-    return f"{everyone}, limit {limit}; not decided for all in the last {s.window:,} days."
+    groups = sum(r.verdict == "undecided" for r in state.window[1:])
+    many = "1 group" if groups == 1 else f"{groups:,} groups"
+    if state.window[0].verdict == "within":
+        return f"Everyone is within the limit of {limit}; {many} undecided."
+    return f"Undecided against the limit of {limit}: everyone{f' and {many}' if groups else ''}."
 
 
 def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:

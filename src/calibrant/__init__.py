@@ -29,7 +29,7 @@ _WHERE = {
     "compare": "calibrant.audit.compare",
     "grades": "calibrant.apps.grades.validation",
     "look": "calibrant.inspect.run",
-    "multiclass_predictions": "calibrant.data.predictions",
+    "multiclass_predictions": "calibrant.data.classes.rows",
     "predictions": "calibrant.data.predictions",
     "read": "calibrant.data.read",
     "sketch": "calibrant.data.read",
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from calibrant.audit.monitor.monitor import Monitor as Monitor
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
+    from calibrant.data.classes.rows import multiclass_predictions as multiclass_predictions
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions
     from calibrant.data.predictions import Predictions as Predictions
-    from calibrant.data.predictions import multiclass_predictions as multiclass_predictions
     from calibrant.data.predictions import predictions as predictions
     from calibrant.data.read import read as read
     from calibrant.data.read import sketch as sketch

@@ -14,6 +14,7 @@ from calibrant.arguments import OTHERS
 from calibrant.audit.pooling import MASK, pool_levels
 from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
+from calibrant.data.predictions import MulticlassPredictions
 from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.column_names import POINTS, names_percent, names_weights, of_column
@@ -81,6 +82,11 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str
         | confidence(sketch)
         | ({"two_way": both} if (both := two_way(sketch)) else {})
     )
+
+
+def rest(rows: MulticlassPredictions) -> dict[str, object]:
+    """The mean probability of what rows do not list."""
+    return {"rest_mass": float(np.average(rows.p[:, -1], weights=rows.weights))}
 
 
 def _others(sketch: Sketch, fewest: int) -> dict[str, object]:

@@ -14,7 +14,7 @@ from calibrant.arguments import of_declared, takes
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
-from calibrant.audit.inputs import arrival, inputs
+from calibrant.audit.inputs import arrival, inputs, rest
 from calibrant.audit.judging import (
     ASSUMING,
     Judging,
@@ -129,6 +129,10 @@ def audit(
         As `calibrant.sketch`. Clusters of two columns may cross (person, question), of rows that fit into memory:
         everyone, groups and ranges of the score are then certified for both drawn again, and what has no proof for both
         says so. Rows without a label may have clusters and weights, in memory too.
+    renormalize, logits, listed, rest, ordered
+        Of several classes: divide each row by its sum; take the softmax of logits; columns that name the classes that a
+        row lists; what a row lacks of one is one more class; classes have an order, by number (True) or as named from
+        the lowest, and the probability of at most each is judged too.
     outcome : str, optional
         What an event is, for wording: ``"employed"``.
     name, date : str, optional
@@ -225,8 +229,9 @@ def audited(
         classes, sketch = with_classes(source, options, engine)
     else:
         sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
-    if judging.limit_classes is not None and classes is None:
-        raise BadInput(f"{options.caller.says('limit_classes')} is of three classes or more: leave it out")
+    for name, stated in (("limit_classes", judging.limit_classes is not None), ("ordered", bool(options.ordered))):
+        if stated and classes is None:
+            raise BadInput(f"{options.caller.says(name)} is of three classes or more: leave it out")
     variables = options.variables
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
@@ -337,7 +342,10 @@ def _record(
         data={
             **inputs(context.sketch, context.repeats, context.mask, context.fewest_rows),
             **({} if context.classes is None else {"classes": context.classes.columns_by_class}),
-            **({name: True for name in ("logits", "renormalize") if getattr(options, name)}),
+            **({} if context.classes is None or not context.classes.rest else rest(context.classes)),
+            **({name: True for name in ("logits", "renormalize", "rest") if getattr(options, name)}),
+            **({"listed": ",".join(options.listed)} if options.listed else {}),
+            **({} if context.classes is None or not context.classes.ordered else {"ordered": True}),
             "clusters": clusters(context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,

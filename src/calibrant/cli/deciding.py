@@ -12,6 +12,7 @@ from calibrant.audit.compare import audits_compared, compared, scores_of_columns
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
+from calibrant.cli.options import CLASSES
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
@@ -67,7 +68,7 @@ def _planned(a: Namespace) -> int:
 
 def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Sketch:
     data = source(inputs_of(a), a.allow_same)
-    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
+    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
     several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
     if several.scores and not isinstance(data, Sketch):
         return _checked(a, answers(classes_in_memory(data, several), by, options))

@@ -205,6 +205,7 @@ def _add_method(m: Method, p: Command) -> None:
         take.listed(
             p, "--classes", "what the labels call them, in that order (default: by column, or 0, 1, 2, …)", "NAMES"
         )
+        take.reading(p, *take.CLASSES)
     if m.grouped:
         take.listed(p, "--by", "group columns: each group separately, not simultaneously")
         take.reading(p, "intersections")
@@ -291,7 +292,7 @@ def _data(
     Of the columns only those are read that the function may look at.
     """
     data = source(files)
-    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
+    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *take.CLASSES, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
         sketch = summarised(data, Reading.of(caller=COMMAND, **how))
         report_left_out(sketch)

@@ -356,7 +356,9 @@ def add(p: Command, name: str, hint: object, it: Option) -> None:
     one, several, plain = taken(hint)
     choices = it.choices or choices_of(plain)
     at = p.under(it.place, option)
-    if bool in plain:
+    if several and bool in plain:  # a switch that may say more
+        at.add_argument(option, nargs="?", const=True, type=names, **how)
+    elif bool in plain:
         at.add_argument(option, action="store_true", help=it.words)
     elif not plain:
         at.add_argument(option, action="append", default=[], **how)
@@ -401,7 +403,7 @@ def of_function(p: Command, function: Callable[..., object], **words: str | tupl
 ROW_OPTIONS = "positive", "cluster", "weights", "allow_same", *OF_HORIZON
 SCORE = "score", "percent", "missing"
 COLUMNS = "label", *SCORE, *ROW_OPTIONS
-CLASSES = "renormalize", "logits"
+CLASSES = "renormalize", "logits", "listed", "rest", "ordered"
 GROUPS = "by", "variables", "bins", "intersections", "allow"
 
 

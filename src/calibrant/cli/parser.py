@@ -392,7 +392,7 @@ def _accept(p: Command) -> None:
 
     take.files(p, ", sketch")
     take.columns(p)
-    take.reading(p, "allow")
+    take.reading(p, *take.CLASSES, "allow")
     take.of_function(
         p,
         accept,
@@ -532,7 +532,7 @@ def _apply(p: Command) -> None:
         "calibrator", metavar="CALIBRATOR.json", help="a calibrator that `calibrant repair` or `to_json` wrote"
     )
     take.files(p)
-    take.reading(p, *take.SCORE, *take.CLASSES)
+    take.reading(p, *take.SCORE, "renormalize", "logits")
     take.listed(p, "--scores", "of a calibrator of several classes: a column each, in place of --score")
     take.out(
         p,

@@ -19,8 +19,8 @@ from calibrant.cli.commands import inputs_of, reading, report_left_out, report_r
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
+from calibrant.data.classes.columns import matched
 from calibrant.data.engines.reduce import chosen_rows
-from calibrant.data.inputs import matched
 from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.read import classes_in_memory, each_once
 from calibrant.data.reading import Reading

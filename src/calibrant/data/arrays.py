@@ -76,7 +76,40 @@ def matrix_of(values: object, name: str) -> Floats | None:
     array = plain if isinstance(plain, np.ndarray) else numpy_of(plain, name)
     if array.ndim != 2 or array.shape[1] < 2:
         return None
+    if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8) and not isinstance(array, np.ma.MaskedArray):
+        return np.array(array, dtype=np.float64, order="C")
     return np.column_stack([as_float(_of_numpy(array[:, j], name), name, "score") for j in range(array.shape[1])])
+
+
+def columns_of(values: object, name: str) -> list[pa.Array]:
+    """Return each column of a frame or a matrix, of text or of numbers, as an Arrow column."""
+    plain = dense(values, name)
+    if hasattr(plain, "columns"):
+        return [column_of(plain[c], name) for c in plain.columns]  # type: ignore[index]
+    array = numpy_of(plain, name)
+    return [column_of(column, name) for column in (array[:, None] if array.ndim == 1 else array).T]
+
+
+SPARSE = {"data", "indices", "indptr", "shape"}  # arrays by which SciPy stores a sparse matrix
+
+
+def with_dense(arrays: Mapping[str, NDArray[np.generic]], name: str) -> dict[str, NDArray[np.generic]]:
+    """Return arrays of a file with the sparse matrix that SciPy stores in four of them as the matrix ``data``."""
+    from scipy import sparse
+
+    kind = str(np.asarray(arrays.get("format", b"csr")).astype("U"))
+    if kind not in ("csr", "csc"):
+        raise BadInput(f"{name} holds a sparse matrix of format {kind!r}: store matrix.tocsr()")
+    try:
+        inside = arrays["data"], arrays["indices"], arrays["indptr"]
+        shape = tuple(arrays["shape"].tolist())
+        matrix = (sparse.csr_array if kind == "csr" else sparse.csc_array)(inside, shape=shape)
+        matrix.check_format(full_check=True)  # an index out of range would be written there
+        made = matrix.toarray()
+    except (ValueError, TypeError) as e:
+        raise BadInput(f"{name} holds a sparse matrix that is damaged ({e}): store it again") from None
+    own = {key: array for key, array in arrays.items() if key not in (*SPARSE, "format", "_is_array")}
+    return own | {"data": made}
 
 
 def dense(values: object, name: str) -> object:

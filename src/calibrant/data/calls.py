@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import Call
 from calibrant.data.arrays import counts, dense, index_of, matrix_of
+from calibrant.data.classes.rows import multiclass_predictions
 from calibrant.data.columns import Floats
 from calibrant.data.predictions import (
     Predictions,
     frame_of,
-    multiclass_predictions,
     predictions,
 )
 from calibrant.errors import BadInput
@@ -33,7 +33,7 @@ Named: TypeAlias = dict[str, object]  # and by name
 
 DATA = "data", "source", "pilot"  # what the argument is called that takes the data as one value
 OF_ROWS = "covariates", "weights", "cluster", "positive", "missing", "drop_missing"  # as `calibrant.predictions`
-OF_CLASSES = "covariates", "weights", "cluster", "classes"  # the same, of several classes
+OF_CLASSES = "covariates", "weights", "cluster", "classes", "listed", "rest"  # the same, of several classes
 
 
 class Classifier(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -12,27 +12,22 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, takes_names, text
-from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats, picked
 from calibrant.data.inputs import (
     ClustersCross,
     Crossing,
     Levels,
     PredictionInputs,
-    class_names,
-    class_numbers,
-    class_probabilities,
     cluster_codes,
     cluster_columns,
     clusters_of,
-    column_each,
     crossing_of,
     labels_of,
     levels_of,
+    row_number,
     scores_of,
     weights_of,
 )
-from calibrant.data.layouts import decoded
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.spec import Spec
@@ -43,6 +38,7 @@ from calibrant.sanitize import sanitize
 Kind = TypeVar("Kind")
 Other = TypeVar("Other")
 
+AT_MOST = "at most {}"  # what a cut of ordered classes is called
 NAMED = 6  # covariates in a few words about predictions
 
 # ---- Labels, probabilities and covariates, validated once and frozen ----
@@ -211,6 +207,10 @@ class MulticlassPredictions:
         Of a file, that hold the probabilities; empty where they came as an array.
     dropped : int
         Rows left out because something was missing, or their weight 0; the others are `kept`, by number.
+    rest : bool
+        The last class, ``"(rest)"``, is whatever a row does not list.
+    ordered : bool
+        Classes have an order, from the lowest to the highest: ``at_most(k)`` is a view, too.
     """
 
     y: NDArray[np.int32]
@@ -225,6 +225,8 @@ class MulticlassPredictions:
     columns: tuple[str, ...] = field(default=(), repr=False)
     dropped: int = 0
     kept: NDArray[np.intp] | None = field(default=None, repr=False)
+    rest: bool = False
+    ordered: bool = False
 
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
@@ -243,10 +245,30 @@ class MulticlassPredictions:
     @cached_property
     def _top_label(self) -> Predictions:
         """The same, made once: an audit reads it often."""
-        return self._projected(self.p.argmax(axis=1) == self.y, self.p.max(axis=1))
+        return self._projected(self.predicted == self.y, self.p[np.arange(self.n), self.predicted])
+
+    @cached_property
+    def predicted(self) -> NDArray[np.intp]:
+        """The most probable class of each row, by number: of what it lists."""
+        result: NDArray[np.intp] = self.p[:, : self.p.shape[1] - self.rest].argmax(axis=1)
+        return result
 
     def one_vs_rest(self, k: int | str) -> Predictions:
         """The view of one class, by number or label; share ``alpha`` over the classes you look at."""
+        k = self._number(k)
+        return self._projected(self.y == k, self.p[:, k])
+
+    def at_most(self, k: int | str) -> Predictions:
+        """The view of ordered classes up to one, by number or label: its score is their probabilities, added up."""
+        if not self.ordered:
+            raise BadInput("at_most is of classes that have an order: pass ordered= to multiclass_predictions")
+        k = self._number(k)
+        return self._projected(self.y <= k, np.minimum(np.cumsum(self.p[:, : k + 1], axis=1)[:, -1], 1.0))
+
+    def _number(self, k: int | str) -> int:
+        """The number of a class."""
+        if isinstance(k, str) and not self.classes and k.isdecimal():
+            k = int(k)
         if isinstance(k, str):
             if k not in self.classes:
                 raise BadInput(
@@ -255,7 +277,13 @@ class MulticlassPredictions:
             k = self.classes.index(k)
         if not 0 <= k < self.p.shape[1]:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
-        return self._projected(self.y == k, self.p[:, k])
+        return k
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """What each class, and of ordered ones each cut but the last, is called: every event that is judged."""
+        names = tuple(self.name_of(k) for k in range(self.p.shape[1]))
+        return (*names, *(AT_MOST.format(name) for name in names[:-1] if self.ordered))
 
     def name_of(self, k: int) -> str:
         """The label of a class, or its number."""
@@ -264,8 +292,9 @@ class MulticlassPredictions:
     @property
     def columns_by_class(self) -> dict[str, str | None]:
         """Each class with the column of the file that holds its probability; None where it came in an array."""
-        of = self.columns or (None,) * self.p.shape[1]
-        return {self.name_of(k): of[k] for k in range(self.p.shape[1])}
+        k = self.p.shape[1]
+        of = (*self.columns, *(None,) * (k - len(self.columns)))
+        return {self.name_of(i): of[i] for i in range(k)}
 
     def part(self, rows: NDArray[np.intp], dropped: int = 0) -> MulticlassPredictions:
         """Some of the rows, by number, which leave out `dropped`."""
@@ -365,7 +394,7 @@ def frozen(
     """Return labels, probabilities and covariates as `predictions` does; `caller` says what refusals call arguments."""
     y_true, y_prob, covariates = rows
     drop_missing, columns = way == "drop", cluster_columns(cluster)
-    levels, crossing, clusters = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
+    levels, crossing, clusters = levels_and_crossing(columns, y_true) if columns else ((), None, cluster)
     if way == "keep" and crossing is not None:
         raise NotComputable(APART.format(*crossing.names))
     attached_rows = {caller.name("weights"): weights, caller.name("cluster"): clusters}
@@ -392,7 +421,7 @@ def frozen(
     lost = counts & ~keep
     dropped = int(np.count_nonzero(~keep))
     table = inputs.table(len(y))
-    _without_gaps(table, way)
+    without_gaps(table, way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
     apart = None
@@ -420,9 +449,11 @@ def frozen(
     )
 
 
-def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Crossing | None, object]:
+def levels_and_crossing(
+    columns: Mapping[str, object], y_true: object, place: Callable[[int], str] = row_number
+) -> tuple[Levels, Crossing | None, object]:
     """The levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column, or one."""
-    codes = cluster_codes(columns)
+    codes = cluster_codes(columns, place)
     inputs = PredictionInputs(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
     ordered = {name: inputs.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
     try:
@@ -443,111 +474,6 @@ def missing_way(drop_missing: bool, missing: str, caller: Caller = PYTHON) -> Mi
     if stated in ("refuse", "keep"):
         raise BadInput(f"{caller.turns_on('drop_missing')} and {caller.name('missing')}={stated}: pass one of them")
     return "drop"
-
-
-@takes_names
-def multiclass_predictions(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    covariates: object = None,
-    *,
-    weights: ArrayLike | None = None,
-    cluster: object = None,
-    classes: Sequence[object] | None = None,
-    drop_missing: bool = False,
-    missing: str = "level",
-    name: str = "data",
-) -> MulticlassPredictions:
-    """Validate labels and probabilities of several classes once, and freeze them.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        Class numbers 0 to K - 1, or labels that `classes` names.
-    y_prob : array-like of shape (n, K)
-        Probabilities of every class, K at least 3, rows adding up to one: within 1e-3, as rounded probabilities do,
-        which are then divided by their sum.
-    covariates : frame or mapping of arrays, optional
-        As `calibrant.predictions`.
-    weights : array-like of shape (n,), optional
-        Positive numbers, 0 to leave a row out, which projections, `certify.classwise`, `Dirichlet` and `VariableTree`
-        use. Methods without a proof for weights raise `NotComputable`.
-    cluster : array-like of shape (n,) or mapping of them, optional
-        As `calibrant.predictions`; used by projections and `certify.classwise`.
-    classes : sequence of K labels, optional
-        In the order of the columns of `y_prob`: ``classes_`` of a scikit-learn classifier. By default the names of
-        those columns, where labels are text and `y_prob` is a frame.
-    drop_missing, missing
-        As `calibrant.predictions`, but for ``"keep"``, which has no proof for several classes.
-    name : str
-        Name for reports.
-
-    Returns
-    -------
-    MulticlassPredictions
-        Project it, by ``top_label()`` or ``one_vs_rest(k)``, onto what every binary method reads.
-
-    Raises
-    ------
-    BadInput
-        A value is missing, out of range or of another length.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> many = cal.multiclass_predictions([0, 2, 1], [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.5, 0.3, 0.2]])
-    >>> many.top_label().p.tolist()
-    [0.7, 0.8, 0.5]
-    """
-    way, name = missing_way(drop_missing, missing), text("name", name)
-    return replace(frozen_classes((y_true, y_prob, covariates), weights, cluster, classes=classes, way=way), name=name)
-
-
-def frozen_classes(
-    rows: tuple[ArrayLike, ArrayLike, object],
-    weights: ArrayLike | None = None,
-    cluster: object = None,
-    *,
-    classes: Sequence[object] | None = None,
-    way: Missing = "level",
-    caller: Caller | None = None,
-) -> MulticlassPredictions:
-    """Return rows of several classes as `multiclass_predictions` does; `caller` names a reader's options."""
-    y_true, y_prob, covariates = rows
-    drops, by, columns = way == "drop", caller or PYTHON, cluster_columns(cluster)
-    levels, crossing, clusters = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
-    inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=clusters)
-    p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
-    p = column_each(p, labels)
-    if way == "keep":
-        how = by.turns_on("drop_missing")
-        raise BadInput(f"{by.name('missing')}=keep is of two classes: rows without a label are left out by {how}")
-    order = class_names(classes, y_prob, labels, p.shape[1])
-    numbers, known = class_numbers(labels, order, p.shape[1])
-    if not (drops or known.all()):
-        stated = f"y_true: {np.count_nonzero(~known):,} values are missing, first in row {int(np.argmin(known))}"
-        raise BadInput(f"{stated}: leave such rows out, {by.turns_on('drop_missing')}")
-    p = inputs.ordered("y_prob", p)
-    keep = inputs.ordered("y_true", known) & ~(np.isnan(p).any(axis=1) & drops)
-    p = class_probabilities(p, keep, caller)
-    w = who = None
-    if weights is not None:
-        w, known = (inputs.ordered("weights", of) for of in weights_of(weights, len(p), drops, "weights", zero=True))
-        keep &= known & (w != 0.0)
-    if clusters is not None:
-        who, known = (inputs.ordered("cluster", of) for of in clusters_of(clusters, len(p), drops, "cluster"))
-        keep &= known
-    _without_gaps(table := inputs.table(len(p)), way)
-    if not keep.any():
-        raise BadInput("no rows are left after dropping missing values")
-    y = inputs.ordered("y_true", numbers)
-    result = MulticlassPredictions(y=y, p=p, covariates=table, classes=order, weights=w, cluster=who)
-    result = replace(result, levels=levels, crossing=crossing)
-    result = result if keep.all() else result.part(np.flatnonzero(keep), dropped=int(np.count_nonzero(~keep)))
-    for column in (result.y, result.p, result.weights, result.cluster):
-        if column is not None:
-            column.flags.writeable = False
-    return result
 
 
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
@@ -577,7 +503,7 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
-def _without_gaps(table: pa.Table | None, way: Missing) -> None:
+def without_gaps(table: pa.Table | None, way: Missing) -> None:
     """Refuse missing covariates, if nothing may be missing."""
     if table is not None:
         faults, spec = Faults(arrays=True), Spec(label="y_true", score="y_prob", missing=way)

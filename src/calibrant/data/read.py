@@ -14,16 +14,18 @@ import pyarrow.compute as pc
 
 from calibrant.arguments import checked_seed, shown, takes
 from calibrant.data.calls import takes_arrays
-from calibrant.data.columns import Floats, label_values, no_events, no_such_event, require, row_ids, score_values
+from calibrant.data.classes.columns import ClassInputs, class_labels, listed_columns, one_label, places_of
+from calibrant.data.classes.lists import named_labels, probabilities_of
+from calibrant.data.classes.rows import frozen_classes, in_order
+from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
-from calibrant.data.inputs import ClustersCross, Levels, class_labels, matched, one_label
-from calibrant.data.layouts import decoded, is_text
+from calibrant.data.inputs import ClustersCross, Levels
+from calibrant.data.layouts import is_text
 from calibrant.data.predictions import (
     SEVERAL,
     MulticlassPredictions,
     Predictions,
     frame_of,
-    frozen_classes,
     predictions,
 )
 from calibrant.data.profile import LevelCounts
@@ -208,32 +210,24 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
         raise BadInput(f"{by.says(*two)} {'are' if len(two) > 1 else 'is'} of two classes: of several leave it out")
     opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
     opened = spread(opened, options.scores)
-    scores = matched(options.scores, opened.columns, by)
-    opened, kept, _, table = _loaded(opened, options, scores)
+    options = listed_columns(options, opened.columns)
+    scores = options.scores
+    opened, kept, parts, table = _loaded(opened, options, scores)
     covariates = table.select(list(kept)) if kept else None
-    labels = (
-        one_label(table, options.labels, scores, by.says("label")) if options.labels else table.column(options.label)
-    )
-    if is_text(decoded(labels).type) and not classes:
-        classes = class_labels(scores, pc.unique(decoded(labels)).to_pylist())
+    label, w, cluster_column = (f"column {name!r}" for name in (options.label, options.weights, options.cluster))
+    called = ClassInputs(label, w, cluster_column, scores, places_of(opened.place, parts), by)
+    labels = one_label(table, options.labels, called) if options.labels else table.column(options.label)
+    labels = named_labels(labels, options)
+    if is_text(labels.type) and not classes:
+        classes = class_labels(scores, pc.unique(labels).to_pylist())
     cluster = {name: table.column(name) for name in options.levels or filter(None, [options.cluster])}
     weights = table.column(options.weights) if options.weights else None
-    p, way = class_scores(table, replace(options, scores=scores)), options.missing
-    rows = labels, p, covariates
-    result = frozen_classes(rows, weights, cluster or None, classes=classes or None, way=way, caller=by)
-    return replace(result, columns=scores, name=opened.name)
-
-
-def class_scores(table: pa.Table | pa.RecordBatch, options: Reading) -> Floats:
-    """The probabilities of every class, of columns of these or of what they are made of; NaN where one is missing."""
-    p = np.column_stack([score_values(table.column(name), name, options.percent) for name in options.scores])
-    if options.logits:
-        from scipy.special import softmax
-
-        return np.asarray(softmax(p, axis=1))
-    if options.renormalize:
-        return p / np.where((total := p.sum(axis=1, keepdims=True)) > 0.0, total, 1.0)
-    return p
+    p, labels, classes = probabilities_of(table, labels, classes, options, called)
+    rows, name, rest = (labels, p, covariates), opened.name, bool(options.listed or options.rest)
+    del opened, parts, table  # of a thousand classes they hold as much as the probabilities
+    result = frozen_classes(rows, weights, cluster or None, classes=classes or None, way=options.missing, called=called)
+    result = replace(result, columns=() if options.listed else scores, name=name, rest=rest)
+    return in_order(result, options.ordered, by) if options.ordered else result
 
 
 def with_classes(
@@ -245,6 +239,7 @@ def with_classes(
     """
     if isinstance(source, MulticlassPredictions):
         options.for_predictions(engine)
+        source = in_order(source, options.ordered, options.caller) if options.ordered else source
         return source, sketch_rows(source.top_label(), options)
     if isinstance(source, Sketch):
         raise BadInput(f"a sketch holds two classes: leave {options.caller.says('score')} out, or name rows of several")
@@ -270,14 +265,19 @@ def _loaded(
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
     kept = tuple(
-        dict.fromkeys((*options.by, *(name for name in names if name not in (*scores, *options.labels)), *others))
+        dict.fromkeys(
+            (*options.by, *(n for n in names if n not in (*scores, *options.labels, *options.listed)), *others)
+        )
     )
     if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     hidden = () if options.at is None else options.at.hidden
     columns = list(
         dict.fromkeys(
-            (options.label, *options.labels, *scores, *kept, *options.row_attributes, *options.levels, *hidden)
+            (
+                *(options.label, *options.labels, *scores, *options.listed, *kept),
+                *(*options.row_attributes, *options.levels, *hidden),
+            )
         )
     )
     with opened.one_pass():

@@ -31,6 +31,7 @@ from calibrant.errors import BadInput, NotComputable
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
+OF_CLASSES = "renormalize", "logits", "listed", "rest"
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights", *OF_HORIZON
 INDEPENDENT = "none"  # as the cluster: rows are declared to be independent
 # Other parts that a column of clusters or weights cannot play; clusters may be groups, or part of the key, too.
@@ -61,6 +62,9 @@ class Reading:
     scores: tuple[str, ...] = ()  # in place of `score`, of several classes: a column each, or patterns such as ``p_*``
     renormalize: bool = False  # of several classes: divide each row by its sum
     logits: bool = False  # of several classes: take the softmax of each row
+    listed: tuple[str, ...] = ()  # of several classes: columns that name the classes of the probabilities of each row
+    ordered: tuple[str, ...] = ()  # classes from the lowest, or `BY_NUMBER`; none where they have no order
+    rest: bool = False  # of several classes: what probabilities lack of one is that of one more class
     positive: str | None = None  # the label that counts as the event
     percent: bool = False  # scores are percent: they are divided by 100
     drop_missing: bool = False  # leave out rows whose label or score is missing: short for ``missing="drop"``
@@ -115,20 +119,24 @@ class Reading:
             way = way if at.complete else "keep"
         scores = names(caller.name("score"), inputs["score"] or None, distinct=True)
         labels = names(caller.name("label"), inputs["label"] or None, distinct=True)
-        several = len(scores) > 1 or any("*" in name for name in scores)
+        listed = names(caller.name("listed"), inputs["listed"] or None, distinct=True)
+        several = len(scores) > 1 or bool(scores and listed) or any("*" in name for name in scores)
         if several and at is not None:
             raise BadInput(f"{caller.says('score')}: an outcome by a horizon has two classes, so name one column")
         if len(labels) > 1 and not several:
             raise BadInput(f"{caller.name('label')} names {len(labels)} columns: of two classes name one")
-        for name in ("renormalize", "logits"):
+        for name in OF_CLASSES:
             if inputs[name] and not several:
-                raise BadInput(
-                    f"{caller.turns_on(name)} is of several classes: name their columns in {caller.says('score')}"
-                )
+                passed = caller.says(name) if name == "listed" else caller.turns_on(name)
+                raise BadInput(f"{passed} is of several classes: name their columns in {caller.says('score')}")
+        if inputs["renormalize"] and (listed or inputs["rest"]):
+            other = caller.says("listed") if listed else caller.turns_on("rest")
+            raise BadInput(f"{caller.turns_on('renormalize')} leaves no rest, which {other} states: leave one out")
         return cls(
             **inputs
             | {
                 "label": (*labels, "")[0],
+                "listed": listed,
                 "labels": labels if len(labels) > 1 else (),
                 "score": "" if several else (*scores, "")[0],
                 "scores": scores if several else (),

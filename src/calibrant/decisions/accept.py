@@ -249,7 +249,7 @@ def answers(data: MulticlassPredictions | Data, by: tuple[str, ...], options: Ac
             raise BadInput(f"by={CLASS!r} is the predicted class, and a covariate has that name: rename the column")
         return data.top_label()
     columns = {name: table.column(name) for name in table.schema.names}
-    predicted = pa.array([data.name_of(k) for k in data.p.argmax(axis=1).tolist()])
+    predicted = pa.array([data.name_of(k) for k in data.predicted.tolist()])
     return replace(data.top_label(), covariates=pa.table({**columns, CLASS: predicted}), cache={})
 
 

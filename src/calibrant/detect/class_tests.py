@@ -70,12 +70,12 @@ class ClassRows:
             place[common] = np.arange(len(common))
             p = np.column_stack([data.p[:, common], np.delete(data.p, common, axis=1).sum(axis=1)])
             names = (*(data.name_of(int(c)) for c in common), OTHERS)
-            joined = replace(data, y=place[data.y], p=np.minimum(p, 1.0), classes=names)
+            joined = replace(data, y=place[data.y], p=np.minimum(p, 1.0), classes=names, rest=False)
         used, left_out = _used(joined, variables, seed)
         columns = {name: data.covariates.column(name) for name in used}
         if PREDICTED in columns:
             raise BadInput(f"covariate {PREDICTED!r}: the test gives that name to something else, so rename the column")
-        columns[PREDICTED] = pa.array([data.name_of(c) for c in data.p.argmax(axis=1).tolist()])
+        columns[PREDICTED] = pa.array([data.name_of(c) for c in data.predicted.tolist()])
         edges = np.column_stack([np.zeros(data.n), np.minimum(np.cumsum(joined.p, axis=1), 1.0)])
         edges[:, -1] = 1.0  # some class is drawn, whatever rounding leaves of the sum
         edges[:, :-1][joined.p[:, ::-1].cumsum(axis=1)[:, ::-1] == 0.0] = 1.0  # and none of probability 0

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from calibrant.data.classes.columns import ROUNDED, differing, matched
 from calibrant.data.columns import Floats, as_float, letters_of
-from calibrant.data.inputs import ROUNDED, differing, matched
 from calibrant.data.layouts import decoded
 from calibrant.data.read import classes_in_memory
 from calibrant.data.reading import Reading

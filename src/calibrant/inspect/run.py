@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from calibrant.arguments import takes
 from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.calls import takes_arrays
+from calibrant.data.classes.columns import beginning, class_labels, of_pattern
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.inputs import ClustersCross, beginning, class_labels, cluster_codes, crossing_of, of_pattern
+from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory

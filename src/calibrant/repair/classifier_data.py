@@ -13,7 +13,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from calibrant.data.predictions import MulticlassPredictions, Predictions, multiclass_predictions, predictions
+from calibrant.data.classes.rows import multiclass_predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions, predictions
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.dirichlet import Dirichlet

@@ -135,6 +135,7 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 FORMAT = "calibrant-calibrator/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 Rows = TypeVar("Rows", Predictions, MulticlassPredictions)
+LISTED = "reads the probability of every class, and rows list some of them: recalibrate rows that hold all"
 
 
 @dataclass(frozen=True)
@@ -400,6 +401,8 @@ class Calibrator:
             other = f"repairs several classes, not a {type(data).__name__}: use Beta for two"
             two = "is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
             raise BadInput(f"this {self.recipe} {other if self.several else two}")
+        if getattr(data, "rest", False):
+            raise NotComputable(f"this {self.recipe} {LISTED}")
         out = self.scores(data.p, columns=data.covariates)
         out.flags.writeable = False
         if isinstance(data, MulticlassPredictions):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND
+from calibrant.data.classes.columns import ClassInputs, class_scores
+from calibrant.data.classes.rows import class_probabilities
 from calibrant.data.columns import require, score_values
-from calibrant.data.inputs import class_probabilities
-from calibrant.data.read import class_scores
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sketches.sample import Origin, hashes_of
@@ -122,7 +122,8 @@ def apply_classes(
         sound = np.ones(len(p), dtype=np.bool_)
         if drops:
             sound &= ~np.isnan(p).any(axis=1)
-        p = class_probabilities(p, sound, COMMAND)
+        called = ClassInputs(scores=scores, place=lambda at: source.place(part, row + at), caller=COMMAND)
+        p = class_probabilities(p, sound, called)
         ids = Origin.of(batch, Spec(label="", score=scores[0]), part, row).identities(len(p), Spec(label="", score=""))
         values = one.scores(np.where(sound[:, None], p, 1.0 / len(scores)), columns=batch, ids=ids)
         values = 100.0 * values if options.percent else values

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
+from calibrant.data.predictions import AT_MOST
 from calibrant.data.specs.column_names import names_cluster
 from calibrant.report.findings import drops_missing, groupings
 from calibrant.report.spans import Span, label
@@ -29,7 +30,7 @@ READING = (  # options that read data
     *("--time", "--event", "--horizon", "--entered", "--closed", "--competing"),
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
-    *("--intersections", "--percent", "--logits", "--renormalize", "--allow-same"),
+    *("--intersections", "--percent", "--logits", "--renormalize", "--listed", "--rest", "--ordered", "--allow-same"),
 )
 REPAIRING = (  # options that `repair` takes too
     *(k for k in READING if k not in ("--intersections", "--allow-same")),
@@ -42,13 +43,24 @@ GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = ("label", "score", "by", "key", "variables", "allow", "fail_on", "infer", "competing")
+LISTS = ("label", "score", "listed", "ordered", "by", "key", "variables", "allow", "fail_on", "infer", "competing")
 NUMBERS = (
-    *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed", "missing_odds", "mask"),
+    "limit",
+    "limit_relative",
+    "limit_classes",
+    "steps",
+    "alpha",
+    "tolerance",
+    "seed",
+    "missing_odds",
+    "mask",
     "horizon",
 )
 SEVERAL = ("threshold", "costs")
-SWITCHES = ("intersections", "percent", "logits", "renormalize", "drop_missing", "quick", "publish", "allow_same")
+SWITCHES = (
+    *("intersections", "percent", "logits", "renormalize", "rest"),
+    *("drop_missing", "quick", "publish", "allow_same"),
+)
 TEXTS = (
     *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
     *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed"),
@@ -94,10 +106,8 @@ def repair(record: AuditRecord, method: str = "") -> str:
         return ""
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     if record.data.get("classes"):  # judged as they are by everyone, at no limit
-        return _finished(
-            record, [start, *_typed([(k, v) for k, v in kept if k not in OF_TWO]), *_repairing(record, method)]
-        )
-    if record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
+        kept = [(k, v) for k, v in kept if k not in OF_TWO]
+    elif record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
         kept.append(("--limit", record.settings["limit"]))
     return _finished(record, [start, *_typed(kept), *_repairing(record, method)])
 
@@ -139,16 +149,18 @@ def _classes_in_python(record: AuditRecord, columns: Sequence[str] = (), project
 
 def _columns_are_probabilities(record: AuditRecord) -> bool:
     """Whether one column holds the label, and each class's column its probability as it was audited."""
-    data = record.data
-    return "," not in str(data.get("label")) and not any(data.get(k) for k in ("percent", "logits", "renormalize"))
+    made = any(map(record.data.get, ("percent", "logits", "renormalize", "rest_mass")))
+    return not made and "," not in str(record.data.get("label"))
 
 
 def one_class(record: AuditRecord, name: str) -> str:
-    """The audit of one of several classes against the others; empty where no command can."""
+    """The audit of one of several classes against the others, or of a cut of them; empty where no command can."""
     if arrays(record):
         words = _audit_words(record, [(k, v) for k, v in _flags(record) if DEFAULTS.get(k) != v])
         kept = {k: v for k, v in arguments(words[1:]).items() if k not in (*OF_ROWS, *FORM)}
-        return _called("record = cal.audit", kept, f"{DATA}.one_vs_rest({_literal(name)})")
+        own = name in record.data["classes"]
+        way, of = ("one_vs_rest", name) if own else ("at_most", name.removeprefix(AT_MOST.format("")))
+        return _called("record = cal.audit", kept, f"{DATA}.{way}({_literal(of)})")
     column = (record.data.get("classes") or {}).get(name)
     if column is None or not _columns_are_probabilities(record):
         return ""
@@ -298,16 +310,10 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
 def _switched(record: AuditRecord) -> list[str]:
     """The options without a value, of the audit and of its data."""
     data, s = record.data, record.settings
-    switches = {
-        "--intersections": any(len(b) > 1 for b in groupings(record)),
-        "--percent": bool(data.get("percent")),
-        "--logits": bool(data.get("logits")),
-        "--renormalize": bool(data.get("renormalize")),
-        "--quick": bool(s.get("quick")),
-        "--publish": bool(s.get("publish")),
-        "--allow-same": bool(s.get("allow_same")),
-    }
-    return [flag for flag, wanted in switches.items() if wanted]
+    switches = {"intersections": any(len(b) > 1 for b in groupings(record))}
+    switches |= {name: bool(data.get(name)) for name in ("percent", "logits", "renormalize", "rest")}
+    switches |= {name: bool(s.get(name)) for name in ("quick", "publish", "allow_same")}
+    return [f"--{name.replace('_', '-')}" for name, wanted in switches.items() if wanted]
 
 
 def _start(record: AuditRecord, what: str) -> str:
@@ -362,6 +368,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     if of := data.get("horizon"):
         flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", f"{of['horizon']:g}"), *flags[1:]]
         flags += [(f"--{k}", of[k]) for k in ("entered", "closed", "competing")]
+    flags += [("--listed", data.get("listed"))]
+    flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
     flags += [("--positive", positive), ("--key", _list(listed(data.get("key"))))]
     clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
@@ -405,7 +413,8 @@ def _words(record: AuditRecord) -> dict[str, str]:
     named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
     usual = asdict(About()) | ({"noun": noun} if (noun := record.data.get("noun")) else {})
     words = {k: v for k, v in s["about"].items() if v != usual[k]}
-    words |= {"outcome": s.get("outcome"), "name": None if named_after_file else record.name, "date": s.get("date")}
+    unnamed = named_after_file or (record.name == DATA and from_python(record))
+    words |= {"outcome": s.get("outcome"), "name": None if unnamed else record.name, "date": s.get("date")}
     return {k: str(v) for k, v in words.items() if v is not None}
 
 
@@ -519,7 +528,7 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made
     saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
     passed = arguments([word for word in words if not word.startswith("-o ")])
     known = (*OF_ROWS, *FORM) if arrays else ()
-    kept = {k: v for k, v in passed.items() if k not in known and (k, v) != ("name", _literal(DATA))}
+    kept = {k: v for k, v in passed.items() if k not in known}
     if passed.get("cluster") == _literal("none"):  # which no array says
         kept["cluster"] = passed["cluster"]
     if what == "look":

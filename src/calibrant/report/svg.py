@@ -141,9 +141,9 @@ def signed_track(low: float, at: float, high: float, top: float, limit: float | 
 def caterpillar(
     lines: Sequence[tuple[float, float, float]], strips: Sequence[tuple[float, float]], top: float, label: str
 ) -> Svg:
-    """Return ranges under each other, (low, at, high), over the strips of a mean and of a new one; from -top to top."""
+    """Return ranges under each other, (low, at, high), over strips: of a mean and a new one, or between limits."""
     tall, parts = 9 * len(lines) + 8, []
-    for strip, cls in zip(strips, ("band", "okzone"), strict=True):
+    for strip, cls in zip(strips, ("band", "okzone"), strict=False):
         low, high = (max(-top, min(top, v)) for v in strip)
         wide = percent((high - low) / (2.0 * top))
         parts.append(tag("rect", cls=cls, x=place(low, top, -top), width=wide, height=tall))

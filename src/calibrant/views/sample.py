@@ -370,12 +370,23 @@ SEEN = 1 << 12  # rows whose scores may already show that a class's probability 
 def each_class(data: MulticlassPredictions, top: Predictions, seed: int) -> Iterator[Population]:
     """Yield the population of each class against the others, as `everyone` makes it of ``one_vs_rest(k)``.
 
-    Rows are dealt once for all classes, and no sketch is made of any: `top` is their projection on the top label.
+    Of ordered classes then those of ``at_most(k)``, but for the last, which is sure. Rows are dealt once for all, and
+    no sketch is made of any: `top` is their projection on the top label.
     """
     dealing, sample = Dealing.of(data.n, checked_seed(seed)), Sample.of(top, seed)
-    for k in range(data.p.shape[1]):
-        p, y = np.ascontiguousarray(data.p[:, k]), (data.y == k).astype(np.int8)
+    for p, y in _events(data):
         yield sample.of_class(dealing.counts(fixed_scores(p), y), p, y)
+
+
+def _events(data: MulticlassPredictions) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int8]]]:
+    """Yield scores and outcomes of each class, and of each cut of ordered ones."""
+    k = data.p.shape[1]
+    for i in range(k):
+        yield np.ascontiguousarray(data.p[:, i]), (data.y == i).astype(np.int8)
+    below = np.zeros(data.n)
+    for i in range(k - 1 if data.ordered else 0):
+        below = below + data.p[:, i]
+        yield np.minimum(below, 1.0), (data.y <= i).astype(np.int8)
 
 
 # ---- Named groups: which there are, and which rows are in them ----

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.data.classes.columns import class_scores
 from calibrant.data.columns import score_values
 from calibrant.data.layouts import DAY
-from calibrant.data.read import class_scores
 from calibrant.data.reading import Reading
 from calibrant.data.specs.coding import Coding, encode
 from calibrant.data.specs.spec import Spec

@@ -154,13 +154,16 @@ def test_a_column_of_0_and_1_for_each_class_is_a_label(tmp_path):
     with pytest.raises(cal.BadInput, match="names 2 columns of 3 classes: name one of each"):
         cal.audit(tmp_path / "log.csv", label=["home", "draw"], **options)
     (tmp_path / "two.csv").write_text(FLAGS.replace("0,1,0,", "1,1,0,"))
-    with pytest.raises(cal.BadInput, match="row 1 has not one of them at 1"):
+    with pytest.raises(cal.BadInput, match=r"line 3 of two\.csv has not one of them at 1"):
         cal.audit(tmp_path / "two.csv", label=["home", "draw", "away"], **options)
 
 
 def test_rows_that_do_not_add_up_are_counted_and_refused(tmp_path):
     (tmp_path / "log.csv").write_text("kind,p_a,p_b,p_c\na,.5,.3,.2\nb,.5,.3,.4\nc,.1,.1,.1\n")
-    with pytest.raises(cal.BadInput, match=r"2 rows are not probabilities that add up to one; first: row 1, sum 1\.2"):
+    says = (
+        r"columns 'p_a' to 'p_c': 2 rows are not probabilities that add up to one; first: line 3 of log.csv, sum 1\.2"
+    )
+    with pytest.raises(cal.BadInput, match=says):
         cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True)
     made = cal.audit(tmp_path / "log.csv", label="kind", score="p_*", quick=True, renormalize=True)
     assert made.everyone.expected == pytest.approx(0.5 + 0.5 / 1.2 + 1 / 3)
@@ -177,10 +180,36 @@ def test_rows_that_lack_something_are_left_out_and_counted(tmp_path):
     assert "--missing drop" in audit_again(made)
     weighed = cal.audit(tmp_path / "log.csv", missing="drop", weights="w", **options)
     assert (weighed.everyone.rows, weighed.data["dropped"]) == (2, 4)
-    with pytest.raises(cal.BadInput, match=r"2 values are missing, first in row 1: leave such rows out, drop"):
+    with pytest.raises(cal.BadInput, match=r"column 'kind': 2 values are missing, first in line 3 of log.csv: leave"):
         cal.audit(tmp_path / "log.csv", **options)
     with pytest.raises(cal.BadInput, match="missing=keep is of two classes: rows without a label are left out by drop"):
         cal.audit(tmp_path / "log.csv", missing="keep", **options)
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "says"),
+    [
+        (
+            "b,.5,.3,.4,1,2",
+            {},
+            "columns 'p_a' to 'p_c': 1 row is not probabilities that add up to one; first: {}, sum 1.2",
+        ),
+        ("b,.5,,.5,1,2", {}, "first: {}, column 'p_b', nan: leave such rows out: drop_missing=True"),
+        ("b,.5,-.3,.8,1,2", {}, "first: {}, column 'p_b', -0.3: of logits pass logits=True"),
+        ("d,.5,.3,.2,1,2", {}, "column 'kind' holds 'd' in {}, which is none of the classes 'a', 'b', 'c'"),
+        (",.5,.3,.2,1,2", {}, "column 'kind': 1 values are missing, first in {}"),
+        ("b,.5,.3,.2,-1,2", {"weights": "w"}, "column 'w' must be positive and finite; {} has -1"),
+        ("b,.5,.3,.2,1,", {"cluster": "who"}, "cluster 'who' is missing in 1 rows, first in {}"),
+    ],
+)
+def test_a_refusal_names_the_column_and_the_line_of_the_file(tmp_path, line, options, says):
+    """Of several files, the second: its lines are counted by themselves."""
+    head = "kind,p_a,p_b,p_c,w,who\n"
+    (tmp_path / "jan.csv").write_text(head + "a,.5,.3,.2,1,1\n" * 3 + "b,.5,.3,.2,1,2\nc,.5,.3,.2,1,2\n")
+    (tmp_path / "may.csv").write_text(f"{head}a,.5,.3,.2,1,1\n{line}\n")
+    sources = [str(tmp_path / f"{month}.csv") for month in ("jan", "may")]
+    with pytest.raises(cal.BadInput, match=re.escape(says.format("line 3 of may.csv"))):
+        cal.audit(sources, label="kind", score="p_*", quick=True, variables=None, allow_same=True, **options)
 
 
 def test_what_is_left_out_leaves_the_other_rows_as_they_are():
@@ -370,6 +399,7 @@ def test_printed_calls_of_classes_run(way):
     data = arrays if way == "arrays" else frame
     record = cal.audit(data, limit=0.02, quick=True, **({} if way == "arrays" else {"label": "kind", "score": "p_*"}))
     for text in (plan(record), repair_classes(record, "Temperature", "temperature"), one_class(record, "dog")):
+        assert "name=" not in text
         names = {"cal": cal, "data": data}
         exec(text.replace('record.save("audit.html")', ""), names)  # noqa: S102
         if "plan" in names:

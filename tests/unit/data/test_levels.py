@@ -64,7 +64,7 @@ def test_rows_without_a_label_leave_their_units():
     [
         ({}, "no column"),
         ({"a": PATIENT, "b": PATIENT[:4]}, "'b' has 4 rows"),
-        ({"a": PATIENT, "b": [None, *PATIENT[1:]]}, "'b': cluster is missing"),
+        ({"a": PATIENT, "b": [None, *PATIENT[1:]]}, "'b' is missing"),
         ({"a": 3}, "'a' is a int"),
     ],
 )

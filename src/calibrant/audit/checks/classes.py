@@ -16,28 +16,37 @@ from calibrant.audit.pooling import guarded
 from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL
 from calibrant.audit.rounding import few, reported_outcome
 from calibrant.certify.classwise import classwise
+from calibrant.measure.classes import ranked_probability_score
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.sample import each_class
 
 CLASS = "class"  # the variable by which a class is named
+RANKED = "ranked_probability_score"
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
 
 
 def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
-    """Certify each class against the others as groups are: ranges hold simultaneously, verdicts share alpha."""
+    """Certify each class against the others as groups are: ranges hold simultaneously, verdicts share alpha.
+
+    Cuts of ordered classes are among them, and share with them.
+    """
     rows = context.classes
     if rows is None:
         return CheckResult()
     context.needs_no_crossing()
     every = []
-    for k, q in enumerate(each_class(rows, rows.top_label(), context.seed)):
-        one = certified(((CLASS, rows.name_of(k)),), 0, q, context, rows.p.shape[1])
+    for name, q in zip(rows.events, each_class(rows, rows.top_label(), context.seed), strict=True):
+        one = certified(((CLASS, name),), 0, q, context, len(rows.events))
         # no bet is learnt from its blocks any more, which are gigabytes of a thousand classes
         every.append(replace(one, people=replace(q.as_one_block(), shown=q.shown)))
     result = judged(every, context)
     shares = context.judging.shares.of_groups("classes") if context.judging.limited else ()
-    return CheckResult(status=status(worst(f.verdict for f in result)), classes=result, shares=shares)
+    estimates = {}
+    if rows.ordered:
+        estimates[RANKED] = ranked_probability_score(rows, alpha=context.judging.alpha)
+    verdict = status(worst(f.verdict for f in result))
+    return CheckResult(status=verdict, classes=result, shares=shares, estimates=estimates)
 
 
 def _classwise(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
@@ -77,7 +86,7 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     rows = context.classes
     if rows is None or rows.weights is not None or rows.cluster is not None:  # the binomial is of independent rows
         return CheckResult()
-    top, k = rows.p.argmax(axis=1), rows.p.shape[1]
+    top, k = rows.predicted, rows.p.shape[1]
     often = np.bincount(top, minlength=k)
     common = np.sort(np.argsort(-often, kind="stable")[:MOST])
     expected = np.array([rows.p[top == i][:, common].sum(axis=0) for i in common])

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibrant.data.arrays import SPARSE, with_dense
 from calibrant.data.columns import ABSENT, EXACT, number_text
 from calibrant.data.sources.budget import (
     AS_TABLE,
@@ -532,6 +533,9 @@ def _archive(path: Path) -> Arrays:
                 result = _read_array(file, one.file_size, path)
             column = one.filename.removesuffix(ENDING)
             out |= {column: result} if result.dtype.names is None else _fields(result, path.name)
+        if out.keys() >= SPARSE:
+            afford(path, ARRAY * 8 * math.prod(out["shape"].tolist()), "holds a sparse matrix")
+            out = with_dense(out, path.name)
         return out
 
 

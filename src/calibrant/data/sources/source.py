@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -247,6 +248,8 @@ def spread(opened: Source, patterns: Sequence[str]) -> Source:
 def _spread(opened: Source, name: str) -> Source:
     batches = (batch.column(name) for part in opened.parts for batch in part.read([name], ()))
     first = next((c for column in batches if len(c := listed(column).drop_null())), None)
+    if first is not None and pair_of(first.type):
+        return _paired(opened, name)
     if first is None or not is_listed(first.type):
         return opened
     struct = pa.types.is_struct(first.type)
@@ -254,13 +257,21 @@ def _spread(opened: Source, name: str) -> Source:
         tuple(f"{name}.{f.name}" for f in first.type) if struct else tuple(f"{name}_{i}" for i in range(len(first[0])))
     )
 
+    return _replaced(opened, name, own, lambda column, row: parts_of(listed(column), name, own, row))
+
+
+def _replaced(
+    opened: Source, name: str, own: Sequence[str], parts_made: Callable[[pa.Array, int], dict[str, pa.Array]]
+) -> Source:
+    """Return a source with several columns in place of one; a function makes them of it, and its first row."""
+
     def kept(part: Part) -> Part:
         def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
             there = list(dict.fromkeys(name if c in own else c for c in columns))
             row = part.first_row
             for batch in part.read(there, [c for c in real if c not in own]):
                 made = {c: batch.column(c) for c in there if c != name}
-                made |= parts_of(listed(batch.column(name)), name, own, row) if name in there else {}
+                made |= parts_made(batch.column(name), row) if name in there else {}
                 yield pa.RecordBatch.from_arrays([made[c] for c in columns], list(columns))
                 row += batch.num_rows
 
@@ -271,6 +282,50 @@ def _spread(opened: Source, name: str) -> Source:
     kinds = {k: v for k, v in opened.kinds.items() if k != name}
     parts = tuple(map(kept, opened.parts))
     return replace(opened, parts=parts, columns=columns, kinds=kinds, as_text=None, fragments=None)
+
+
+# ---- lists of classes with their probabilities, such as the most probable ----
+
+PAIRS = "[{"  # how a text in JSON begins that lists pairs
+CLASS = " class"  # behind the column of a probability: that of its class
+LONGEST_LIST = 1000  # classes that a row lists
+
+
+def pair_of(t: pa.DataType) -> tuple[str, str] | None:
+    """The fields of a class and of its probability, where a type is lists of such pairs."""
+    if not (pa.types.is_list(t) or pa.types.is_large_list(t)) or not pa.types.is_struct(t.value_type):
+        return None
+    texts = [f.name for f in t.value_type if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+    numbers = [f.name for f in t.value_type if pa.types.is_floating(f.type)]
+    return (texts[0], numbers[0]) if texts and numbers else None
+
+
+def _paired(opened: Source, name: str) -> Source:
+    """A source whose lists of pairs are columns ``name_1``, ``name_1 class``, ``name_2`` and so on."""
+    lengths = (
+        pc.max(pc.list_value_length(listed(batch.column(name)))).as_py() or 0
+        for part in opened.parts
+        for batch in part.read([name], ())
+    )
+    longest = max(lengths)
+    if longest > LONGEST_LIST:
+        raise BadInput(f"column {name!r} lists {longest:,} classes in a row: list {LONGEST_LIST:,} at most")
+    own = [f"{name}_{i + 1}{end}" for i in range(longest) for end in ("", CLASS)]
+
+    def parts_made(column: pa.Array, _: int) -> dict[str, pa.Array]:
+        lists = listed(column)
+        if (fields := pair_of(lists.type)) is None:  # a batch of no list
+            return {c: pa.nulls(len(column), pa.string() if c.endswith(CLASS) else pa.float64()) for c in own}
+        values, starts = lists.values, lists.offsets.to_numpy()
+        length = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        out = {}
+        for i in range(longest):
+            at = pa.array(np.minimum(starts[:-1] + i, max(len(values) - 1, 0)), mask=length <= i)
+            for field_name, end in zip(fields, (CLASS, ""), strict=True):
+                out[f"{name}_{i + 1}{end}"] = pc.struct_field(values, field_name).take(at)
+        return out
+
+    return _replaced(opened, name, own, parts_made)
 
 
 def is_listed(t: pa.DataType) -> bool:
@@ -288,7 +343,8 @@ def listed(column: pa.Array) -> pa.Array:
     if not isinstance(first, str) or not first.startswith("["):
         return column
     try:
-        return pa.array([None if not v else json.loads(v) for v in text.to_pylist()], pa.list_(pa.float64()))
+        lists = [None if not v else json.loads(v) for v in text.to_pylist()]
+        return pa.array(lists, None if first.startswith(PAIRS) else pa.list_(pa.float64()))
     except (ValueError, pa.ArrowInvalid, pa.ArrowTypeError):
         return column
 

@@ -27,6 +27,16 @@ OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way"
 FIRST = "label", "score", "by", "variables"  # in signatures
 
 
+BY_NUMBER = ("(by number)",)  # an order of classes: that of their numbers
+
+
+def order_of(name: str, value: object) -> tuple[str, ...]:
+    """Return names of classes from the lowest to the highest, `BY_NUMBER` for True, or none."""
+    if isinstance(value, bool):
+        return BY_NUMBER if value else ()
+    return names(name, value, what="a class", distinct=True)
+
+
 class RowOptions(TypedDict, total=False):
     """How rows are read, as public functions and the command take it."""
 
@@ -131,6 +141,22 @@ class ColumnOptions(RowOptions, HorizonOptions, total=False):
     renormalize: Annotated[bool, "of several classes: divide each row's probabilities by their sum", INPUT]
     logits: Annotated[
         bool, "of several classes: the columns are logits, or log-probabilities: take their softmax", INPUT
+    ]
+    listed: Annotated[
+        Columns,
+        "of many classes, of which each row lists the most probable: columns that name them, one for each of --score",
+        Option(check=names),
+        INPUT,
+    ]
+    rest: Annotated[
+        bool, "of several classes: what a row's probabilities lack of one is that of the class '(rest)'", INPUT
+    ]
+    ordered: Annotated[
+        Columns | bool,
+        "classes have an order, by their numbers or as named from the lowest, low,mid,high: the probability of at most "
+        "each class is judged too",
+        Option("NAMES", check=order_of),
+        INPUT,
     ]
     allow_same: Annotated[bool, "let rows that two files hold count twice", INPUT]
     key: Annotated[Columns, "columns that identify a row (default: file and row number)", Option(check=names), INPUT]

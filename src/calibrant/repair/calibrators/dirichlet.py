@@ -13,7 +13,7 @@ from calibrant.arguments import checked_seed, choice, number
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import Tunable, recipe
-from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
+from calibrant.repair.fitted import LISTED, Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
 from calibrant.repair.regression import EDGE, Floats, log_of, sharpness, softmax
@@ -309,6 +309,8 @@ def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
     """Return the rows of several classes to fit on, or say why they will not do."""
     if not isinstance(data, MulticlassPredictions):
         raise BadInput(f"{recipe} is fitted on several classes, not a {type(data).__name__}: use Beta for two")
+    if data.rest:
+        raise NotComputable(f"{recipe} {LISTED}")
     if len(np.unique(data.y)) < 2:
         raise NotComputable(
             f"{recipe} cannot be fitted: every one of the {len(data.y):,} rows has class {int(data.y[0])}"

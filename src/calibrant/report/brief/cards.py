@@ -13,7 +13,15 @@ from calibrant.report.wording.clusters import CLUSTERS, independent, too_narrow
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.missing_labels import known_only
 from calibrant.report.wording.parts import subgroups_reported, unshown_reason, verdict_word
-from calibrant.report.wording.terms import ATTRIBUTES, error_bounds, judged_range, over_expected, p_reported, two_way
+from calibrant.report.wording.terms import (
+    ATTRIBUTES,
+    classes_counted,
+    error_bounds,
+    judged_range,
+    over_expected,
+    p_reported,
+    two_way,
+)
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -27,11 +35,7 @@ def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
     shown = " shown" if total and facts.only_together(record) else ""
     named = f"{num.count(total)} groups{shown}" if total > 1 else f"One group{shown}" if total else "Named groups"
     several = len(record.classes)
-    classes = (
-        doc.Part(f"{num.count(several)} classes", *verdict_word(record, "classes"), _classes(record))
-        if several
-        else None
-    )
+    classes = doc.Part(classes_counted(record), *verdict_word(record, "classes"), _classes(record)) if several else None
     return (
         doc.Part(
             f"{'Most probable class' if several else 'Everyone'}{known}",

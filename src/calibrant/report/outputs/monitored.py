@@ -108,11 +108,11 @@ def _judged(s: Settings, state: MonitorState) -> str:
     if state.verdict == "within":
         groups = " and every group" if any(r.verdict == "within" for r in state.window[1:]) else ""
         return f"Within the limit of {limit} for everyone{groups}, at every look since {state.since}."
-    groups = sum(r.verdict == "undecided" for r in state.window[1:])
-    many = "1 group" if groups == 1 else f"{groups:,} groups"
+    undecided = sum(r.verdict == "undecided" for r in state.window[1:])
+    many = "1 group" if undecided == 1 else f"{undecided:,} groups"
     if state.window[0].verdict == "within":
         return f"Everyone is within the limit of {limit}; {many} undecided."
-    return f"Undecided against the limit of {limit}: everyone{f' and {many}' if groups else ''}."
+    return f"Undecided against the limit of {limit}: everyone{f' and {many}' if undecided else ''}."
 
 
 def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:

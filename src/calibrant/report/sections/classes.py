@@ -8,6 +8,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
+from calibrant.report import places, svg
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Text, lines, literal, say, strong
 from calibrant.report.wording.gains import (
@@ -24,6 +25,7 @@ from calibrant.report.wording.terms import (
     capital,
     cardinal,
     certified_range,
+    classes_counted,
     gap_ends,
     p_reported,
     repair_named,
@@ -31,8 +33,14 @@ from calibrant.report.wording.terms import (
     verdict_on,
 )
 from calibrant.results import Curve
+from calibrant.sanitize import sanitize
 
 MOST = 50  # classes that the page lists; all are in the record
+REST = (
+    "Each row lists some of the classes. What its probabilities lack of 100%, {} points on average, is the probability "
+    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged where "
+    "it is listed."
+)
 LINES = 20  # cells of the matrix that it lists in words
 MATRIX = "class_matrix"
 SCORE, PREDICTED = "(score)", "(predicted class)"  # as the test calls them among its variables
@@ -50,6 +58,10 @@ CELLS = (
 def classes(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(_answer(record), "answer")
     yield doc.Paragraph(say(f"{SINGLE} {_sum(record)}"), "note")
+    if (mass := record.data.get("rest_mass")) is not None:
+        yield doc.Paragraph(say(REST.format(num.nearest(mass))), "note")
+    if _ordered(record):
+        yield _in_order(record)
     yield _table(record)
     curve = record.curve(MATRIX)
     if curve.columns and curve.columns["rows"]:
@@ -64,17 +76,38 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
 
 def _answer(record: AuditRecord) -> Text:
     every = record.classes
-    total = num.count(len(every))
+    total = classes_counted(record)
     if facts.limit_of(record) is None:
-        return say(f"{total} classes. No limit was given; the most evident come first.")
+        return say(f"{total}. No limit was given{'' if _ordered(record) else '; the most evident come first'}.")
     if facts.withheld(record):
-        return say(f"{total} classes: withheld.")
+        return say(f"{total}: withheld.")
     over, undecided = (sum(f.verdict == v for f in every) for v in ("over", "undecided"))
     if not over and not undecided:
-        return say(f"All {total} classes are within the limit.")
-    first = f"{capital(cardinal(over))} of {total} classes {'is' if over == 1 else 'are'} over the limit."
+        return say(f"All {total} are within the limit.")
+    first = f"{capital(cardinal(over))} of {total} {'is' if over == 1 else 'are'} over the limit."
     rest = f" For {cardinal(undecided)} there are too few {facts.noun(record)} to decide." if undecided else ""
-    return say(f"{first if over else 'No class is shown to be over the limit.'}{rest}")
+    none = f"No class {'or cut ' if _ordered(record) else ''}is shown to be over the limit."
+    return say(f"{first if over else none}{rest}")
+
+
+def _ordered(record: AuditRecord) -> bool:
+    return bool(record.data.get("ordered"))
+
+
+def _in_order(record: AuditRecord) -> doc.Figure:
+    """The gap of each class and of each cut, next to its neighbours."""
+    k = len(record.data["classes"])
+    limit, every, panels = facts.limit_of(record), list(record.classes), []
+    top = places.end_of(max(100.0 * max(map(abs, gap_ends(f))) for f in every))
+    for what, some in (("class", every[:k][:MOST]), ("cut", every[k:][:MOST])):
+        lines = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in some for low, high in [gap_ends(f)]]
+        first, last = (f.variables[0][1] for f in (some[0], some[-1]))
+        words = f"Gap of each {what}, from {first} at the top to {last}"
+        strips = [] if limit is None else [(-100.0 * limit, 100.0 * limit)]
+        picture = svg.caterpillar(lines, strips, top, words)
+        panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
+    caption = "In the order of the classes. A cut is the probability of at most a class, against how often that came."
+    return doc.Figure(panels=tuple(panels), key=(), caption=say(caption))
 
 
 def _sum(record: AuditRecord) -> str:
@@ -90,7 +123,8 @@ def _sum(record: AuditRecord) -> str:
 
 
 def _table(record: AuditRecord) -> doc.Table:
-    kept, judged = facts.by_evidence(record.classes)[:MOST], facts.limit_of(record) is not None
+    ranked = list(record.classes) if _ordered(record) else facts.by_evidence(record.classes)
+    kept, judged = ranked[:MOST], facts.limit_of(record) is not None
     columns = (
         doc.Column(say("Class")),
         doc.Column(say("Came true"), "r n"),
@@ -119,7 +153,8 @@ def _table(record: AuditRecord) -> doc.Table:
     total = num.count(len(record.classes))
     caption = f"All {total} ranges of each kind are simultaneous: they hold {together(record)}."
     if len(record.classes) > MOST:
-        caption = f"The {MOST} most evident of {total} classes. The others are in the record."
+        which = "first" if _ordered(record) else "most evident"
+        caption = f"The {MOST} {which} of {classes_counted(record)}. The others are in the record."
     return doc.Table(columns, tuple(rows), caption, "forest long", "classes-all")
 
 

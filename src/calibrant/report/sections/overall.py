@@ -49,6 +49,11 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
+    "ranked_probability_score": (
+        "Ranked probability score",
+        "of all classes in their order: the mean Brier score of their cuts; smaller is better",
+        4,
+    ),
     "auroc": ("AUROC", "how well events are distinguished from others; 0.5 is guessing, 1 is perfect", 4),
     "calibration_intercept": (
         "Calibration intercept",

@@ -238,3 +238,10 @@ def at_thresholds(record: AuditRecord) -> str:
     parts = ((word, record.curve(name)) for name, word in AT_THRESHOLDS.items())
     used = [f"{word} {num.percent(float(c.settings['alpha']))}%" for word, c in parts if c.columns]
     return ", ".join(used)
+
+
+def classes_counted(record: AuditRecord) -> str:
+    """Such as "5 classes and 4 cuts": how many events of classes are judged."""
+    cuts = len(record.classes) - len(record.data["classes"])
+    classes = f"{num.count(len(record.classes) - cuts)} classes"
+    return f"{classes} and {num.count(cuts)} {'cut' if cuts == 1 else 'cuts'}" if cuts else classes

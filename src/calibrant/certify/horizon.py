@@ -133,14 +133,14 @@ def horizon(
     >>> cal.certify.horizon(rows, limit=0.1).columns["verdict"]
     ('within',)
     """
-    alpha, limit, by = checked_alpha(alpha), checked_limit(limit), names("by", by)
+    alpha, limit, by, seed = checked_alpha(alpha), checked_limit(limit), names("by", by), checked_seed(seed)
     if judge not in ("gap", "error"):
         raise BadInput(f"judge={judge!r}: pass 'gap', for by weights of censoring the gap alone is certified")
     if isinstance(data, Sketch):
         raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
     q = FollowedRows.of(data if isinstance(data, Predictions) else checked_data(data, Predictions))
     reach = (
-        estimated(data, q, names("within", within), alpha * BAND, checked_seed(seed))
+        estimated(data, q, names("within", within), alpha * BAND, seed)
         if censoring_survival is None
         else stated(data, q, censoring_survival)
     )

@@ -32,7 +32,7 @@ KNOWN_AS = {
     **dict.fromkeys(("y", "y-true", "labels", "target-column", "truth", "actual", "outcome-column"), "--label"),
     **dict.fromkeys(("prob", "probs", "proba", "probability", "p", "y-prob", "y-score", "y-pred"), "--score"),
     **dict.fromkeys(("pred", "preds", "prediction", "predictions", "risk-column"), "--score"),
-    **dict.fromkeys(("pos-label", "positive-label", "positive-class", "event"), "--positive"),
+    **dict.fromkeys(("pos-label", "positive-label", "positive-class"), "--positive"),
     **dict.fromkeys(("group", "groups", "group-by", "sensitive-features", "strata", "subgroup"), "--by"),
     **dict.fromkeys(("weight", "sample-weight", "sample-weights"), "--weights"),
     **dict.fromkeys(("clusters", "unit", "units", "id", "patient"), "--cluster"),

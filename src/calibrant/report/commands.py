@@ -45,16 +45,8 @@ BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no othe
 DATA = "data"  # what the data are called that an audit in Python was passed
 LISTS = ("label", "score", "listed", "ordered", "by", "key", "variables", "allow", "fail_on", "infer", "competing")
 NUMBERS = (
-    "limit",
-    "limit_relative",
-    "limit_classes",
-    "steps",
-    "alpha",
-    "tolerance",
-    "seed",
-    "missing_odds",
-    "mask",
-    "horizon",
+    *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed"),
+    *("missing_odds", "mask", "horizon"),
 )
 SEVERAL = ("threshold", "costs")
 SWITCHES = (

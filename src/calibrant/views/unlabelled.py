@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -315,9 +316,20 @@ def at_horizon(
     >>> rows.y, len(rows.unlabelled.p)
     (array([1, 0, 0], dtype=int8), 1)
     """
-    made = {"time": time, "event": event, "horizon": horizon, "entered": entered, "competing": competing, "way": way}
-    ends = str(closed) if isinstance(closed, float) else closed
-    return in_memory(source, Reading.of(score=score, closed=ends, allow_same=True, **made, **settings).named())
+    ends = None if closed is None else str(closed)
+    reading = Reading.of(
+        score=score,
+        time=time,
+        event=event,
+        horizon=horizon,
+        entered=entered,
+        closed=ends,
+        competing=competing,
+        way=way,
+        allow_same=True,
+        **settings,
+    )
+    return in_memory(source, reading.named())
 
 
 def groups_of_all(
@@ -413,4 +425,4 @@ class FollowedRows:
     @cached_property
     def risk_error(self) -> float:
         """Its standard error."""
-        return curves.incidence_variance(self.time, self.kind, self.horizon) ** 0.5
+        return math.sqrt(curves.incidence_variance(self.time, self.kind, self.horizon))

@@ -166,7 +166,7 @@ def test_the_command_takes_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "--cluster who --weights w" in reported["command"]
     assert main(["look", str(out)]) == 0
     assert main(["plan", "0.1", "--cluster", "who"]) == 2
-    assert "--cluster, --weights and --by go with --data" in capsys.readouterr().err
+    assert "--cluster, --weights, --by, --time, --event and --horizon go with --data" in capsys.readouterr().err
 
 
 def test_a_look_says_what_is_wrong_with_them() -> None:

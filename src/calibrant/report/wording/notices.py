@@ -98,7 +98,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         lead, text = NOTICES.get(warning, ("", ""))
         if not lead:
             out.append(("", say(literal(warning))))
-        elif warning == "horizon":
+        elif warning == "horizon" and record.data.get("horizon"):
             out.append((lead, say(*_followed(record), text)))
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()

@@ -444,13 +444,11 @@ def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
 
 def listed(value: object) -> list[str]:
     """Return notes, sources or columns as a list of text, however the record holds them."""
-    if value is None or value == "":
-        return []
     if isinstance(value, Mapping):
         return [f"{k}: {v}" for k, v in value.items()]
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [str(v) for v in value]
-    return [str(value)]
+    return [] if value is None or value == "" else [str(value)]
 
 
 # ---- in Python ----

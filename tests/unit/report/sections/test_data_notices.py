@@ -56,7 +56,7 @@ def test_silent_where_there_is_nothing_to_know() -> None:
 def test_every_code_has_words(warning: str) -> None:
     ((lead, _),) = notices(record(warning))
     assert lead
-    assert warning not in terminal.render(record(warning))
+    assert warning == "horizon" or warning not in terminal.render(record(warning))  # a word as any other
 
 
 def test_an_identifier_that_is_a_group_is_named_too_and_no_sentence_ends_twice() -> None:

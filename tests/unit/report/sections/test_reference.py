@@ -156,6 +156,7 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     kept |= {"against"}  # what a summary is held against
     kept |= {"limit_relative"}  # or --limit
     kept |= {"time", "event", "horizon", "entered", "closed", "competing", "way"}  # or --label
+    kept |= {"listed", "rest", "ordered"}  # of several classes
     kept |= {"rows_of"}  # which audits nothing
     kept |= {"csv_decimal", "csv_digits"}  # how tables are written
     kept |= {"costs"}  # or --threshold, which it sets

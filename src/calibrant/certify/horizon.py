@@ -145,10 +145,10 @@ def horizon(
         else stated(data, q, censoring_survival)
     )
     people = [(EVERYONE, reach.rows)]
-    for name, rows in groups_of_all(data, by, intersections) if by else ():
+    for group, rows in groups_of_all(data, by, intersections) if by else ():
         at = np.zeros(len(q.p), dtype=np.bool_)
         at[rows] = True
-        people += [(keyed(name), at & reach.rows)] if (at & reach.rows).any() else []
+        people += [(keyed(group), at & reach.rows)] if (at & reach.rows).any() else []
     spend = alpha * (1.0 - reach.share)
     table = []
     for i, (name, at) in enumerate(people):

@@ -315,9 +315,19 @@ def at_horizon(
     >>> rows.y, len(rows.unlabelled.p)
     (array([1, 0, 0], dtype=int8), 1)
     """
-    made = {"time": time, "event": event, "horizon": horizon, "entered": entered, "competing": competing, "way": way}
-    ends = str(closed) if isinstance(closed, float) else closed
-    return in_memory(source, Reading.of(score=score, closed=ends, allow_same=True, **made, **settings).named())
+    reading = Reading.of(
+        score=score,
+        time=time,
+        event=event,
+        horizon=horizon,
+        entered=entered,
+        closed=str(closed) if isinstance(closed, (float, date)) else closed,
+        competing=competing,
+        way=way,
+        allow_same=True,
+        **settings,
+    )
+    return in_memory(source, reading.named())
 
 
 def groups_of_all(
@@ -413,4 +423,4 @@ class FollowedRows:
     @cached_property
     def risk_error(self) -> float:
         """Its standard error."""
-        return curves.incidence_variance(self.time, self.kind, self.horizon) ** 0.5
+        return float(curves.incidence_variance(self.time, self.kind, self.horizon) ** 0.5)

@@ -3,11 +3,11 @@
     python benchmarks/watch/streams.py                        20 streams of 120 days
     python benchmarks/watch/streams.py --streams 1000 --days 1095
 
-A day has 200 rows with scores from Beta(2, 5) and the columns `site` (a tenth of rows is "a") and `sex`. Errors begin in
-the middle of a stream. `calibrant` is the e-detector with a mean of at least ten years between false alarms and without
-tolerance, and the e-process at 5%. `rolling ECE`: an alarm where the ECE of 10 bins over 7 days is three standard
-deviations above its mean over the first 30 days. `ADWIN` and `Page-Hinkley` watch `y - p` row by row with the settings
-of river, an install of your own (pip install river); they are left out where it is missing.
+A day has 200 rows with scores from Beta(2, 5) and the columns `site` (a tenth of rows is "a") and `sex`. Errors begin
+in the middle of a stream. `calibrant` is the e-detector with a mean of at least ten years between false alarms and
+without tolerance, and the e-process at 5%. `rolling ECE`: an alarm where the ECE of 10 bins over 7 days is three
+standard deviations above its mean over the first 30 days. `ADWIN` and `Page-Hinkley` watch `y - p` row by row with
+the settings of river, an install of your own (pip install river); they are left out where it is missing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def stream(name: str, days: int, seed: int) -> Iterator[tuple[Floats, Floats, di
     """Outcomes, scores and columns of each day."""
     rng = np.random.default_rng(seed)
     for day in range(days):
-        share = day / days if name == "drift of scores" else 0.5 + 0.5 * np.sin(2 * np.pi * day / 90) * (name == "seasons")
+        season = np.sin(2 * np.pi * day / 90) * (name == "seasons")
+        share = day / days if name == "drift of scores" else 0.5 + 0.5 * season
         p = rng.beta(2, 6 - 3 * share, ROWS)
         columns = {"site": rng.choice(list("abcd"), ROWS, p=[0.1, 0.3, 0.3, 0.3]), "sex": rng.choice(["f", "m"], ROWS)}
         eta = ERRORS[name](p, columns) if name in ERRORS and day >= days // 2 else p

@@ -43,13 +43,14 @@ ABOVE = (
     svg.Mark("0", "0", -10, "start", "wide", "points; above zero: happened more often than the model says"),
     svg.Mark("0", "0", -10, "start", "narrow", "points (above 0: happened more often)"),
 )
+RANKED = "ranked_probability_score"  # a value of the classes, which no check of its own judges
 MEASURES = {  # name in the record: its name on the page, what it says, its decimals (None: points)
     "ece": ("Binned calibration error (ECE)", "average gap over ranges of the score; grows with chance", None),
     "smooth_ece": ("Smooth calibration error", "the same without ranges: the score is smoothed", None),
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
-    "ranked_probability_score": (
+    RANKED: (
         "Ranked probability score",
         "of all classes in their order: the mean Brier score of their cuts; smaller is better",
         4,
@@ -473,7 +474,7 @@ DECLARED = (
             "distance": _bound("distance", "Distance from calibration", "how far the scores would have to move"),
             "jittered": _bound("jittered", "Calibration error with noise added", NOISE),
             "reliability": _reliability,
-            **{name.replace("_", "-"): _measured(title) for name, (title, *_) in MEASURES.items()},
+            **{name.replace("_", "-"): _measured(title) for name, (title, *_) in MEASURES.items() if name != RANKED},
         },
     ),
 )

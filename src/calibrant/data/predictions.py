@@ -28,6 +28,7 @@ from calibrant.data.inputs import (
     scores_of,
     weights_of,
 )
+from calibrant.data.specs.column_names import AT_MOST
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.spec import Spec
@@ -38,7 +39,6 @@ from calibrant.sanitize import sanitize
 Kind = TypeVar("Kind")
 Other = TypeVar("Other")
 
-AT_MOST = "at most {}"  # what a cut of ordered classes is called
 NAMED = 6  # covariates in a few words about predictions
 
 # ---- Labels, probabilities and covariates, validated once and frozen ----

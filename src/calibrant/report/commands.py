@@ -16,8 +16,7 @@ from typing import Any, TypeVar, cast
 
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
-from calibrant.data.predictions import AT_MOST
-from calibrant.data.specs.column_names import names_cluster
+from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.report.findings import drops_missing, groupings
 from calibrant.report.spans import Span, label
 from calibrant.sanitize import sanitize

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+AT_MOST = "at most {}"  # what a cut of ordered classes is called
 CLUSTERS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
 CLUSTERS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
 CLUSTERS |= {"author", "question"}

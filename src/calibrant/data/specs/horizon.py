@@ -279,13 +279,14 @@ class Horizon:
             for part in opened.parts:
                 row = 0
                 for batch in part.read(columns, [c for c in (score,) if c in columns]):
-                    self._count(tally, batch, partial(_place, opened, part.name, row))
-                    self._compare(tally, batch, score, percent, by)
+                    of = self.outcomes(batch)
+                    self._count(tally, batch, of, partial(_place, opened, part.name, row))
+                    if self.closed:
+                        self._compare(tally, batch, of, score, percent, by)
                     row += batch.num_rows
         return tally
 
-    def _count(self, tally: Tally, batch: pa.RecordBatch, place: Callable[[int], str]) -> None:
-        of = self.outcomes(batch)
+    def _count(self, tally: Tally, batch: pa.RecordBatch, of: Outcomes, place: Callable[[int], str]) -> None:
         there = of.kind != LACKING
         if (negative := there & (of.time < 0.0)).any():
             at = int(np.argmax(negative))
@@ -314,11 +315,10 @@ class Horizon:
             if len(tally.others) < VALUES:
                 tally.others.add(str(value))
 
-    def _compare(self, tally: Tally, batch: pa.RecordBatch, score: str, percent: bool, by: tuple[str, ...]) -> None:
+    def _compare(
+        self, tally: Tally, batch: pa.RecordBatch, of: Outcomes, score: str, percent: bool, by: tuple[str, ...]
+    ) -> None:
         """Add up the score and the groups of rows kept, and of rows that entered too late."""
-        if not self.closed:
-            return
-        of = self.outcomes(batch)
         for late in (False, True):
             rows = pa.array((of.kind != LACKING) & (of.late == late))
             for name in ((score,) if score in batch.schema.names else ()) + by:

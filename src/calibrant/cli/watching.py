@@ -61,13 +61,13 @@ class Watch(Command):
         """Add what can be done."""
         raw = argparse.RawDescriptionHelpFormatter
         each = p.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-        for name, (line, options) in ACTIONS.items():
+        for name, (line, options, _) in ACTIONS.items():
             sub = each.add_parser(name, help=line, description=line, epilog=STATUS, formatter_class=raw)
             sub.options = options
 
     def run(self, inputs: Namespace) -> int:
         """Do it, and return the exit status."""
-        return DONE[inputs.action](inputs)
+        return ACTIONS[inputs.action][2](inputs)
 
 
 def _folder(p: Parser) -> None:
@@ -105,15 +105,6 @@ def _report(p: Parser) -> None:
     _folder(p)
     take.out(p, "write the page (.html), the state (.json) or the text of an alert (.md)")
     take.as_json(p, "print what is known as JSON")
-
-
-ACTIONS: dict[str, tuple[str, Options]] = {
-    "start": ("start a monitor in a directory", _start),
-    "update": ("enter a day that is complete", _update),
-    "predictions": ("enter a day's predictions, whose labels come later", _of_day),
-    "labels": ("enter labels that have come, and close days that are complete", _labels),
-    "report": ("write or print what is known", _report),
-}
 
 
 def _at(text: str) -> int | str:
@@ -193,11 +184,11 @@ def report(a: Namespace) -> int:
     return monitor.state.exit_status
 
 
-DONE: dict[str, Callable[[Namespace], int]] = {
-    "start": start,
-    "update": update,
-    "predictions": predictions,
-    "labels": labels,
-    "report": report,
+ACTIONS: dict[str, tuple[str, Options, Callable[[Namespace], int]]] = {  # each with its line, options and what it does
+    "start": ("start a monitor in a directory", _start, start),
+    "update": ("enter a day that is complete", _update, update),
+    "predictions": ("enter a day's predictions, whose labels come later", _of_day, predictions),
+    "labels": ("enter labels that have come, and close days that are complete", _labels, labels),
+    "report": ("write or print what is known", _report, report),
 }
 WATCH = Watch()

@@ -43,7 +43,7 @@ Judge = Literal["auto", "error", "gap"]  # what a limit is about
 By = Literal["error", "gap"]  # what is judged of some people
 STEPS = 100  # whole percent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
-OTHERS = 1_000  # label values beside the case up to which each is counted
+OTHERS = 1_000  # label values next to the case up to which each is counted
 TAB = "\\t"  # how a tab between columns is typed, in any shell
 
 Choice = TypeVar("Choice", bound=str | int)

@@ -52,7 +52,7 @@ class AuditContext:
 
     sketch: Sketch
     judging: Judging
-    announce: Callable[[str], None] = lambda _: None  # told what is being done
+    announce: Callable[[str], None] = lambda _: None  # hears what is being done
     findings: list[Finding] = field(default_factory=list)  # what was certified of everyone and of groups so far
     meant: bool = False  # whoever asks knows that rows are there more than once, and means them to count so
     left_out: bool = False  # whoever asks left every covariate out

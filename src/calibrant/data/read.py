@@ -60,7 +60,7 @@ from calibrant.errors import BadInput, NotComputable, first_line
 
 MOST, FEW_TIMES = 6_000, 5  # covariates, which take 3 ms each, and times as many columns that are looked at
 MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
-STEP = 1 << 20  # rows counted at once, so that what is made beside them stays small
+STEP = 1 << 20  # rows counted at once, so that what is made next to them stays small
 
 
 @takes_arrays

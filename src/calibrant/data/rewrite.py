@@ -100,7 +100,7 @@ def _streamed(
             done(rows)
             target.close()
         finally:
-            with suppress(OSError):  # a full disk: said by `beside`
+            with suppress(OSError):  # a full disk: `temporary` reports it
                 target.close()
     return rows
 

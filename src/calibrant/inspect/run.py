@@ -187,7 +187,7 @@ def looked_at(
     scores = scores or roles.nearly_scores(columns)
     score = reported.score or ("" if opened.log.tool else roles.sure_score(columns, scores))
     if classes is not None and not classes.named and {*scores} - {*classes.columns}:
-        classes = None  # shares of a whole beside a score: traits of a row
+        classes = None  # shares of a whole next to a score: attributes of a row
     truth = options.labels or (options.label,)
     several = classes is not None and not options.score and truth in (("",), classes.truth)
     score = "" if several else score

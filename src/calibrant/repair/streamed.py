@@ -79,7 +79,7 @@ def apply_calibrator(
             faults.note(p, None, part, row)
         ids = Origin.of(batch, named, part, row).identities(len(p), named)
         values = one.scores(np.where(sound, p, 0.5) if bad else p, columns=batch, ids=ids)
-        values = 100.0 * values if spec.percent else values  # in the unit of the scores beside them
+        values = 100.0 * values if spec.percent else values  # in the unit of the scores next to them
         out = {repaired_name(score): pa.array(values, mask=~sound if bad else None)}
         if output.fitted_rows is not None:
             sampled_by = Origin.of(batch, spec, part, row).identities(len(p), spec)

@@ -319,7 +319,7 @@ def detectors_of(q: DetectorInputs) -> Detectors:
     s = q.settings
     key = ("strong detectors", s.variables, q.pool.identity, s.folds, s.seed)
     if key not in q.memory:
-        # The pool is kept beside the fits: estimators of the user's are distinguished by where they lie in memory.
+        # The pool is kept next to the fits: estimators of the user's are distinguished by where they lie in memory.
         q.memory[key] = (q.pool, cross_fit(q.sample, q.pool, q.fold, s.seed))
     pool, (g, fitted) = q.memory[key]
     return Detectors(question=q, rows=np.arange(q.n), g=g, fits=Fits(pool=pool, fitted=fitted, part=q.fold))

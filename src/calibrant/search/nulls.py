@@ -165,7 +165,7 @@ def verdict_of(q: DetectorInputs, null: str, draws: int) -> Verdict:
     key = (*options, null, draws)
     kept = q.memory.get(LAST)
     if kept is None or kept[0] != key:
-        # The pool is kept beside it: estimators of the user's are distinguished by where they lie in memory.
+        # The pool is kept next to it: estimators of the user's are distinguished by where they lie in memory.
         kept = q.memory[LAST] = (key, q.pool, _verdict(q, null, draws))
     result: Verdict = kept[2]
     return result

@@ -85,7 +85,7 @@ def _deviation(row: Floats) -> float:
 # ---- Several statistics of one question, made comparable by their draws ----
 
 BULK, EDGE = 0.1, 0.01  # shares of the largest values between which a tail is measured, and from which it is continued
-FEWEST = 5  # values beyond the edge at least, and four times as many in the bulk: one has no rank beside itself
+FEWEST = 5  # values beyond the edge at least, and four times as many in the bulk: one has no rank next to itself
 
 
 def surprises(scores: ArrayLike) -> Floats:

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.integer]
 Rows = NDArray[np.intp]
 
-CHOSEN = 24  # covariates beside those named that are read where there are too many: 325 tables with the score's
+CHOSEN = 24  # covariates next to those named that are read where there are too many: 325 tables with the score's
 PILOT = 1.0 / 3.0  # share of the rows that choose them
 BINS = 10  # of a number, of about equally many rows
 LEAST = 2.0  # null variance of a level that is looked at by itself, in expected events; the others are together

@@ -328,7 +328,7 @@ class Monitor:
         """What is known at the latest day: the verdict, since when, for whom, and how sure."""
         now, s, say = self._now, self.settings, self.day_text
         last, detector = now.history[-1], now.detector
-        # After an alarm the detector begins anew: what it knew is in the alarm.
+        # After an alarm the detector starts again: what it knew is in the alarm.
         onset = detector.onset(LEVEL) if len(detector.starts) else None
         return MonitorState(
             at=last.day,

@@ -74,7 +74,7 @@ class Choice:
 
     def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
         self.spec, self.faults, self.rows_read = spec, Faults(), 0
-        self.no_event: dict[str, int] = {}  # values of the label beside the one named as the event
+        self.no_event: dict[str, int] = {}  # values of the label next to the one named as the event
         self.sample = RawSample(names, most, whole=bool(spec.row_attributes))
         self.contents = Contents(replace(spec, variables=(), codings=()))
 

@@ -112,7 +112,7 @@ class Sketch:
     log: Log  # that the rows came from, if from one: stored is only what of it was unfinished
     nested: Levels  # of clusters, as the rows showed them: neither stored nor merged, since two sketches may cross
     two_way: Predictions | None  # the rows, where their clusters cross: in memory alone, neither stored nor merged
-    no_event: dict[str, int]  # values of the label beside the one named as the event, and their rows
+    no_event: dict[str, int]  # values of the label next to the one named as the event, and their rows
     kept: Predictions | None  # and those where rows without a label have clusters or weights too
     shared: SharedColumns | None  # rows of the first look, for an audit that looks for clusters: alike in memory alone
 

@@ -166,13 +166,13 @@ def _telling(places: Places, seen: frozenset[int], decimal: str) -> InferredType
     least = min(seen - NUMBERS, default=fields.POINTED if thousands else fields.REAL)
     code = next((c for c in REASONS if c in seen - POINTS), least)
     if points and code in (fields.EITHER, fields.COMMA):
-        if fields.COMMA not in seen and decimal != ",":  # 1,234 beside 0.5
+        if fields.COMMA not in seen and decimal != ",":  # 1,234 next to 0.5
             return _text(places, code, fields.GROUPED)
-        if thousands:  # 1.234 beside 0,5
+        if thousands:  # 1.234 next to 0,5
             return _text(places, fields.POINTED)
         return _text(places, fields.REAL if decimal == "," else code, fields.REAL)
     if code == fields.PERCENT and seen != {code}:
-        return _text(places, code, fields.TEXT)  # 12% beside 0.2
+        return _text(places, code, fields.TEXT)  # 12% next to 0.2
     return _text(places, code)
 
 

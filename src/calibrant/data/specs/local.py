@@ -353,7 +353,7 @@ def _integer_rows(rows: Floats) -> Matrix:
 
 LIMB = 20  # bits of the lower limb; with the upper one there is room for 2^83
 SQUARE = 1 << 16  # steps of a squared residual in one
-WITH = 4  # columns beside the weighted features: outcome, two halves of the score, one
+WITH = 4  # columns next to the weighted features: outcome, two halves of the score, one
 PANEL = 64  # columns of the Gram matrix multiplied at once: half the work of the whole, for it is symmetric
 COUNTS = ("rows", "events", "contradicted")
 STREAM = 0x6C6F63616C  # "local": the test's simulated outcomes are its own

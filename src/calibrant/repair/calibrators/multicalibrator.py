@@ -325,7 +325,7 @@ def _grown(problem: Problem, learner: Trees, choice: Choice, edges: BinEdges, se
     }
 
 
-# ---- Proportional multicalibration: the residual of each group and level is small beside its event rate ----
+# ---- Proportional multicalibration: the residual of each group and level is small next to its event rate ----
 
 PROPORTIONAL = "ProportionalMulticalibrator"
 

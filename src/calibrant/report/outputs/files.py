@@ -109,7 +109,7 @@ Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 26  # bytes of a record that is read: those of a thousand covariates have a few million
 ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^<>]*>')
 PAGE = "report.html"
-KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside what plug-ins keep there and its tables
+KEPT = PAGE, "record.json", "brief.md"  # of a folder, next to what plug-ins keep there and its tables
 TABLES = "tables"
 
 

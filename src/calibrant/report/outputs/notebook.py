@@ -261,7 +261,7 @@ THEMES = (  # of Jupyter, VS Code, Colab, and sites that Sphinx builds of notebo
     "[data-jp-theme-light=false], .vscode-dark, html[theme=dark], html[data-theme=dark]",
 )
 NARROW = re.compile(r"@media screen and \(max-width: [\w.]+\)")
-LEAST = "36rem"  # that the page's column has beside its contents; in less the rules of narrow windows hold
+LEAST = "36rem"  # that the page's column has next to its contents; in less the rules of narrow windows hold
 LEADS = re.compile(r' ?<a class="(?:anchor|lead)" [^>]*>[^<]*</a>')  # words that only lead elsewhere on the page
 LINK = re.compile(r'<a [^>]*href="#[^>]*>(.*?)</a>', re.DOTALL)  # words that also do
 APART = re.compile(r",\s*(?![^()]*\))")  # commas between selectors, not those inside one

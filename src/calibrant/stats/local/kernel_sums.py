@@ -29,7 +29,7 @@ DEGREE = 3  # of a polynomial kernel, as in scikit-learn
 
 TILE = 256  # rows and columns: a tile of 256 kB stays in the cache while it is exponentiated and multiplied
 SAMPLE = 512  # rows whose distances set the width: 130,000 pairs
-EQUAL = 1e-12  # squared distance, beside the largest from the middle, that is rounding
+EQUAL = 1e-12  # squared distance, next to the largest from the middle, that is rounding
 
 
 @dataclass(frozen=True)

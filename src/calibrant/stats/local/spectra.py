@@ -58,7 +58,7 @@ def centred(score: Floats, gram: Floats) -> Centred:
     left = score - projection @ base
     covariance[nothing], covariance[:, nothing], left[nothing] = 0.0, 0.0, 0.0
     total = max(float(gram[0, 0]), 1e-300)
-    # (3) The two by themselves: the sum of residuals, what the logit's sum has beside it, and both.
+    # (3) The two by themselves: the sum of residuals, what the logit's sum has next to it, and both.
     everyone = {"intercept": score[0] ** 2 / total}
     if kept.all():
         slope = float(gram[0, 1]) / total

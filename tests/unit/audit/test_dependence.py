@@ -214,7 +214,7 @@ def test_groups_by_which_one_audits_are_no_clusters_alone() -> None:
     pairs = t.append_column("half", pa.array([int(v.split("-")[1]) // 3 for v in t["bout"].to_pylist()]))
     record = cal.audit(pairs.drop_columns("bout"), by="half", quick=True, **READ)
     assert found_in(record) == []
-    assert "by themselves not looked at as clusters: half." in said(record)
+    assert "Groups were not looked at as clusters: half." in said(record)
 
 
 @pytest.mark.parametrize("by", ["season,away", pytest.param("season,home,away", marks=slow)])

@@ -134,7 +134,7 @@ def test_three_units_are_too_few_and_nothing_else_is_blamed() -> None:
     record = factories.followed(factories.record(undecided, limit=0.05), order, {})
     reported = terminal.render(replace(record, data={**record.data, "cluster": "site", "clusters": clusters}))
     assert "Guaranteed: calibration error 0.0 to 100.0." in " ".join(reported.split())
-    assert "More clusters (site) are needed: the range is too wide to say how many." in reported
+    assert "More clusters (site) are needed: the range is too wide to say how many." in " ".join(reported.split())
     stated = " ".join(reported.split())
     assert "hardly more correlated than others, but of 3 clusters the range of the overall gap is 31.0 times" in stated
     for words in ("too close to the limit", "Too few rows", "others: the range"):

@@ -58,10 +58,10 @@ def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
     for what in ("model", "intended_use"):
         if reported := stated_of(record, what):
             yield doc.Paragraph(say(literal(clipped(reported, LONG))), where=doc.EVERYWHERE)
-    outcome = record.settings.get("outcome")
-    yield doc.Paragraph(
-        say(literal(record.data.get("label", "") if outcome is None else outcome)), where=doc.EVERYWHERE
-    )
+    outcome, event = record.settings.get("outcome"), record.data.get("positive")
+    event = "" if event is None else f" = {event}"
+    outcome = f"{record.data.get('label', '')}{event}" if outcome is None else outcome
+    yield doc.Paragraph(say(literal(outcome)), where=doc.EVERYWHERE)
     rows = counted(record) or say(f"{num.count(record.everyone.rows)} {noun(record)}")
     yield doc.Paragraph(rows, where=doc.EVERYWHERE)
     if gone := left_out(record):

@@ -26,7 +26,7 @@ from calibrant.report.wording.gains import (
     recommended_line,
     score_lowered,
 )
-from calibrant.report.wording.headline import everyone_off, for_use, group_named
+from calibrant.report.wording.headline import everyone_off, for_use, group_named, off_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
@@ -73,10 +73,8 @@ def left(record: AuditRecord) -> str:
     if not results:
         return ""
     least = num.p_value(min(float(ps[k]) for k in results)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
-    which = (
-        f"On those rows the {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "On those rows tests"
-    )
-    return f"{which} still find{'s' if len(results) == 1 else ''} error ({least})."
+    which = f"the {TESTS.get(results[0], results[0])} test still finds" if len(results) == 1 else "tests still find"
+    return f"On those rows {which} error ({least}): audit it again once repaired."
 
 
 MONTHS = 24  # from here on a time is reported in years
@@ -140,6 +138,19 @@ def state_of(record: AuditRecord) -> str:
         "nothing to do": True,
     }
     return next(name for name in STATES if holds[name])
+
+
+def meanwhile(record: AuditRecord) -> str:
+    """For whom not to rely on the score until that is done, or that undecided is no pass; empty where all is within."""
+    if _off(record) and record.verdicts["everyone"] != "within":
+        undecided = record.error_shown["everyone"] and facts.state(record, "everyone") == "undecided"
+        return f"Do not rely on it yet{': error is shown, perhaps beyond the limit' if undecided else ''}. "
+    off = [o for o in facts.shown_off(record) if o.finding is None or o.finding.verdict != "within"]
+    names = [name for name in map(off_named, off[:1]) if name]
+    if names:
+        more = f" and {cardinal(len(off) - 1)} more" if len(off) > 1 else ""
+        return f"Do not rely on it yet for {names[0]}{more}. "
+    return "Undecided is not a pass. " if "undecided" in facts.states(record).values() else ""
 
 
 def _off(record: AuditRecord) -> bool:
@@ -234,12 +245,13 @@ def _recalibrate(record: AuditRecord) -> Decision:
         gained.append(brought(record, first))
     if first is None and line is not None and (changes := changes_of(line)):
         gained.append(score_lowered("brier", changes["brier"]))
-    text = f"Recalibrate by {candidate(record)}"
+    text = f"{meanwhile(record)}Recalibrate by {candidate(record)}"
     on_rows = f"{num.count(int(n or 0))} {facts.noun(record)} held out"
     text += f": on {on_rows} it {' and '.join(gained)}" if gained else f", judged on {on_rows}"
     if line is not None and line["largest_rise_group"]:
         rise = max(0.0, float(line["largest_rise"]))
-        text += f"; no group's gap is estimated to rise by more than {num.nearest(rise)}"
+        by = num.nearest(rise)
+        text += f"; no group's gap is estimated to rise{f' by more than {by}' if float(by) else ''}"
     text += "." if basis_of(record) != "estimated" else " (estimated, not guaranteed)."
     gone = lost(record)
     text = " ".join(t for t in (text, _still(record), gone) if t)
@@ -251,7 +263,8 @@ def _recalibrate_classes(record: AuditRecord) -> Decision:
     if line is None:
         raise ValueError("no repair of all classes of this record is recommended")
     name = str(line["repair"])
-    text = f"Recalibrate all classes by {repair_named(name)}: {of_classes_gained(record, line)}, estimated."
+    start = f"{meanwhile(record)}Recalibrate all classes by {repair_named(name)}"
+    text = f"{start}: {of_classes_gained(record, line)}, estimated."
     return Decision(say(text), commands.repair_classes(record, name, method))
 
 
@@ -269,7 +282,9 @@ def _look_at_classes(record: AuditRecord) -> Decision:
     name = first.variables[0][1]
     text = "No recalibration of all classes is shown to help" if record.curve(CLASS_REPAIRS).columns else "Look closer"
     return Decision(
-        say(f"{text}. Audit class ", literal(name), " against the others, by group and by variable."),
+        say(
+            f"{meanwhile(record)}{text}. Audit class ", literal(name), " against the others, by group and by variable."
+        ),
         commands.one_class(record, name),
     )
 
@@ -303,18 +318,17 @@ def _watch(record: AuditRecord) -> Decision:
     return Decision(say(f"{text}the next with it."), commands.audit_again(record, [KEPT]))
 
 
-SLOWER = "a tree of columns and local bias"  # what `calibrant repair` tries, and an audit does not
-
-
 def _retrain(record: AuditRecord) -> Decision:
     """What to do where error is shown, and of nobody whose rows could be written."""
     if record.curve(CLASS_REPAIRS).columns:
-        text = "Do not rely on it yet. No recalibration of all classes is shown to help: retrain it, or try the others."
+        tried = "No recalibration of all classes is shown to help: retrain it, or try the others."
     elif judged(record):
-        text = f"Do not rely on it yet. {capital(_tried(record))}: retrain it, or run this, which tries {SLOWER} too."
+        tried = f"{capital(_tried(record))}: retrain it, or run this, which tries slower ones too."
     else:
-        text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
-    return Decision(say(text), commands.repair(record))
+        tried = (
+            f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
+        )
+    return Decision(say(f"{meanwhile(record)}{tried}"), commands.repair(record))
 
 
 def _tried(record: AuditRecord) -> str:
@@ -366,10 +380,13 @@ def _look_closer(record: AuditRecord) -> Decision:
 
 def _judge_by_gap(record: AuditRecord) -> Decision:
     need = facts.need_of(record.everyone)
-    text = "Judge everyone by the gap: it is guaranteed to be within the limit already. Errors that cancel "
-    text += "would not be seen." if need is None else f"are decided {_growth(record, need)}."
+    text = "Undecided is not a pass. "
+    text += "" if need is None else f"More {facts.noun(record)} decide it {_growth(record, need)}. "
     # What is judged is then chosen with the labels in view, so the next record has to say it where the limit is signed.
-    text += " The choice comes after these labels were read: "
+    text += (
+        f"{'Or judge' if need else 'Judge'} the gap, which is guaranteed to be within the limit already but does not "
+    )
+    text += "see errors that cancel. As these labels were read before that choice, "
     chosen = f"{facts.stated_of(record, 'set_by') or 'nobody named'}; {AFTER_LOOKING}"
     if commands.from_python(record):
         more, noted = f"--set-by {shlex.quote(chosen)}", say("the command says so in the record.")
@@ -406,7 +423,7 @@ def _judge_fewer(record: AuditRecord) -> Decision:
     ]
     decided = f"about {num.count(round(met))} of {num.count(n)} groups would be decided"
     text = f" alone: {decided} at these {facts.noun(record)}, if scores are right."
-    return Decision(say("Judge by ", *names, text), commands.by_fewer(record, by))
+    return Decision(say(f"{meanwhile(record)}Judge by ", *names, text), commands.by_fewer(record, by))
 
 
 def _cancelling(record: AuditRecord) -> Decision:
@@ -448,13 +465,14 @@ def _collect(record: AuditRecord) -> Decision:
             more = f"{size}: estimated, not guaranteed."
             return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
         more = f"{size}: too close to the limit to say how many. This lists what these {facts.noun(record)} can decide."
-        return Decision(say(f"Collect more {facts.noun(record)}, first for ", who, more), _plan(record))
+        start = f"{meanwhile(record)}Collect more {facts.noun(record)}, first for "
+        return Decision(say(start, who, more), _plan(record))
     text = no_number(record, facts.needed(record), *some)
     if need is not None:
         text = f"Collect more: {_who_settles(record, some)} would settle {_growth(record, need)}."
     if one.verdict != "undecided" and len(record.groups) > FEWER:
         text += " Fewer or coarser groups take fewer."
-    return Decision(say(text), _plan(record))
+    return Decision(say(f"{meanwhile(record)}{text}"), _plan(record))
 
 
 FEWER = 5  # groups: of more than so many, fewer are proposed

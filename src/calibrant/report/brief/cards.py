@@ -17,6 +17,7 @@ from calibrant.report.wording.terms import (
     ATTRIBUTES,
     classes_counted,
     error_bounds,
+    gap_ends,
     judged_range,
     over_expected,
     p_reported,
@@ -59,7 +60,9 @@ def _everyone(record: AuditRecord) -> Text:
         if facts.cancels(record):
             return say(f"{start} Errors cancel: calibration error at least {error_bounds(record, one)[0]} guaranteed.")
         return say(f"{start} Guaranteed: gap {gap_guaranteed(record, one)}.")
-    return say(f"{start} Guaranteed: {_error(record, one)}.")
+    low, high = gap_ends(one)
+    cancel = "; errors cancel in the gap" if record.error_shown["everyone"] and low <= 0.0 <= high else ""
+    return say(f"{start} Guaranteed: {_error(record, one)}{cancel}.")
 
 
 def _error(record: AuditRecord, finding: Finding) -> str:
@@ -82,7 +85,8 @@ def _groups(record: AuditRecord) -> Text:
     ranked = facts.by_evidence(record.groups)
     first = next((f for f in ranked if f.verdict == "over"), ranked[0])
     href = f"#{first.id}" if len(record.groups) <= facts.MOST_ROWS else ""
-    lead = "" if facts.is_off(first) or len(record.groups) == 1 else "Most evident: "
+    lead = "" if facts.is_off(first) or len(record.groups) == 1 else "Most evident gap: "
+    lead = f"No group is shown to be off. {lead}" if lead and facts.state(record, "groups") == "undecided" else lead
     name = Span(clipped(group_named(first), NAMED), "name", href)
     return say(lead, name, f": {estimate_of(record, first, unit=True)}; {_sure(record, first)}.")
 
@@ -110,7 +114,7 @@ def _exchanged(record: AuditRecord) -> Text:
     if check is None or check.outcome is None or not record.test_shows(check):
         return ()
     over, under = (clipped(sanitize(str(check.outcome.parts[f"{k}_class"])), NAMED) for k in ("over", "under"))
-    return say(" ", Span(over, "name"), " gets too much, mostly at the cost of ", Span(under, "name"), ".")
+    return say(" By score, ", Span(over, "name"), " gets too much, mostly at the cost of ", Span(under, "name"), ".")
 
 
 def _sure(record: AuditRecord, finding: Finding) -> str:
@@ -132,7 +136,9 @@ def _subgroups(record: AuditRecord) -> Text:
         return subgroups_reported(record)
     n, of = num.count(int(e.settings["subgroups"])), ATTRIBUTES[int(e.settings["order"]) - 1]
     shown = check.outcome is not None and record.test_shows(check)
-    tested = f" A test shows error ({p_reported(check.outcome).partition(',')[0]})." if shown and check.outcome else ""
+    known = facts.subgroups_over(record) or facts.unlisted_known(record)
+    p = p_reported(check.outcome).partition(",")[0] if shown and check.outcome is not None else ""
+    tested = f" {'A test shows error' if known else 'Error shown somewhere'} ({p})." if p else ""
     return say(f"Searched {n}, of {of}.{tested} ", *_most_evident(record, e))
 
 

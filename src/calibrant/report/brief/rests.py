@@ -11,7 +11,7 @@ from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.parts import unchecked
+from calibrant.report.wording.parts import state_of, unchecked
 from calibrant.report.wording.terms import capital, gap_ends, joined, jointly_wrong, p_reported, whose_gaps
 
 MOST = 3  # lines
@@ -50,6 +50,10 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     ),
     **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),
 }
+MEANINGS = {  # of states that a reader may take for one another
+    "error_shown": "“Error shown”: surely off, not surely beyond the limit.",
+    "undecided": "“Undecided”: not shown to be within, nor to be off.",
+}
 PARTS = {"error-groups": "named groups", facts.SUBGROUPS: "unlisted subgroups"}
 
 
@@ -60,14 +64,17 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
     start = f"Dot and line: {estimate}. Bar:" if drawn else f"{capital(estimate)}, then the"
     who = "groups and classes" if record.groups and record.classes else "classes" if record.classes else "groups"
     every = f", all {who} simultaneously" if record.groups or record.classes else ""
-    text = f"{start} range guaranteed at this sample size{every}. The surest first, not the largest."
+    text = f"{start} range guaranteed at this sample size{every}, which decides. The surest first, not the largest."
     if facts.limit_of(record) is not None:
+        states = {state_of(record, f)[0] for f in (record.everyone, *record.groups, *record.classes)}
+        text += "".join(f" {meaning}" for state, meaning in MEANINGS.items() if state in states)
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
         judged = f"Everyone and {who} are judged by {one}."
-        text += f" {judged}" if one == groups else f" Bars are of gaps; everyone is judged by {one}."
+        apart = "Gaps are drawn, in which errors cancel; everyone is judged by calibration error, in which none do."
+        text += f" {judged}" if one == groups else f" {apart}"
     if any(_passes(record, f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
-    return f"{text} {jointly_wrong(record)}."
+    return text if drawn else f"{text} {jointly_wrong(record)}."  # the page says it where it is signed
 
 
 def _passes(record: AuditRecord, finding: Finding) -> bool:
@@ -209,7 +216,7 @@ def _tested(record: AuditRecord) -> str:
         if of == 1
         else f"{num.count(columns)} of {num.count(of)} triples"
     )
-    return f"tested by models and by {every} of columns; ranges are guaranteed only of those in the table of subgroups"
+    return f"tested by models and by {every} of columns, without a guaranteed range"
 
 
 def not_checked(record: AuditRecord) -> Text:

@@ -151,7 +151,7 @@ def counts_as_independent(record: AuditRecord) -> Text:
     if not by:
         return say(none)
     named = names_of(by) if len(by) <= NAMED else say(f"the {num.count(len(by))} columns of ", code("--by"))
-    return say(none, " Groups, and by themselves not looked at as clusters: ", *named, ".")
+    return say(none, " Groups were not looked at as clusters: ", *named, ".")
 
 
 def counted(record: AuditRecord) -> Text:

@@ -137,7 +137,9 @@ def _whom(results: Sequence[facts.Off]) -> Iterator[tuple[str, bool]]:
             if f" {word}" in rest:
                 rest = rest.replace(f" {word}", f" more {word}", 1)
                 break
-        yield f"{first} and {rest}", True
+        apart = ", " if " and " in rest else " and "
+        yield f"{first}{apart}{rest}", True
+        yield f"{first}{apart}{rest.replace(f' more {word}', ' more', 1)}", True
         yield f"{first} and {cardinal(len(results) - 1)} more", True
     yield capital(counted(results)), len(results) > 1
 

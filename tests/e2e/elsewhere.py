@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
+from schedules import DAYS, OFF, entered, folder, recipe, scored
 
+__all__ = ["folder"]
 pytestmark = pytest.mark.filterwarnings("ignore")  # theirs
 
 
@@ -193,3 +196,29 @@ def test_results_of_lm_eval_are_audited_next_to_them(lm_eval_folder: Path) -> No
     (results,) = lm_eval_folder.glob("results_*.json")
     date = results.name.removeprefix("results_")
     assert cal.AuditRecord.load(lm_eval_folder / f"calibrant_{date}") == record
+
+
+# ---- Airflow ----
+
+
+def test_airflow_runs_the_days_of_the_recipe(folder: Path) -> None:
+    """Airflow has an environment of its own: its versions are pinned."""
+    airflow = os.environ["AIRFLOW"]
+    (folder / "scored").mkdir()
+    (folder / "dags").mkdir()
+    (folder / "dags/calibration.py").write_text(recipe("python no-run", "airflow").replace("/srv/watch", str(folder)))
+    home = {"AIRFLOW_HOME": str(folder / "airflow"), "AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags")}
+    home |= {"AIRFLOW__CORE__LOAD_EXAMPLES": "False", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+
+    def run(*words: str) -> str:
+        done = subprocess.run([airflow, *words], env={**os.environ, **home}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    run("db", "migrate")
+    for day in (*DAYS[:3], DAYS[2]):  # the last twice
+        pq.write_table(scored(day), folder / f"scored/{day}.parquet")
+        run("dags", "test", "calibration", day)
+        assert (folder / "sent.txt").exists() == (day in OFF)
+    assert entered(folder).state.rows == 3 * 400
+    assert "Alarm" in (folder / "sent.txt").read_text()

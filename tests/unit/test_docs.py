@@ -42,7 +42,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_info_strings_are_known() -> None:
-    known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", ""}
+    known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", "sh", ""}
     known |= {"{toctree}", "{eval-rst}", "r", "text formula", "text elsewhere"}
     for page in LINKED:
         for info, _, line in blocks(page.read_text(encoding="utf-8")):

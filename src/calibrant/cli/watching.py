@@ -90,7 +90,7 @@ def _of_day(p: Parser) -> None:
 
 def _update(p: Parser) -> None:
     _of_day(p)
-    p.add_argument("--replace", action="store_true", help="put these rows in the place of the latest day's")
+    p.add_argument("--replace", action="store_true", help="if this is the latest day, put these rows in its place")
     take.as_json(p, "print what is known as JSON")
 
 

@@ -210,9 +210,10 @@ class Monitor:
         batch : Predictions, frame, path, glob or query
             The day's rows, all of them.
         at : date, ISO text, or whole number
-            The day: later than every day before, or with `replace` the latest one.
+            The day: later than every day before, or with `replace` the latest one too.
         replace : bool
-            These rows take the place of those of the latest day, such as after a correction.
+            Where this is the latest day, these rows take the place of those entered: after a correction, or because a
+            scheduler runs a job twice. A later day enters as it always does.
 
         Returns
         -------
@@ -237,7 +238,8 @@ class Monitor:
         self._check_day(day, replace)
         plan = self._plan or Plan.of(self.settings, data)
         gains, sums, counts = plan.day(data)
-        before = State.fresh(plan) if self._settled is None else self._settled if replace else self._now
+        again = self._latest is not None and day == self._latest.day
+        before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
         self._plan, self._settled, self._latest = (
             plan,
             before,
@@ -249,16 +251,14 @@ class Monitor:
 
     def _check_day(self, day: int, replace: bool) -> None:
         last = None if self._latest is None else self._latest.day
-        if replace and day != last:
-            which = "there is none yet" if last is None else f"the latest is {self.day_text(last)}"
-            raise BadInput(f"only the latest day can be replaced, and {which}: leave replace out, or start again")
-        if last is None or day > last or replace:
+        if last is None or day > last or (replace and day == last):
             return
         if day == last:
             again = "pass replace=True (--replace) to put these rows in its place"
             raise BadInput(f"{self.day_text(day)} has been entered: {again}")
         raise BadInput(
-            f"{self.day_text(day)} is earlier than the latest day, {self.day_text(last)}: days go in their order"
+            f"{self.day_text(day)} is earlier than the latest day, {self.day_text(last)}: days go in their order, and "
+            "only the latest can be replaced"
         )
 
     @staticmethod

@@ -60,11 +60,13 @@ def test_the_latest_day_can_be_replaced_and_no_other() -> None:
     assert corrected.to_json() == watched(5).to_json()
     with pytest.raises(BadInput, match="2026-01-05 has been entered: pass replace=True"):
         corrected.update(rows(4), at="2026-01-05")
-    with pytest.raises(BadInput, match="only the latest day can be replaced, and the latest is 2026-01-05"):
+    with pytest.raises(BadInput, match=r"earlier than the latest day, 2026-01-05.*only the latest can be replaced"):
         corrected.update(rows(4), at="2026-01-04", replace=True)
     with pytest.raises(BadInput, match="2026-01-04 is earlier than the latest day, 2026-01-05"):
         corrected.update(rows(4), at="2026-01-04")
     assert corrected.to_json() == watched(5).to_json()  # a refusal changes nothing
+    corrected.update(rows(5), at="2026-01-06", replace=True)  # a later day enters, for a scheduler that always says so
+    assert corrected.to_json() == watched(6).to_json()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the site needs around its pages: MathJax of its own, descriptions, words by which the search finds a page."""
+"""What the site needs around its pages: MathJax of its own, descriptions, search words, links from names to the API."""
 
 from __future__ import annotations
 
@@ -77,6 +77,19 @@ def described(_: Sphinx, __: str, ___: str, context: dict[str, Any], tree: nodes
         context["description"] = " ".join(first.split())[:200]
 
 
+def linked(app: Sphinx, tree: nodes.document, page: str) -> None:
+    """Link each name of the API that a page writes as code, such as `measure.ece`, to its reference."""
+    found = app.env.get_domain("py").objects  # type: ignore[attr-defined]  # of Python alone
+    public = {name.removeprefix("calibrant."): entry for name, entry in found.items() if name.startswith("calibrant.")}
+    for code in [n for n in tree.findall(nodes.literal) if not isinstance(n.parent, nodes.reference)]:
+        name = code.astext().split("(")[0].removeprefix("cal.").removeprefix("calibrant.")
+        if (entry := public.get(name)) is not None and ("." in name or name[:1].isupper()) and entry.docname != page:
+            uri = f"{app.builder.get_relative_uri(page, entry.docname)}#{entry.node_id}"
+            link = nodes.reference("", "", internal=True, refuri=uri)
+            code.replace_self(link)
+            link += code
+
+
 def math(app: Sphinx) -> None:
     """Put MathJax into the site, so that formulas need no network."""
     script = CACHE / "node_modules" / "mathjax" / "es5" / SCRIPT
@@ -97,4 +110,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", math)
     app.connect("doctree-read", searchable)
     app.connect("html-page-context", described)
+    app.connect("doctree-resolved", linked)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,8 @@ from msgspec.json import schema_components
 
 from calibrant.audit.checks import all_checks
 from calibrant.audit.record import SCHEMA
-from calibrant.audit.schema.curves import CURVES, RULES
+from calibrant.audit.schema.curves import CURVES
+from calibrant.audit.schema.kinds import RULES
 from calibrant.audit.schema.record import RECORD
 
 NAME = SCHEMA.replace("/", "-")

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import pooled_counts, pooled_rows, sharing
-from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding, Share, Status
+from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import MulticlassPredictions, Predictions
@@ -58,6 +58,7 @@ class AuditContext:
     left_out: bool = False  # whoever asks left every covariate out
     independent: bool = False  # whoever asks declares rows to be independent, whatever they share
     classes: MulticlassPredictions | None = None  # rows of several classes; the sketch is that of their top label
+    before: AuditRecord | None = None  # an earlier audit, whose gaps are held against these
 
     @cached_property
     def repeats(self) -> Repeats:

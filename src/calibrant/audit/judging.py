@@ -43,6 +43,7 @@ from calibrant.audit.record import (
     ERROR_SHOWN,
     About,
     AboutInput,
+    AuditRecord,
     CheckRecord,
     Finding,
     Part,
@@ -165,6 +166,12 @@ class JudgingOptions(TypedDict, total=False):
         Option("COLUMNS", check=partial(names, what="a covariate", distinct=True)),
         DECISIONS,
     ]
+    against: Annotated[
+        AuditRecord | str | os.PathLike[str] | None,
+        "an earlier audit (.json), sketch or file: by how much the gaps of everyone and the groups changed since",
+        Option("EARLIER"),
+        BOUNDS,
+    ]
     outcome: str | None  # in Python also by themselves; the command has these in the file of `about` alone
     about: Annotated[
         AboutInput,
@@ -200,6 +207,7 @@ class Judging:
     thresholds: tuple[float, ...]  # increasing; none where decisions are not asked about
     costs: tuple[float, ...]  # of a false positive and of a false negative, where they set the threshold; else none
     infer: tuple[str, ...]  # covariates that are to be inferred, with a guarantee
+    against: object  # an earlier audit, or what one is made of; None where none was named
     quick: bool
     mask: int | None  # none where every group is shown
     publish: bool
@@ -240,8 +248,9 @@ class Judging:
 
     def settings(self) -> dict[str, object]:
         """What a record holds of it, by the names of the arguments."""
-        result = asdict(self)
+        result = asdict(replace(self, against=None))
         del result["name"]
+        result["against"] = str(self.against) if isinstance(self.against, str | os.PathLike) else None
         return result | {"threshold": result.pop("thresholds")}
 
     def by(self, part: str) -> By:

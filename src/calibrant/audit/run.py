@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -37,6 +38,7 @@ from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_classes, with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.stored import merged
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import BadInput, NotComputable
@@ -52,6 +54,7 @@ RECORDED = (  # settings, in the order of a record
         "limit",
         "limit_relative",
         "limit_classes",
+        "against",
         "judge",
         "target",
         "steps",
@@ -77,7 +80,12 @@ RECORDED = (  # settings, in the order of a record
         "about",
     ),
 )
-SELDOM = ("limit_relative", "limit_classes", "infer")  # settings that a record holds where they were asked for
+SELDOM = (
+    "limit_relative",
+    "limit_classes",
+    "infer",
+    "against",
+)  # settings that a record holds where they were asked for
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
@@ -167,6 +175,9 @@ def audit(
     costs : two positive numbers, optional
         In place of `threshold`: of acting on somebody who is a non-event, and of not acting on an event. The threshold
         is ``c_FP / (c_FP + c_FN)``.
+    against : AuditRecord, Sketch, path or frame, optional
+        An earlier audit, or what it is made of: a record (``.json``), a sketch, or data that are read by the same
+        options. ``curves["change"]`` says by how much the gap of everyone and of each group changed since, certified.
     infer : str or sequence of str, optional
         Covariates of which the mean (or the share at each level) among the events is to be inferred from the
         probabilities: the bias of each is reported on the first screen, with ranges that are guaranteed together, with
@@ -246,6 +257,7 @@ def audited(
         left_out=not variables,
         independent=options.independent,
         classes=classes,
+        before=_earlier(options, judging),
     )
     _check_inferred(judging.infer, tuple(c.name for c in sketch.spec.codings), variables)
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
@@ -254,6 +266,20 @@ def audited(
     # products are too small to share: threads that wait for each other only burn time
     with sized(sketch.n), one_thread():
         return _record(context, variables, tracker, options)
+
+
+def _earlier(options: Reading, judging: Judging) -> AuditRecord | None:
+    """The audit that this one is held against: as it was kept, or made now of other rows, by the same settings."""
+    earlier = judging.against
+    if earlier is None or isinstance(given, AuditRecord):
+        return earlier
+    path = str(earlier) if isinstance(given, str | os.PathLike) else ""
+    if path.endswith((".json", ".html")):
+        return AuditRecord.load(path)
+    source: object = merged([path]) if path.endswith(".sketch") else earlier
+    if isinstance(source, Sketch):  # it brings its own columns
+        options = Reading.of(caller=options.caller)
+    return audited(source, options, replace(judging, against=None, quick=True, fail_on=(), infer=(), name=None))
 
 
 def _check_inferred(wanted: tuple[str, ...], read: tuple[str, ...], variables: tuple[str, ...]) -> None:

@@ -324,7 +324,7 @@ def taken(hint: object) -> tuple[bool, bool, set[type]]:
     """Whether a type takes one plain value, whether several, and the plain types there are; none if it takes others.
 
     A setting that may be anything, such as a level, is a number if it reads as one; a mapping has a plain form in
-    addition to it, and so has a path.
+    addition to it, and so have a path and a record.
     """
     one, several, plain = False, False, set[type]()
     for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
@@ -339,7 +339,7 @@ def taken(hint: object) -> tuple[bool, bool, set[type]]:
         elif origin is Literal or member in (int, float, str, bool):
             one = True
             plain.add(member)
-        elif member is not NoneType and origin not in (Mapping, PathLike):
+        elif member is not NoneType and origin not in (Mapping, PathLike) and not _kept(member):
             return False, False, set()
     return one, several, plain
 
@@ -372,6 +372,11 @@ def add(p: Command, name: str, hint: object, it: Option) -> None:
     else:
         kind = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
         at.add_argument(option, type=kind, default=it.default, **how)
+
+
+def _kept(member: object) -> bool:
+    """Whether a type is that of a record, which a file can hold; by its name, since help loads none."""
+    return getattr(member, "__name__", "") == "AuditRecord"
 
 
 LITERAL = "label", "score"  # mostly one column, whose name is taken as it is written unless a comma is in it

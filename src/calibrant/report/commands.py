@@ -376,7 +376,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
     relative = s.get("limit_relative")
     flags += [("--limit", s.get("limit") if relative is None else None), ("--limit-relative", relative)]
-    flags += [("--limit-classes", s.get("limit_classes"))]
+    flags += [("--limit-classes", s.get("limit_classes")), ("--against", s.get("against"))]
     flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentError, Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from calibrant.arguments import OUTPUT
@@ -21,30 +22,35 @@ class Summary(Output):
     line, metavar = "a short Markdown summary, for a pull request", "OUT.md"
 
     def options(self, p: Command) -> None:
-        """Add the earlier record."""
+        """Add the earlier record, where an audit has not."""
         line = "of -o summary: an earlier record; says what changed"
-        p.under(OUTPUT, "--against").add_argument("--against", metavar="RECORD.json", help=line)
+        with suppress(ArgumentError):
+            p.under(OUTPUT, "--against").add_argument("--against", metavar="RECORD.json", help=line)
+            p.set_defaults(of_summary=True)
 
     def reads(self, inputs: Namespace) -> Sequence[str]:
-        """The earlier record."""
+        """What is earlier."""
         return (inputs.against,) if inputs.against else ()
 
     def check(self, target: str | None, inputs: Namespace) -> None:
         """Refuse an earlier record that cannot be read, or that nothing would read."""
-        from calibrant import AuditRecord
-
-        if inputs.against is None:
-            return
-        if not target:
+        if inputs.against is not None and not target and hasattr(inputs, "of_summary"):
             raise BadInput("--against goes with -o summary:FILE: the summary says what changed")
-        AuditRecord.load(inputs.against)
+        _earlier(inputs)
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """The summary."""
-        from calibrant import AuditRecord
         from calibrant.apps.trackers.summary import summary
 
-        return summary(thing, against=AuditRecord.load(inputs.against) if inputs.against else None)
+        return summary(thing, against=_earlier(inputs))
+
+
+def _earlier(inputs: Namespace) -> AuditRecord | None:
+    """The earlier record; None of a sketch or of data, which the audit reads itself."""
+    from calibrant import AuditRecord
+
+    kept = inputs.against and (hasattr(inputs, "of_summary") or inputs.against.endswith((".json", ".html")))
+    return AuditRecord.load(inputs.against) if kept else None
 
 
 class Metrics(Output):

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from calibrant.certify.whole import raw_certificate, shown_certificate
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.views.population import Population
+from calibrant.views.sample import keyed
 
 UNGROUPED = "no groups were given: add --by COLUMN"
 HIDDEN = "every group has fewer than {} {}"
@@ -295,8 +297,106 @@ def _identifier(name: Name) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
+CHANGE = "change"
+
+
+def change(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """By how much the gap of everyone, and of each group of both audits, changed since an earlier one.
+
+    A change is now less before, each end by the ends that both audits certified: wrong with at most the sum of their
+    error probabilities (union bound), whether or not rows are shared. "worse" and "better": the gap is certified to be
+    farther from 0 than before, or nearer; "changed": neither, but it moved.
+    """
+    before = context.before
+    if before is None:
+        return CheckResult()
+    if context.withheld_for:
+        raise NotRun(context.withheld_for)
+    then = {f.variables: f for f in (before.everyone, *before.groups) if not f.pooled and f.gap.guaranteed is not None}
+    now = [f for f in context.findings if not f.pooled and f.gap.guaranteed is not None]
+    lines = [_change(then[f.variables], f) for f in now if f.variables in then]
+    if before.everyone.withheld is not None or not lines:
+        raise NotComputable(NOT_BEFORE if before.everyone.withheld is not None else NO_GAP)
+    columns = {name: tuple(line[i] for line in lines) for i, name in enumerate(Change._fields)}
+    named = {f.variables for f in now}
+    settings = {
+        "name": before.name,
+        "fingerprint": before.data.get("fingerprint"),
+        "guarantee": "finite-sample",
+        "only_now": sum(f.variables not in then for f in context.findings if not f.pooled),
+        "only_before": sum(variables not in named for variables in then),
+    }
+    return CheckResult(status="measured", curves={CHANGE: Curve(method=METHOD, columns=columns, settings=settings)})
+
+
+METHOD, EVERYONE = "audit.change", "everyone"
+NOT_BEFORE = "the earlier audit certifies nothing: its rows are copies, or depend on one another"
+NO_GAP = "the two audits certify no gap of the same people"
+
+
+class Change(NamedTuple):
+    """Everyone or a group, in two audits; gaps and ends in probability units."""
+
+    id: str  # of the finding now
+    group: str
+    rows_before: int
+    rows: int
+    before: float
+    now: float
+    change: float
+    interval_low: float | None
+    interval_high: float | None
+    low: float
+    high: float
+    level: float
+    state: str
+
+
+def _change(then: Finding, now: Finding) -> Change:
+    (old, a), (new, b) = ((_certified(f), f.gap.interval) for f in (then, now))
+    change = now.gap.value - then.gap.value
+    half = None if a is None or b is None else 0.5 * math.hypot(a.high - a.low, b.high - b.low)
+    low, high = new.low - old.high, new.high - old.low
+    (least, most), (once_least, once_most) = _sizes(new), _sizes(old)
+    state = "worse" if least > once_most else "better" if most < once_least else "changed" if low * high > 0 else "none"
+    return Change(
+        id=now.id,
+        group=keyed(now.variables) if now.variables else EVERYONE,
+        rows_before=then.rows,
+        rows=now.rows,
+        before=then.gap.value,
+        now=now.gap.value,
+        change=change,
+        interval_low=None if half is None else change - half,
+        interval_high=None if half is None else change + half,
+        low=low,
+        high=high,
+        level=max(old.level + new.level - 1.0, 0.0),
+        state=state,
+    )
+
+
+def _certified(finding: Finding) -> Interval:
+    if finding.gap.guaranteed is None:
+        raise ValueError("no gap of it is certified")
+    return finding.gap.guaranteed
+
+
+def _sizes(gap: Interval) -> tuple[float, float]:
+    """The least and the largest size of a gap between these ends."""
+    return max(gap.low, -gap.high, 0.0), max(gap.high, -gap.low)
+
+
 DECLARED = (
     Check(
         code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.008), crosses=True
+    ),
+    Check(
+        code=CHANGE,
+        order=125,
+        make=change,
+        crosses=True,
+        asks="What changed",
+        means="how the gaps of everyone and the groups changed since an earlier audit",
     ),
 )

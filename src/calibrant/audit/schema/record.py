@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Meta
 
 from calibrant.audit.record import SCHEMA, Part, Status, Verdict
-from calibrant.audit.schema.curves import (
+from calibrant.audit.schema.curves import CURVES
+from calibrant.audit.schema.kinds import (
     ALL_OR_NONE,
-    CURVES,
     NULL,
     UNDONE,
     By,
@@ -409,6 +409,7 @@ SETTINGS = part(
         "alpha": Level,
         "limit": noted(Level | None, "In probability units; of everyone, where it is relative."),
         "limit_relative?": noted(Level, "The limit as a share of the mean score of those judged."),
+        "against?": noted(str, "The file of the earlier audit, or of its data."),
         "limit_classes?": noted(Annotated[float, Meta(gt=0, le=2)], "The limit of all classes' errors, added up."),
         "steps": Steps,
         "bandwidth": Annotated[float, Meta(gt=0, le=0.5)],

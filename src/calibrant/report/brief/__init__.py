@@ -15,6 +15,7 @@ from calibrant.report.brief.signing import signing
 from calibrant.report.commands import from_python, in_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
 from calibrant.report.spans import clipped, literal, say
+from calibrant.report.wording.change import changed
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
@@ -43,6 +44,8 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(say(reading(record, drawn=False)), "quiet", doc.MARKDOWN | doc.TERMINAL)
     if acting := worst_reported(record):
         yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
+    if since := changed(record):
+        yield doc.Paragraph(since, "quiet", doc.EVERYWHERE)
     if inferred := task_trust(record):
         yield doc.Paragraph(inferred, "quiet", doc.EVERYWHERE)
     if apart_at := apart_reported(record):

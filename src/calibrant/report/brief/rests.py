@@ -40,6 +40,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",
     "task-trust": "means to be inferred",
+    "change": "what changed",
     "missing-labels": "missing labels",
     "decisions": "decisions",
     "kernel-error": "the kernel local calibration error",

@@ -15,6 +15,7 @@ from calibrant.report.findings import groupings
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
+from calibrant.report.wording.change import CHANGE, changed, changes
 from calibrant.report.wording.clusters import CLUSTERS, independent
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.parts import beyond_worst, marked, unshown_reason
@@ -25,6 +26,7 @@ from calibrant.report.wording.terms import (
     certified_range,
     error_at_most,
     gap_ends,
+    joined,
     over_expected,
     together,
     two_way,
@@ -325,6 +327,59 @@ def _verdict(record: AuditRecord) -> str:
     return marked(record, "groups") if record.groups else ""
 
 
+# ---- what changed since an earlier audit ----
+
+SHORT_CHANGE = 12  # lines of the table on the page
+CHANGED = {"worse": "Worse", "better": "Better", "changed": "Changed", "none": "No change shown"}
+CHANGE_HEAD = ("", "Rows", "Gap before", "Gap now", "Change", "Change, guaranteed", "State")
+
+
+def change(record: AuditRecord) -> Iterator[doc.Node]:
+    lines, earlier = changes(record), record.curve(CHANGE).settings
+    yield doc.Paragraph(changed(record), "answer", doc.PAGE)
+    rows = [
+        (
+            _changed_who(record, line),
+            num.count(line["rows"]),
+            num.gap(line["before"], facts.decimals(record)),
+            num.gap(line["now"], facts.decimals(record)),
+            num.gap(line["change"], facts.decimals(record)),
+            " to ".join(num.signed_range(line["low"], line["high"], facts.decimals(record))),
+            CHANGED[line["state"]],
+        )
+        for line in lines[:SHORT_CHANGE]
+    ]
+    more = len(lines) - SHORT_CHANGE
+    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    levels = sorted({num.percent(line["level"]) for line in lines})
+    alone = [num.count(earlier[k]) for k in ("only_before", "only_now")]
+    unmatched = (
+        "" if alone == ["0", "0"] else f" {alone[0]} groups are of the earlier audit alone, {alone[1]} of this one."
+    )
+    yield doc.number_table(
+        f"Gaps in points, now less before. Guaranteed: at level {joined(levels)}%, from what both audits certify; rows "
+        f"may be shared. Worse: surely farther from 0 than before.{unmatched}{rest}",
+        CHANGE_HEAD,
+        rows,
+    )
+
+
+def _changed_who(record: AuditRecord, line: facts.Line) -> str:
+    same = (f for f in record.groups if f.id == line["id"])
+    return next(map(label, same), "Everyone")
+
+
+def _change_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    means = "how the gaps of everyone and the groups changed since an earlier audit"
+    lines = changes(record)
+    if not lines:
+        return OutlineCheck("What changed", "", means)
+    counts = [
+        f"{num.count(n)} {word.lower()}" for k, word in CHANGED.items() if (n := sum(v["state"] == k for v in lines))
+    ]
+    return OutlineCheck("What changed since the earlier audit", ", ".join(counts), means)
+
+
 CODE = "sites"
 LEVEL = 0.05  # of the test that all sites are alike
 
@@ -457,6 +512,15 @@ DECLARED = (
         verdict=_verdict,
         methods=methods,
         checks={"error-groups": _check},
+    ),
+    Declared(
+        id="change",
+        order=31,
+        nav="What changed?",
+        heading="What changed since the earlier audit?",
+        nodes=change,
+        checks={CHANGE: _change_check},
+        there=lambda record: bool(record.curve(CHANGE).columns),
     ),
     Declared(
         id="sites",

@@ -271,9 +271,9 @@ def audited(
 def _earlier(options: Reading, judging: Judging) -> AuditRecord | None:
     """The audit that this one is held against: as it was kept, or made now of other rows, by the same settings."""
     earlier = judging.against
-    if earlier is None or isinstance(given, AuditRecord):
+    if earlier is None or isinstance(earlier, AuditRecord):
         return earlier
-    path = str(earlier) if isinstance(given, str | os.PathLike) else ""
+    path = str(earlier) if isinstance(earlier, str | os.PathLike) else ""
     if path.endswith((".json", ".html")):
         return AuditRecord.load(path)
     source: object = merged([path]) if path.endswith(".sketch") else earlier

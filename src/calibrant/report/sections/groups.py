@@ -330,8 +330,8 @@ def _verdict(record: AuditRecord) -> str:
 # ---- what changed since an earlier audit ----
 
 SHORT_CHANGE = 12  # lines of the table on the page
-CHANGED = {"worse": "Worse", "better": "Better", "changed": "Changed", "none": "No change shown"}
-CHANGE_HEAD = ("", "Rows", "Gap before", "Gap now", "Change", "Change, guaranteed", "State")
+CHANGED = {"worse": "Worse", "better": "Better", "changed": "Changed", "none": "Not shown"}
+CHANGE_HEAD = ("Who", "Before", "Now", "Change", "Guaranteed", "State")
 
 
 def change(record: AuditRecord) -> Iterator[doc.Node]:
@@ -340,7 +340,6 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
     rows = [
         (
             _changed_who(record, line),
-            num.count(line["rows"]),
             num.gap(line["before"], facts.decimals(record)),
             num.gap(line["now"], facts.decimals(record)),
             num.gap(line["change"], facts.decimals(record)),
@@ -352,15 +351,15 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
     more = len(lines) - SHORT_CHANGE
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
     levels = sorted({num.percent(line["level"]) for line in lines})
-    alone = [num.count(earlier[k]) for k in ("only_before", "only_now")]
-    unmatched = (
-        "" if alone == ["0", "0"] else f" {alone[0]} groups are of the earlier audit alone, {alone[1]} of this one."
-    )
+    alone = {"of the earlier audit": earlier["only_before"], "of this one": earlier["only_now"]}
+    counts = [f"{num.count(n)} {which} alone" for which, n in alone.items() if n]
+    unmatched = f" Groups left out: {joined(counts)}." if counts else ""
     yield doc.number_table(
         f"Gaps in points, now less before. Guaranteed: at level {joined(levels)}%, from what both audits certify; rows "
         f"may be shared. Worse: surely farther from 0 than before.{unmatched}{rest}",
         CHANGE_HEAD,
         rows,
+        "cards",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +223,48 @@ def test_weights_are_certified_and_measured(hospital: Path, capsys: pytest.Captu
     assert "lost before the horizon, whose outcome is unknown" in out.err
     assert main(["measure", "auroc", str(hospital), *H, "--way", "weights"]) == 0
     assert main(["audit", str(hospital), *H, "--way", "weights"]) == 2
+
+
+# ---- clocks ----
+
+DAYS = {"died": [1, 0], "p": [0.2, 0.3]}
+END = {"score": "p", "time": "end", "event": "died", "horizon": 365, "entered": "entry"}
+
+
+@pytest.mark.parametrize("of", ["entry", "end"])
+@pytest.mark.parametrize("kind", ["timestamps", "text"])
+def test_dates_of_which_one_alone_names_a_zone_are_refused(kind: str, of: str) -> None:
+    dates = {"entry": ["2024-01-01 08:00", "2024-01-02 08:00"], "end": ["2024-02-15 09:00", "2025-06-01 09:00"]}
+    if kind == "text":
+        log: object = {**DAYS, **dates, of: [f"{d}+02:00" for d in dates[of]]}
+    else:
+        log = pd.DataFrame({**DAYS, **{k: pd.to_datetime(v) for k, v in dates.items()}})
+        log[of] = log[of].dt.tz_localize("America/New_York")  # type: ignore[index]
+    other = {"entry": "end", "end": "entry"}[of]
+    with pytest.raises(cal.BadInput, match=rf"time column '{of}' names a zone and '{other}' none"):
+        cal.at_horizon(log, **END)
+
+
+def test_dates_that_both_name_a_zone_are_read() -> None:
+    zone = "America/New_York"
+    log = pd.DataFrame({**DAYS, "entry": pd.date_range("2024-01-01", periods=2, tz=zone)})
+    log["end"] = log["entry"] + pd.to_timedelta([30, 400], unit="D")
+    assert cal.at_horizon(log, **END).y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "closed", ["2025-06-30", "2025-06-30T00:00", pd.Timestamp("2025-06-30"), datetime(2025, 6, 30)]
+)
+def test_a_closing_date_is_a_date_in_whatever_form(closed: object) -> None:
+    log = pd.DataFrame({**DAYS, "entry": pd.to_datetime(["2024-01-01"] * 2), "end": pd.to_datetime(["2024-02-01"] * 2)})
+    log["died"] = 1
+    assert cal.at_horizon(log, **END, closed=closed).horizon["closed"] == "2025-06-30"
+
+
+def test_a_law_of_censoring_that_rises_again_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    t = rng.exponential(400.0, 200)
+    log = {"t": t, "e": rng.uniform(size=200) < 0.5, "p": np.full(200, 0.4)}
+    rows = cal.at_horizon(log, score="p", time="t", event="e", horizon=365, way="weights")
+    with pytest.raises(cal.BadInput, match="only falls with time"):
+        cal.certify.horizon(rows, censoring_survival=lambda t: np.where(t < 100, 0.5, 0.9))

@@ -7,6 +7,7 @@ With T the time to the first event and C the end of follow-up, a file has ``min(
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ from calibrant.data.columns import (
     require,
     score_values,
 )
-from calibrant.data.layouts import as_days, decoded, is_date, is_text, may_be_dates
+from calibrant.data.layouts import as_days, decoded, has_zone, is_date, is_text, may_be_dates
 from calibrant.data.sources.source import Part, Source, row_of
 from calibrant.data.specs.options import OF_HORIZON
 from calibrant.errors import BadInput, NotComputable
@@ -135,7 +136,7 @@ class Horizon:
             event=text(caller.name("event"), inputs["event"]),
             horizon=positive(caller.name("horizon"), inputs["horizon"], hint="such as 365"),
             entered="" if inputs["entered"] is None else text(caller.name("entered"), inputs["entered"]),
-            closed="" if closed is None else closed.isoformat() if isinstance(closed, date) else str(closed),
+            closed="" if closed is None else _day(closed),
             competing=tuple(map(str, names(caller.name("competing"), inputs["competing"] or None, what="a value"))),
             positive=event,
             way=way,
@@ -176,6 +177,8 @@ class Horizon:
             values = values - start if dated else values
             if dated and not dates:
                 raise BadInput(f"time column {self.time!r} holds dates and {self.entered!r} none: store both as dates")
+            if dated:
+                self._one_clock(batch)
             if self.closed:
                 late = start + self.horizon > self._closing(dates)
         elif dated:
@@ -191,6 +194,17 @@ class Horizon:
         if is_date(column.type) or (is_text(column.type) and may_be_dates(column)):
             return as_days(column, name), True
         return as_float(column, name, "time", "store times as numbers, or as dates such as 2026-06-30"), False
+
+    def _one_clock(self, batch: pa.RecordBatch) -> None:
+        """Refuse dates of entry and of the end of which only one names a zone: they are apart by hours."""
+        names = self.entered, self.time
+        zoned = [name for name in names if has_zone(decoded(batch.column(name), name))]
+        if len(zoned) == 1:
+            other = names[zoned[0] == names[0]]
+            raise BadInput(
+                f"time column {zoned[0]!r} names a zone and {other!r} none, so that times between them are off by "
+                "hours: store both with a zone, or both without"
+            )
 
     def _closing(self, dates: bool) -> float:
         """The closing date on the clock of entries."""
@@ -389,6 +403,12 @@ class Horizon:
             "way": self.way,
             **{k: n[k] for k in ("rows", "late", "lacking", "events", "competing_events", "none", "unknown")},
         }
+
+
+def _day(closed: object) -> str:
+    """A closing date, or a time, as text; what is a date at midnight in another form is that date."""
+    stated = closed.isoformat() if isinstance(closed, date) else str(closed)
+    return re.sub(r"^(\d{4}-\d{2}-\d{2})[T ]00:00(:00(\.0+)?)?$", r"\1", stated)
 
 
 def _place(opened: Source, part: str, first: int, row: int) -> str:

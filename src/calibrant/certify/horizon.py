@@ -260,5 +260,5 @@ def _too_few(q: FollowedRows, band: Band, rows: NDArray[np.bool_], within: tuple
     earlier = f"name an earlier horizon, up to {far:g}" if far > 0.0 else "name an earlier horizon"
     return (
         f"by {int(rows.sum()):,} pilot rows{of}, being followed to {q.horizon:g} may be less likely than {LEAST:g}, so "
-        f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels"
+        f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels (--way unknown)"
     )

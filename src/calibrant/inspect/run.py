@@ -141,9 +141,11 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
     """
     if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
         return source, None
+    if options.at is not None and not options.at.complete:
+        return source, None
     try:
         opened = source_of(source, options.columns, form=options.form, clusters=options.clusters)
-        opened = opened if options.at is None else options.known().rows_of(opened)
+        opened = opened if options.at is None else options.rows_of(opened)
         lazy = opened.rows is None and not opened.files
         if lazy or not opened.again or opened.engine is not None:
             return opened, None

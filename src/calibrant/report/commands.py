@@ -26,7 +26,7 @@ WIDTH = 84  # characters of a line of a command
 DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
 OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
-    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing"),
+    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing", "--way"),
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
     *("--intersections", "--percent", "--logits", "--renormalize", "--listed", "--rest", "--ordered", "--allow-same"),
@@ -54,7 +54,7 @@ SWITCHES = (
 )
 TEXTS = (
     *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
-    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed"),
+    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
 READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
@@ -359,6 +359,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     if of := data.get("horizon"):
         flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", f"{of['horizon']:g}"), *flags[1:]]
         flags += [(f"--{k}", of[k]) for k in ("entered", "closed", "competing")]
+        flags += [("--way", of["way"] if of["way"] != "followed" else None)]
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
@@ -369,7 +370,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         ("--weights", data.get("weights")),
     ]
     flags += [("--by", _list(_group_columns(record)))]
-    ways = data.get("missing") if data.get("missing") in ("refuse", "keep") else None
+    ways = data.get("missing") if not of and data.get("missing") in ("refuse", "keep") else None
     flags += [("--missing", ways or ("drop" if drops_missing(data) else None))]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--allow", _list(listed(s.get("allow"))))]

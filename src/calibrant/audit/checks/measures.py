@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from calibrant.audit.context import AuditContext, Check, CheckResult
+from calibrant.audit.lost import measured
 from calibrant.results import Curve
 
 MEASURES = (
@@ -18,6 +19,7 @@ MEASURES = (
     "calibration_slope",
     "observed_expected",
 )
+BY_CENSORING = MEASURES[3:]  # those that have weights of censoring
 
 
 def _measured(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
@@ -31,7 +33,24 @@ def _measured(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckR
     return answer
 
 
+def _measured_of_lost(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
+    """The same by weights of censoring, of the measures that have them."""
+
+    def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+        if name not in BY_CENSORING:
+            context.needs_outcomes()
+        return CheckResult(estimates={name: measured(name, context)})
+
+    return answer
+
+
 DECLARED = tuple(
-    Check(code=name.replace("_", "-"), order=70 + i, make=_measured(name), step="measuring")
+    Check(
+        code=name.replace("_", "-"),
+        order=70 + i,
+        make=_measured(name),
+        make_of_lost=_measured_of_lost(name),
+        step="measuring",
+    )
     for i, name in enumerate(MEASURES)
 )

@@ -451,7 +451,8 @@ def refuse_horizon(at: Horizon | None, what: str) -> None:
 def all_known(data: Rows) -> Rows:
     """The data of a method that reads known outcomes; refuse rows of which some by a horizon are unknown."""
     followed: Followed | None = getattr(data, "followed", None)
-    return data if followed is None else refuse_known(followed.horizon, followed.weighs)
+    complete = followed is None or len(followed.time) == getattr(data, "n", -1)
+    return data if followed is None or complete else refuse_known(followed.horizon, followed.weighs)
 
 
 def refuse_known(horizon: float, weighs: bool) -> NoReturn:
@@ -459,6 +460,6 @@ def refuse_known(horizon: float, weighs: bool) -> NoReturn:
     by = "" if weighs else " of rows with way='weights' (--way weights)"
     raise NotComputable(
         f"some outcomes by {horizon:g} are unknown, and those known are no fair sample, for events are known sooner: "
-        f"use certify.missing_labels, which assumes nothing, or certify.horizon and the measures of the score{by}; or "
-        "keep rows that were followed long enough (entered=, closed=; --entered, --closed)"
+        "use audit, or certify.missing_labels, which assumes nothing, or certify.horizon and the measures of the score"
+        f"{by}; or keep rows that were followed long enough (entered=, closed=; --entered, --closed)"
     )

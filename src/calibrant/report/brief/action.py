@@ -350,6 +350,8 @@ def _closer(record: AuditRecord) -> tuple[str, list[str], list[str]]:
     if groups and not record.data.get("by") and (option := commands.proposed_groups(record)):
         steps.append("name the groups that matter")
         more.append(option)
+    if facts.lost(record):  # subgroups are not searched
+        subgroups = False
     if subgroups and record.settings.get("quick"):
         steps.append("search the unlisted subgroups")
         without.append("--quick")

@@ -8,9 +8,10 @@ from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
 from calibrant.data.specs.column_names import JUDGE, SAMPLED, STATED, TOKENS, names_weights
 from calibrant.report import numbers as num
-from calibrant.report.findings import refuted, withheld
+from calibrant.report.findings import lost, refuted, withheld
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
+from calibrant.report.wording.lost import way
 from calibrant.report.wording.terms import NAMED, capital
 from calibrant.sanitize import sanitize
 
@@ -99,7 +100,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         if not lead:
             out.append(("", say(literal(warning))))
         elif warning == "horizon" and record.data.get("horizon"):
-            out.append((lead, say(*_followed(record), text)))
+            out.append((lead, say(*_followed(record), *(() if lost(record) else (text,)))))
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
@@ -136,7 +137,10 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
         yield from say(f"{num.count(of['lacking'])} rows without a time, an event or an entry are left out. ")
     if of["competing_events"]:
         yield from say(f"{num.count(of['competing_events'])} rows with a competing event first count as a non-event. ")
-    yield from say("Every other row was followed to the event or to the horizon. ")
+    if lost(record):
+        yield from say(" ".join(way(record)))
+    else:
+        yield from say("Every other row was followed to the event or to the horizon. ")
 
 
 def _not_read(record: AuditRecord) -> Iterator[Span]:

@@ -14,6 +14,7 @@ from calibrant.arguments import of_declared, takes
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
+from calibrant.audit.horizons import by_horizon
 from calibrant.audit.inputs import arrival, inputs, rest
 from calibrant.audit.judging import (
     ASSUMING,
@@ -224,6 +225,8 @@ def audited(
     source: object, options: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
     """The record of an audit: what `audit` and the command both run."""
+    if options.at is not None and options.at.several:
+        return by_horizon(options, judging, lambda one, plan: audited(source, one, plan, progress, engine))
     lost, options = with_lost(source, options, engine)
     options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))

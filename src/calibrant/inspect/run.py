@@ -122,7 +122,8 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
         opened = source_of(source, (), engine, options.form, clusters=options.clusters)
         if len(opened.files) > 1:  # of which others may be UTF-8
             raise
-    opened = opened if options.at is None else options.known().rows_of(opened)
+    options = options.by_horizon()[-1]  # of several the last
+    opened = opened if options.at is None else options.rows_of(opened)
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)

@@ -349,7 +349,7 @@ def _odd(name: str) -> bool:
 
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     """Return every option with a value that changes the result, but those that were not given."""
-    data, s = record.data, record.settings
+    data, s, family = record.data, record.settings, record.curve("horizons").settings  # which has the alpha of all
     options = s.get("variables", (EVERY,))
     several = bool(data.get("classes"))  # then columns or a pattern, joined as they are typed
     flags: list[tuple[str, object]] = [
@@ -357,8 +357,9 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         for k in ("label", "score")
     ]
     if of := data.get("horizon"):
-        flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", f"{of['horizon']:g}"), *flags[1:]]
-        flags += [(f"--{k}", of[k]) for k in ("entered", "closed", "competing")]
+        every, scores = family.get("horizons") or (of["horizon"],), _list(family.get("scores") or ()) or flags[1][1]
+        flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", ",".join(map("{:g}".format, every)))]
+        flags += [("--score", scores), *((f"--{k}", of[k]) for k in ("entered", "closed", "competing"))]
         flags += [("--way", of["way"] if of["way"] != "followed" else None)]
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
@@ -378,7 +379,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     relative = s.get("limit_relative")
     flags += [("--limit", s.get("limit") if relative is None else None), ("--limit-relative", relative)]
     flags += [("--limit-classes", s.get("limit_classes"))]
-    flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
+    flags += [(f"--{k}", {**s, **family}.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None)]
@@ -488,7 +489,7 @@ def _written(name: str, value: str) -> str:
     if name in SWITCHES:
         return "True"
     if name in NUMBERS:
-        return value if value != "none" else '"none"'
+        return f"[{value}]" if "," in value else value if value != "none" else '"none"'
     if name in SEVERAL:
         numbers = [float(v) for v in value.split(",")]
         return _literal(numbers if len(numbers) > 1 else numbers[0])

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import PYTHON, Caller, choice, names, positive, text
+from calibrant.arguments import PYTHON, Caller, choice, increasing, names, text
 from calibrant.data.columns import (
     Floats,
     are_absent,
@@ -110,6 +110,10 @@ class Horizon:
     way: Way = "followed"
     drop: bool = False  # leave out rows without a time, an event or an entry
     caller: Caller = PYTHON
+    # Of several horizons that share alpha: all of them, increasing, and the score of each; empty of one.
+    family: tuple[float, ...] = ()
+    scores: tuple[str, ...] = ()
+    one: bool = False  # of them this one is read
 
     @classmethod
     def of(cls, inputs: Mapping[str, object], event: str | None, drop: bool, caller: Caller) -> Horizon | None:
@@ -131,10 +135,12 @@ class Horizon:
             raise BadInput(
                 f"{caller.says('closed')} needs to know when each row entered: name {caller.says('entered')}"
             )
+        horizons = increasing(caller.name("horizon"), inputs["horizon"], hint="such as 365, or 30,90,365")
         return cls(
+            family=horizons if len(horizons) > 1 else (),
             time=text(caller.name("time"), inputs["time"]),
             event=text(caller.name("event"), inputs["event"]),
-            horizon=positive(caller.name("horizon"), inputs["horizon"], hint="such as 365"),
+            horizon=horizons[-1],
             entered="" if inputs["entered"] is None else text(caller.name("entered"), inputs["entered"]),
             closed="" if closed is None else _day(closed),
             competing=tuple(map(str, names(caller.name("competing"), inputs["competing"] or None, what="a value"))),
@@ -143,6 +149,11 @@ class Horizon:
             drop=drop,
             caller=caller,
         )
+
+    @property
+    def several(self) -> bool:
+        """Several horizons, of which none was taken."""
+        return len(self.family) > 1 and not self.one
 
     @property
     def label(self) -> str:
@@ -245,6 +256,8 @@ class Horizon:
         """
         if opened.log.horizon:
             return opened
+        if self.several:
+            raise BadInput(f"{self.caller.says('horizon')}: an audit takes several horizons; name one here")
         for role, name in (("time", self.time), ("event", self.event), ("entry", self.entered)):
             require((name,) if name else (), opened.columns, role)
         if self.label in opened.columns:

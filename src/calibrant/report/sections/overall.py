@@ -15,6 +15,7 @@ from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
+from calibrant.report.sections.horizons import by_horizon
 from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
 from calibrant.report.wording import lost
@@ -82,6 +83,7 @@ STATED = {  # on the reliability diagram, in the order of clinical reports
 
 def overall(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(overall_answer(record), "answer")
+    yield from by_horizon(record)
     yield figure(record) if facts.carries_curve(record) else doc.Paragraph(no_figure(record), "panel", doc.PAGE)
     yield doc.Details("What is certified, and about which score", (certified(record),), id="certified")
     yield from missing(record)

@@ -12,7 +12,7 @@ from calibrant.report.findings import lost, refuted, withheld
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
 from calibrant.report.wording.lost import way
-from calibrant.report.wording.terms import NAMED, capital
+from calibrant.report.wording.terms import NAMED, capital, joined
 from calibrant.sanitize import sanitize
 
 MEANS = {
@@ -125,6 +125,9 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
     """Yield whose outcomes by a horizon count, who was left out, and how unlike their scores are."""
     of, closed = record.data["horizon"], record.data["horizon"]["closed"]
     yield from say(code(of["event"]), " by ", code(f"{of['horizon']:g}"), " of ", code(of["time"]), ". ")
+    if (every := record.curve("horizons").settings.get("horizons")) is not None:
+        listed = joined([f"{h:g}" for h in every])
+        yield from say(f"Horizons {listed} share alpha; this is the one with the worst verdict. ")
     if of["late"]:
         when = f" that entered too late to be followed so long by {sanitize(str(closed))}, whatever their outcome"
         yield from say(f"{num.count(of['late'])} of {num.count(of['rows'])} rows{when}, are left out")

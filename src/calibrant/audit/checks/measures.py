@@ -19,7 +19,8 @@ MEASURES = (
     "calibration_slope",
     "observed_expected",
 )
-BY_CENSORING = MEASURES[3:]  # those that have weights of censoring
+ICI = "integrated_calibration_index"
+BY_CENSORING = *MEASURES[3:], ICI  # those that have weights of censoring
 
 
 def _measured(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
@@ -44,13 +45,27 @@ def _measured_of_lost(name: str) -> Callable[[AuditContext, Mapping[str, Curve]]
     return answer
 
 
-DECLARED = tuple(
+def _only_by_a_horizon(_context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Ask nothing where every outcome is known: the smoothed curve says more."""
+    return CheckResult()
+
+
+DECLARED = (
+    *(
+        Check(
+            code=name.replace("_", "-"),
+            order=70 + i,
+            make=_measured(name),
+            make_of_lost=_measured_of_lost(name),
+            step="measuring",
+        )
+        for i, name in enumerate(MEASURES)
+    ),
     Check(
-        code=name.replace("_", "-"),
-        order=70 + i,
-        make=_measured(name),
-        make_of_lost=_measured_of_lost(name),
+        code=ICI.replace("_", "-"),
+        order=79,
+        make=_only_by_a_horizon,
+        make_of_lost=_measured_of_lost(ICI),
         step="measuring",
-    )
-    for i, name in enumerate(MEASURES)
+    ),
 )

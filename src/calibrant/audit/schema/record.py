@@ -148,7 +148,7 @@ ESTIMATES = part(
         "jittered?": certified("certify.jittered", (Zero, Share), {"about": str, "bandwidth": Level, **GRID}),
         "klce?": KLCE,
         "ece? smooth_ece? max_calibration_error? brier? log_loss? auroc? ranked_probability_score?": MEASURE,
-        "calibration_intercept? calibration_slope? observed_expected?": MEASURE,
+        "calibration_intercept? calibration_slope? observed_expected? integrated_calibration_index?": MEASURE,
         "subgroups?": WORST,
         "worst_group?": part(
             "WorstGroup",

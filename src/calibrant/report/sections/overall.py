@@ -52,6 +52,11 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "ece": ("Binned calibration error (ECE)", "average gap over ranges of the score; grows with chance", None),
     "smooth_ece": ("Smooth calibration error", "the same without ranges: the score is smoothed", None),
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
+    "integrated_calibration_index": (
+        "Integrated calibration index (ICI)",
+        "mean distance of a smooth curve by the horizon from the score; above 0 by chance",
+        None,
+    ),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
     RANKED: (

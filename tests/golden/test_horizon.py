@@ -5,8 +5,8 @@ at random (0), and a score, which is not quite calibrated. `data/horizon.json` h
 (versions inside): `KaplanMeierFitter` with kind 2 as the end of follow-up, Greenwood's standard error by its table of
 events, `AalenJohansenFitter` with its variance; and scikit-survival: `brier_score`, `cumulative_dynamic_auc` and
 `CensoringDistributionEstimator`, with the same rows as training and test data; `scaled_brier` is one less its score
-over that of the Kaplan-Meier estimate for everyone. `data/horizon_r.json` is what `data/horizon.R` prints, by R's survival:
-`survfit`, and `coxph` on a restricted cubic spline, whose convergence is good to nine digits.
+over that of the Kaplan-Meier estimate for everyone. `data/horizon_r.json` is what `data/horizon.R` prints, by R's
+survival: `survfit`, and `coxph` on a restricted cubic spline, whose convergence is good to nine digits.
 """
 
 from __future__ import annotations

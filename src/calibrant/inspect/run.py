@@ -33,7 +33,7 @@ from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.classes import ClassColumns, class_errors, classes_of, classes_stated, lists_of_classes
-from calibrant.inspect.columns import LEAST, Sampled, looked_at_sketch, sampled, seen
+from calibrant.inspect.columns import LEAST, Sampled, followed_less, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import (
     command,
     facts,
@@ -296,7 +296,8 @@ def looked_at(
             "classes": () if classes is None else classes.columns,
             "truth": () if classes is None else classes.truth,
             "grade": (grade,) if grade else (),
-            "horizon": roles.follow_up(columns) if options.at is None else (),
+            "horizon": (ends := roles.follow_up(columns) if options.at is None else ()),
+            "lost": followed_less(rows.table, ends),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
         one_outcome=outcomes,

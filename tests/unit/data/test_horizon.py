@@ -268,3 +268,34 @@ def test_a_law_of_censoring_that_rises_again_is_refused() -> None:
     rows = cal.at_horizon(log, score="p", time="t", event="e", horizon=365, way="weights")
     with pytest.raises(cal.BadInput, match="only falls with time"):
         cal.certify.horizon(rows, censoring_survival=lambda t: np.where(t < 100, 0.5, 0.9))
+
+
+# ---- look ----
+
+PAIRS = ["time,cens", "stime,status", "tenure,churned", "week,arrest", "ftime,fstat"]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_look_proposes_pairs_and_counts_who_a_naive_label_would_miscount(
+    pair: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    time, event = pair.split(",")
+    rng = np.random.default_rng(1)
+    ends, lost = rng.exponential(400.0, 200), rng.exponential(500.0, 200)
+    t, e = np.minimum(ends, lost).round(3), (ends <= lost).astype(int)
+    pd.DataFrame({time: t, event: e, "risk": rng.uniform(size=200).round(4)}).to_csv(tmp_path / "x.csv", index=False)
+    main(["look", str(tmp_path / "x.csv")])
+    out = " ".join(capsys.readouterr().out.split())
+    shorter = int(((e == 0) & (t < t[e == 1].max())).sum())
+    assert f"--time {time} --event {event} --horizon H in place of --label" in out
+    assert f"{shorter} of {int((e == 0).sum())} rows without an event were followed for less" in out
+
+
+def test_look_says_that_a_column_of_the_censored_may_run_backwards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"time": rng.exponential(9.0, 90), "censored": rng.integers(0, 2, 90)})
+    frame.assign(risk=rng.uniform(size=90)).to_csv(tmp_path / "x.csv", index=False)
+    main(["look", str(tmp_path / "x.csv")])
+    assert "the event may be 0: name it by --positive" in " ".join(capsys.readouterr().out.split())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial, wraps
+from itertools import pairwise
 from numbers import Integral, Real
 from reprlib import Repr
 from typing import (
@@ -197,6 +198,15 @@ def positive(name: str, value: object, *, what: str = "a positive number", hint:
     if not _finite(value) or not value > 0:
         refuse(name, value, what, hint)
     return float(value)
+
+
+def increasing(name: str, value: object, *, hint: str = "") -> tuple[float, ...]:
+    """Finite numbers above 0, one or several in increasing order."""
+    values = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    result = tuple(positive(name, v, hint=hint) for v in values)
+    if not result or any(b <= a for a, b in pairwise(result)):
+        refuse(name, value, "positive numbers in increasing order", hint)
+    return result
 
 
 def finite(name: str, value: object, *, what: str = "a finite number", hint: str = "") -> float:

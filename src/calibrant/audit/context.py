@@ -35,6 +35,7 @@ ONE_COLUMN = (
     "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
     "which answers it for these clusters of {1}, or --cluster {1}"
 )
+OF_LOST = "some outcomes by the horizon are unknown, and this is proved for known outcomes alone"
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
 
 
@@ -59,6 +60,9 @@ class AuditContext:
     independent: bool = False  # whoever asks declares rows to be independent, whatever they share
     classes: MulticlassPredictions | None = None  # rows of several classes; the sketch is that of their top label
     before: AuditRecord | None = None  # an earlier audit, whose gaps are held against these
+    lost: Predictions | None = (
+        None  # rows of which some outcomes by a horizon are unknown; the sketch is of those known
+    )
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -256,6 +260,17 @@ class AuditContext:
                 rows.cache.clear()
         release_memory()
 
+    def needs_lost(self) -> Predictions:
+        """Return the rows of which some outcomes by a horizon are unknown."""
+        if self.lost is None:
+            raise NotComputable("every outcome is known")
+        return self.lost
+
+    def needs_outcomes(self) -> None:
+        """Say what is proved of known outcomes alone, where some by a horizon are unknown."""
+        if self.lost is not None:
+            raise NotComputable(OF_LOST)
+
     def needs_no_crossing(self) -> None:
         """Say what is proved of clusters of one column alone, where clusters cross."""
         if self.one_column:
@@ -354,6 +369,11 @@ class Cost:
 LITTLE = Cost()
 
 
+def not_of_lost(_context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Say that a question has no answer where some outcomes by a horizon are unknown."""
+    raise NotComputable(OF_LOST)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """A question as its file declares it."""
@@ -363,6 +383,8 @@ class Check:
     # Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
     # `NotRun` one that was not run.
     make: Callable[[AuditContext, Mapping[str, Curve]], CheckResult]
+    # The same where some outcomes by a horizon are unknown: by default it does not apply.
+    make_of_lost: Callable[[AuditContext, Mapping[str, Curve]], CheckResult] = not_of_lost
     # What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
     step: str = ""
     cost: Cost = LITTLE  # how long it takes, about; to be given where that is more than a few hundredths of a second

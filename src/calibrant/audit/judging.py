@@ -56,7 +56,7 @@ from calibrant.certify.closed import OVER_BY_GAP
 from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
 from calibrant.stats.nulls import holm
-from calibrant.views.population import Population, Target, checked_bandwidth
+from calibrant.views.population import Target, checked_bandwidth
 
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
@@ -264,12 +264,12 @@ class Judging:
         """
         return self.limit if self.limit_relative is None else three_digits(self.limit_relative * predicted)
 
-    def at(self, people: Population) -> Judging:
-        """Judge these people: a relative limit is that share of their mean score."""
-        if (limit := self.limit_of(people.predicted)) is not None and limit < LEAST_LIMIT:
+    def at(self, predicted: float) -> Judging:
+        """Judge people of this mean score: a relative limit is that share of it."""
+        if (limit := self.limit_of(predicted)) is not None and limit < LEAST_LIMIT:
             raise BadInput(
                 f"limit_relative={self.limit_relative:g} (--limit-relative) of a mean score of "
-                f"{people.predicted:.3g} is no limit above zero: give --limit in points"
+                f"{predicted:.3g} is no limit above zero: give --limit in points"
             )
         return replace(self, limit=limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -423,6 +424,14 @@ def group_name(labels: list[Name], people: Mapping[Name, int], mask: int) -> Nam
     variables, there = " and ".join(v for v, _ in labels[0]), [label for label in labels if people[label]]
     cells = [" and ".join(level for _, level in label) for label in there]
     return ((variables, pool_name(cells, [people[label] for label in there], mask)),)
+
+
+def identifier(name: Name) -> str:
+    """The slug of a group, with a short hash."""
+    text = "-".join(f"{v}-{level}" for v, level in name)
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
+    digest = hashlib.sha256(repr(name).encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{slug}-{digest}" if slug else digest
 
 
 def _pool_of(name: str, levels: list[str], people: Mapping[Name, int], mask: int) -> str:

@@ -15,6 +15,7 @@ from calibrant.arguments import of_declared, takes
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.certified import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
+from calibrant.audit.horizons import by_horizon
 from calibrant.audit.inputs import arrival, inputs, rest
 from calibrant.audit.judging import (
     ASSUMING,
@@ -28,6 +29,7 @@ from calibrant.audit.judging import (
     withholding,
     worst,
 )
+from calibrant.audit.lost import LostRows, judged_by_gap, of_lost
 from calibrant.audit.record import ALL_CLASSES, AuditRecord, CheckRecord, Finding, Groups, Share, joint_error
 from calibrant.certify.groups import checked_target
 from calibrant.data.calls import takes_arrays
@@ -47,6 +49,7 @@ from calibrant.results import Curve, Estimate
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
 from calibrant.views.sample import alone, everyone
+from calibrant.views.unlabelled import with_lost
 
 RECORDED = (  # settings, in the order of a record
     *(
@@ -233,11 +236,16 @@ def audited(
     source: object, options: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
     """The record of an audit: what `audit` and the command both run."""
-    options = options.known().with_tests(not judging.quick).with_candidates()
+    if options.at is not None and options.at.several:
+        return by_horizon(options, judging, lambda one, plan: audited(source, one, plan, progress, engine))
+    lost, options = with_lost(source, options, engine)
+    options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
     classes = None
     if options.scores or isinstance(source, MulticlassPredictions):  # everyone and groups are judged by the top label
         classes, sketch = with_classes(source, options, engine)
+    elif lost is not None:
+        judging, sketch = replace(judging, judge=judged_by_gap(judging.judge, lost.weighs)), lost.sketch
     else:
         sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
     for name, stated in (("limit_classes", judging.limit_classes is not None), ("ordered", bool(options.ordered))):
@@ -247,7 +255,8 @@ def audited(
     if isinstance(source, Sketch):  # the covariates that it was made with, those of one value only among them
         constant = (name for name, why in sketch.spec.left_out if why == ONE_VALUE)
         variables = (*(c.name for c in sketch.spec.codings), *constant)
-    judging = judging.at(everyone(sketch, sketch.spec.seed)) if judging.limit_relative is not None else judging
+    if judging.limit_relative is not None:
+        judging = judging.at(everyone(sketch, sketch.spec.seed).predicted if lost is None else lost.predicted)
     judging = judging.of_rows(sketch.log.noun)
     context = AuditContext(
         sketch,
@@ -258,7 +267,10 @@ def audited(
         independent=options.independent,
         classes=classes,
         before=_earlier(options, judging),
+        lost=None if lost is None else lost.rows,
     )
+    if lost is not None:
+        LostRows.of(context)  # where weights have no bound nothing is audited
     _check_inferred(judging.infer, tuple(c.name for c in sketch.spec.codings), variables)
     checked_target(judging.target, "gap", context.everyone)  # what is not certified for everyone is not audited
     spec, kept = sketch.spec, sketch.parts.get("sample")
@@ -322,7 +334,7 @@ def _record(
         try:
             if not check.crosses:
                 context.needs_no_crossing()
-            answer = check.make(context, curves)
+            answer = (check.make if context.lost is None else check.make_of_lost)(context, curves)
         except NotComputable as e:
             checks.append(CheckRecord(code=check.code, status="not-applicable", reason=e.reason))
         except NotRun as e:
@@ -372,6 +384,7 @@ def _record(
             **({name: True for name in ("logits", "renormalize", "rest") if getattr(options, name)}),
             **({"listed": ",".join(options.listed)} if options.listed else {}),
             **({} if context.classes is None or not context.classes.ordered else {"ordered": True}),
+            **({} if context.lost is None else of_lost(context)),
             "clusters": clusters(context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,

@@ -212,6 +212,11 @@ def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reac
     g = np.where(q.known, g, 1.0)
     every = np.ones(len(g), dtype=np.bool_)
     least = number("censoring_survival at the horizon", float(end.min()), least=LEAST, most=1)
+    if (g[q.known] < least).any():
+        raise BadInput(
+            f"censoring_survival: {of} is {float(g[q.known].min()):g} before the horizon and {least:g} at it, and the "
+            "probability of being followed so far only falls with time"
+        )
     settings = {"censoring": "stated", "followed_at_least": least, "pilots": 0}
     return Reach(every, g, g, end, end, 0.0, STATED.format(of), settings)
 
@@ -255,5 +260,5 @@ def _too_few(q: FollowedRows, band: Band, rows: NDArray[np.bool_], within: tuple
     earlier = f"name an earlier horizon, up to {far:g}" if far > 0.0 else "name an earlier horizon"
     return (
         f"by {int(rows.sum()):,} pilot rows{of}, being followed to {q.horizon:g} may be less likely than {LEAST:g}, so "
-        f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels"
+        f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels (--way unknown)"
     )

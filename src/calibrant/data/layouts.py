@@ -234,6 +234,14 @@ def dates_in(column: pa.Array, name: str, role: str) -> pa.Array:
     return pa.nulls(len(column), pa.timestamp("us")) if result is None else result
 
 
+def has_zone(column: pa.Array) -> bool:
+    """Whether dates, or text that is dates, name a zone of time."""
+    if is_text(column.type):
+        text = column.dictionary if pa.types.is_dictionary(column.type) else column
+        return bool(pc.any(pc.match_substring_regex(text, ZONE)).as_py())
+    return bool(pa.types.is_timestamp(column.type) and column.type.tz)
+
+
 def as_days(column: pa.Array, name: str = "") -> NDArray[np.float64]:
     """Return dates and times, or text that is dates, as days since 1970, NaN where null."""
     micro = dates_in(column, name, "covariate").cast(pa.int64())

@@ -120,6 +120,8 @@ class Reading:
         scores = names(caller.name("score"), inputs["score"] or None, distinct=True)
         labels = names(caller.name("label"), inputs["label"] or None, distinct=True)
         listed = names(caller.name("listed"), inputs["listed"] or None, distinct=True)
+        if at is not None and at.family:
+            at, scores = _each_its_score(at, scores, caller)
         several = len(scores) > 1 or bool(scores and listed) or any("*" in name for name in scores)
         if several and at is not None:
             raise BadInput(f"{caller.says('score')}: an outcome by a horizon has two classes, so name one column")
@@ -151,6 +153,15 @@ class Reading:
             form=form,
             caller=caller,
         )
+
+    def by_horizon(self) -> tuple[Reading, ...]:
+        """How to read each of several horizons, which share alpha."""
+        at = self.at
+        if at is None or not at.several:
+            return (self,)
+        each = zip(at.family, at.scores, strict=True)
+        ones = ((replace(at, horizon=h, one=True), score) for h, score in each)
+        return tuple(replace(self, at=one, label=one.label, score=score) for one, score in ones)
 
     # ---- sources that bring their own ----
 
@@ -288,6 +299,17 @@ class Reading:
             cluster=self.cluster,
             weights=self.weights,
         )
+
+
+def _each_its_score(at: Horizon, scores: tuple[str, ...], caller: Caller) -> tuple[Horizon, tuple[str, ...]]:
+    """The horizons with a score each, or one score for all of them; and the score of the last."""
+    count = len(at.family)
+    if len(scores) not in (1, count):
+        raise BadInput(
+            f"{caller.says('score')} names {len(scores)} columns for {count} horizons: name one each, or one for all"
+        )
+    each = scores if len(scores) == count else scores * count
+    return replace(at, scores=each), each[-1:]
 
 
 def _form(inputs: Mapping[str, object], caller: Caller) -> Form:

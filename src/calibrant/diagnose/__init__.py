@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.diagnose.subgroup_map import subgroup_map as subgroup_map
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
+    from calibrant.measure.by_horizon import curve_by_horizon as curve_by_horizon
     from calibrant.measure.heterogeneity import heterogeneity as heterogeneity
     from calibrant.measure.unlabelled import missing_labels as missing_labels
 
@@ -26,6 +27,7 @@ _WHERE = {
     "ReliabilityDisplay": "calibrant.diagnose.displays.reliability",
     "acceptance_curve": "calibrant.decisions.acceptance_curve",
     "control_chart": "calibrant.diagnose.strong_diagnosis",
+    "curve_by_horizon": "calibrant.measure.by_horizon",
     "decision_curve": "calibrant.decisions.net_benefit",
     "heterogeneity": "calibrant.measure.heterogeneity",
     "importance": "calibrant.diagnose.strong_diagnosis",

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.arguments import lacking
-from calibrant.data.columns import as_text, score_values
+from calibrant.data.columns import as_text, is_number, score_values
 from calibrant.data.layouts import decoded, is_text, plain, readings
 from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
@@ -47,6 +47,24 @@ class Sampled:
     mixed: tuple[str, ...] = ()  # columns that the files store in types that do not go together; they are held as text
     # Of the columns of Parquet files that were not read to the end: nulls among all rows, as the files say.
     nulls: Mapping[str, int] = field(default_factory=dict)
+
+
+def followed_less(table: pa.Table, ends: Sequence[str]) -> tuple[str, ...]:
+    """How many rows without the event were followed for less than the latest event took, and of how many.
+
+    Of a column of 0 and 1, or of false and true; nothing of another.
+    """
+    if len(ends) != 2:
+        return ()
+    time, event = (table.column(name).combine_chunks() for name in ends)
+    if not (pa.types.is_boolean(event.type) or is_number(event.type)) or not is_number(time.type):
+        return ()
+    t, e = (column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in (time, event))
+    if set(np.unique(e[~np.isnan(e)])) != {0.0, 1.0}:
+        return ()
+    none = e == 0.0
+    shorter = none & (t < np.nanmax(t[e == 1.0]))
+    return str(int(shorter.sum())), str(int(none.sum()))
 
 
 def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled:

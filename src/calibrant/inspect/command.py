@@ -70,13 +70,15 @@ def _options(request: Reading) -> dict[str, object]:
         made: dict[str, object] = {
             "time": at.time,
             "event": at.event,
-            "horizon": f"{at.horizon:g}",
+            "horizon": ",".join(map("{:g}".format, at.family or (at.horizon,))),
             "positive": at.positive,
         }
         made |= {"entered": at.entered or None, "closed": at.closed or None, "competing": at.competing or None}
-        made |= {"score": options["score"]}
+        scores = tuple(dict.fromkeys(at.scores))
+        made |= {"way": at.way if at.way != "followed" else None}
+        made |= {"score": options["score"] if len(scores) < 2 else at.scores}
         options = {name: value for name, value in made.items() if value is not None}
-        options |= {} if request.caller.command else {"horizon": at.horizon}
+        options |= {} if request.caller.command else {"horizon": at.family or at.horizon}
     inputs = {
         "positive": request.positive,
         "percent": request.percent or None,
@@ -85,7 +87,7 @@ def _options(request: Reading) -> dict[str, object]:
         "listed": request.listed or None,
         "rest": request.rest or None,
         "ordered": request.ordered or None,
-        "missing": request.missing if request.missing != "level" else None,
+        "missing": request.missing if request.missing != "level" and (at is None or at.complete) else None,
         "by": request.by or None,
         "key": request.key or None,
         "cluster": request.levels or request.cluster or (INDEPENDENT if request.independent else None),

@@ -121,8 +121,11 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
 
 
 TIMES = {"time", "times", "days", "months", "tte", "duration", "futime", "survtime", "followup", "tenure", "exposure"}
+TIMES |= {"stime", "ftime", "ttime", "rtime", "survival", "week", "weeks", "years"}
 ENDED = {"event", "events", "status", "died", "dead", "death", "deceased", "churn", "churned", "default", "defaulted"}
 ENDED |= {"relapse", "relapsed", "recurrence", "fustat", "arrest", "censored", "readmitted"}
+ENDED |= {"cens", "censor", "censoring", "delta", "fstat", "failed", "failure"}
+BACKWARDS = {"censored", "censor", "censoring"}  # what is 1 there may be that nothing was seen
 ENDS = (2, 3, 4)  # an event and none, with or without others that compete
 
 

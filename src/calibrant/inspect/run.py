@@ -33,7 +33,7 @@ from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
 from calibrant.inspect import roles
 from calibrant.inspect.classes import ClassColumns, class_errors, classes_of, classes_stated, lists_of_classes
-from calibrant.inspect.columns import LEAST, Sampled, looked_at_sketch, sampled, seen
+from calibrant.inspect.columns import LEAST, Sampled, followed_less, looked_at_sketch, sampled, seen
 from calibrant.inspect.command import (
     command,
     facts,
@@ -122,7 +122,8 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
         opened = source_of(source, (), engine, options.form, clusters=options.clusters)
         if len(opened.files) > 1:  # of which others may be UTF-8
             raise
-    opened = opened if options.at is None else options.known().rows_of(opened)
+    options = options.by_horizon()[-1]  # of several the last
+    opened = opened if options.at is None else options.rows_of(opened)
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
@@ -141,9 +142,11 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
     """
     if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
         return source, None
+    if options.at is not None and not options.at.complete:
+        return source, None
     try:
         opened = source_of(source, options.columns, form=options.form, clusters=options.clusters)
-        opened = opened if options.at is None else options.known().rows_of(opened)
+        opened = opened if options.at is None else options.rows_of(opened)
         lazy = opened.rows is None and not opened.files
         if lazy or not opened.again or opened.engine is not None:
             return opened, None
@@ -293,7 +296,8 @@ def looked_at(
             "classes": () if classes is None else classes.columns,
             "truth": () if classes is None else classes.truth,
             "grade": (grade,) if grade else (),
-            "horizon": roles.follow_up(columns) if options.at is None else (),
+            "horizon": (ends := roles.follow_up(columns) if options.at is None else ()),
+            "lost": followed_less(rows.table, ends),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
         one_outcome=outcomes,

@@ -12,6 +12,7 @@ from calibrant.decisions.net_benefit import net_benefit
 from calibrant.decisions.regret import regret
 from calibrant.lazy_module import PublicModule
 from calibrant.measure.by_group import by_group
+from calibrant.measure.by_horizon import integrated_calibration_index
 from calibrant.measure.classes import classwise_ece, ranked_probability_score
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
@@ -31,6 +32,7 @@ __all__ = [
     "ece",
     "inferred_gap",
     "inferred_mean",
+    "integrated_calibration_index",
     "klce",
     "log_loss",
     "max_calibration_error",

@@ -56,7 +56,8 @@ def brier(data: Predictions | MulticlassPredictions | Sketch, *, alpha: float = 
     Estimate
         Smaller is better. Settings hold ``reliability`` (miscalibration, smaller is better), ``resolution``
         (discrimination, larger is better) and ``uncertainty`` (of the outcome); the score is exactly
-        reliability - resolution + uncertainty.
+        reliability - resolution + uncertainty. By a horizon also ``scaled``: one less the score over that of the
+        Aalen-Johansen estimate for everyone (the index of prediction accuracy; larger is better).
 
     Raises
     ------
@@ -99,6 +100,8 @@ def brier(data: Predictions | MulticlassPredictions | Sketch, *, alpha: float = 
     base, swing = np.minimum(q.p, 1.0 - q.p) ** 2, np.abs(1.0 - 2.0 * q.p)
     value, low, high = loss_interval(q.weighed, q.p, base, swing, 0.25, q.level(alpha))
     parts = isotonic_parts(q.p, q.y, q.mass)
+    if isinstance(q, HorizonPoints) and parts["uncertainty"]:
+        parts["scaled"] = 1.0 - value / parts["uncertainty"]
     return q.estimate(
         "brier",
         value,

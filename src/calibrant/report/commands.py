@@ -26,7 +26,7 @@ WIDTH = 84  # characters of a line of a command
 DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
 OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
-    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing"),
+    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing", "--way"),
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
     *("--intersections", "--percent", "--logits", "--renormalize", "--listed", "--rest", "--ordered", "--allow-same"),
@@ -54,7 +54,7 @@ SWITCHES = (
 )
 TEXTS = (
     *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
-    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed"),
+    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
 READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
@@ -349,7 +349,7 @@ def _odd(name: str) -> bool:
 
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     """Return every option with a value that changes the result, but those that were not given."""
-    data, s = record.data, record.settings
+    data, s, family = record.data, record.settings, record.curve("horizons").settings  # which has the alpha of all
     options = s.get("variables", (EVERY,))
     several = bool(data.get("classes"))  # then columns or a pattern, joined as they are typed
     flags: list[tuple[str, object]] = [
@@ -357,8 +357,10 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         for k in ("label", "score")
     ]
     if of := data.get("horizon"):
-        flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", f"{of['horizon']:g}"), *flags[1:]]
-        flags += [(f"--{k}", of[k]) for k in ("entered", "closed", "competing")]
+        every, scores = family.get("horizons") or (of["horizon"],), _list(family.get("scores") or ()) or flags[1][1]
+        flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", ",".join(map("{:g}".format, every)))]
+        flags += [("--score", scores), *((f"--{k}", of[k]) for k in ("entered", "closed", "competing"))]
+        flags += [("--way", of["way"] if of["way"] != "followed" else None)]
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
@@ -369,7 +371,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         ("--weights", data.get("weights")),
     ]
     flags += [("--by", _list(_group_columns(record)))]
-    ways = data.get("missing") if data.get("missing") in ("refuse", "keep") else None
+    ways = data.get("missing") if not of and data.get("missing") in ("refuse", "keep") else None
     flags += [("--missing", ways or ("drop" if drops_missing(data) else None))]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--allow", _list(listed(s.get("allow"))))]
@@ -377,7 +379,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     relative = s.get("limit_relative")
     flags += [("--limit", s.get("limit") if relative is None else None), ("--limit-relative", relative)]
     flags += [("--limit-classes", s.get("limit_classes")), ("--against", s.get("against"))]
-    flags += [(f"--{k}", s.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
+    flags += [(f"--{k}", {**s, **family}.get(k)) for k in ("steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", "none" if s["mask"] is None else s["mask"] if s["mask"] != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None)]
@@ -487,7 +489,7 @@ def _written(name: str, value: str) -> str:
     if name in SWITCHES:
         return "True"
     if name in NUMBERS:
-        return value if value != "none" else '"none"'
+        return f"[{value}]" if "," in value else value if value != "none" else '"none"'
     if name in SEVERAL:
         numbers = [float(v) for v in value.split(",")]
         return _literal(numbers if len(numbers) > 1 else numbers[0])

@@ -273,6 +273,12 @@ def by_gap(record: AuditRecord, of: Finding | str) -> bool:
     return judged_by(str(record.settings["judge"]), part) == "gap"
 
 
+def lost(record: AuditRecord) -> str:
+    """The way that was chosen for rows whose outcome by a horizon is unknown; empty where there are none."""
+    of = record.data.get("horizon") or {}
+    return str(of["way"]) if of.get("unknown") and of["way"] != "followed" else ""
+
+
 def gaps_of(record: AuditRecord) -> str:
     """Whose gaps were certified: "rows" in the data, or the "population", as of all before there was a choice."""
     return str(record.everyone.gap.settings.get("target", "population"))

@@ -10,6 +10,7 @@ from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.column_names import of_column
 from calibrant.inspect.command import typed_option
 from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, WEIGHTLESS, Column, Look
+from calibrant.inspect.roles import BACKWARDS, called
 from calibrant.report import numbers as num
 from calibrant.report.spans import one_stop
 from calibrant.report.terminal import aligned, cells, clip, pad, wrap
@@ -369,14 +370,21 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if (groups := kept.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
     if len(ends := kept.get("horizon", ())) == 2:
-        option = sanitize(" ".join(map(typed_option, ("time", "event"), ends)))
-        yield (
-            "Follow-up",
-            f"{_names(ends)} look like follow-up: whoever was lost early is no non-event. For an outcome by a horizon "
-            f"write {option} --horizon H in place of --label.",
-        )
+        yield "Follow-up", _of_follow_up(ends, kept.get("lost", ()))
     if "words-for-missing" in seen.warnings:
         yield "Words", "Texts such as NA or ? are levels of their own."
+
+
+def _of_follow_up(ends: Sequence[str], lost: Sequence[str]) -> str:
+    """What columns look like follow-up, how many rows a label of events seen would miscount, and what to write."""
+    option = sanitize(" ".join(map(typed_option, ("time", "event"), ends)))
+    text = f"{_names(ends)} look like follow-up: whoever was lost early is no non-event. "
+    if len(lost) == 2 and int(lost[0]):
+        of = f"{num.count(int(lost[0]))} of {num.count(int(lost[1]))} rows without an event"
+        text += f"{of} were followed for less than the latest event took. "
+    if called(ends[1], BACKWARDS):
+        text += f"Of {sanitize(ends[1])} the event may be 0: name it by --positive. "
+    return f"{text}For an outcome by a horizon write {option} --horizon H in place of --label."
 
 
 def _of_outcome(leaks: Sequence[str]) -> Iterator[tuple[str, str]]:

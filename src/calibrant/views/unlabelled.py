@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import Floats
+from calibrant.data.engines.reduce import source_of
 from calibrant.data.predictions import Predictions, Unlabelled, remembered
 from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
-from calibrant.data.specs.horizon import Way
+from calibrant.data.specs.horizon import Way, refuse_horizon
 from calibrant.data.specs.options import FIRST, Columns, RowOptions
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
@@ -293,8 +294,8 @@ def at_horizon(
         Values of `event` of other events, such as death, after which this one cannot come: outcome 0.
     way : {"followed", "weights", "unknown"}
         What is done about rows lost before the horizon. ``"followed"`` refuses them with their count. ``"weights"``
-        takes being lost as independent of the outcome: `certify.horizon` and the measures weigh the other rows.
-        ``"unknown"`` assumes nothing: `certify.missing_labels` reads them.
+        takes being lost as independent of the outcome: `certify.horizon`, `audit` and the measures weigh the other
+        rows. ``"unknown"`` assumes nothing: `certify.missing_labels` and `audit` read them.
     positive, by, cluster, weights, percent, missing, drop_missing, encoding, delimiter, decimal, sheet, dates
         As `read`; ``missing="drop"`` leaves out rows without a time, an event or an entry too.
 
@@ -330,6 +331,53 @@ def at_horizon(
         **settings,
     )
     return in_memory(source, reading.named())
+
+
+@dataclass(frozen=True)
+class WithLost:
+    """Rows of which some outcomes by a horizon are unknown, and the sketch of those known; of groups alone."""
+
+    rows: Predictions
+    sketch: Sketch
+
+    @property
+    def weighs(self) -> bool:
+        """Those known stand for the others by weights of censoring."""
+        return self.rows.followed is not None and self.rows.followed.weighs
+
+    @property
+    def predicted(self) -> float:
+        """Mean score of all rows."""
+        return float(FollowedRows.of(replace(self.rows, cluster=None)).p.mean())
+
+
+def with_lost(source: object, options: Reading, engine: object = None) -> tuple[WithLost | None, Reading]:
+    """Rows of which some outcomes by a horizon are unknown, held in memory; none of other data, and how to read these.
+
+    Rows that were all followed long enough need no way.
+    """
+    if isinstance(source, Predictions):
+        followed = source.followed
+        if followed is None or len(followed.time) == source.n:
+            return None, options
+        options.for_predictions(engine)
+        of_groups = replace(options, variables=(), tests=False, candidates=False)
+        return WithLost(source, sketch_rows(source, of_groups)), options
+    if options.at is None or options.at.complete:
+        return None, options
+    if isinstance(source, Sketch):
+        refuse_horizon(options.at, "a sketch brings its own outcomes")
+    if engine is not None:
+        raise NotComputable(f"follow-up is read in memory: leave {options.caller.says('engine')} out")
+    opened = options.rows_of(source_of(source, options.columns, form=options.form, clusters=options.clusters))
+    if not opened.log.horizon["unknown"]:
+        return None, replace(options, at=replace(options.at, way="followed"), missing="level")
+    of_groups = replace(options, variables=(), tests=False, candidates=False)
+    rows = in_memory(opened, of_groups.named())
+    out = sketch_rows(rows, of_groups)
+    out.spec = replace(out.spec, percent=options.percent)
+    out.files, out.log = opened.files, opened.log
+    return WithLost(rows, out), options
 
 
 def groups_of_all(

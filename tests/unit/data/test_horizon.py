@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ ROWS = cal.at_horizon(LOG, **AT, competing="2", way="weights", by="site")
 @pytest.mark.parametrize(
     "function",
     [cal.certify.rounded, cal.certify.raw_lower, cal.measure.ece, cal.measure.net_benefit, cal.detect.scan_test,
-     cal.diagnose.reliability_curve, cal.detect.strong_calibration_test, cal.audit, cal.repair.Platt().fit],
+     cal.diagnose.reliability_curve, cal.detect.strong_calibration_test, cal.repair.Platt().fit],
     ids=lambda f: getattr(f, "__name__", "fit"),
 )  # fmt: skip
 def test_what_reads_known_outcomes_alone_refuses_them(function: object) -> None:
@@ -221,4 +222,80 @@ def test_weights_are_certified_and_measured(hospital: Path, capsys: pytest.Captu
     assert "everyone" in out.out
     assert "lost before the horizon, whose outcome is unknown" in out.err
     assert main(["measure", "auroc", str(hospital), *H, "--way", "weights"]) == 0
-    assert main(["audit", str(hospital), *H, "--way", "weights"]) == 2
+    assert main(["audit", str(hospital), *H, "--way", "weights", "--by", "ward"]) == 0
+
+
+# ---- clocks ----
+
+DAYS = {"died": [1, 0], "p": [0.2, 0.3]}
+END = {"score": "p", "time": "end", "event": "died", "horizon": 365, "entered": "entry"}
+
+
+@pytest.mark.parametrize("of", ["entry", "end"])
+@pytest.mark.parametrize("kind", ["timestamps", "text"])
+def test_dates_of_which_one_alone_names_a_zone_are_refused(kind: str, of: str) -> None:
+    dates = {"entry": ["2024-01-01 08:00", "2024-01-02 08:00"], "end": ["2024-02-15 09:00", "2025-06-01 09:00"]}
+    if kind == "text":
+        log: object = {**DAYS, **dates, of: [f"{d}+02:00" for d in dates[of]]}
+    else:
+        log = pd.DataFrame({**DAYS, **{k: pd.to_datetime(v) for k, v in dates.items()}})
+        log[of] = log[of].dt.tz_localize("America/New_York")  # type: ignore[index]
+    other = {"entry": "end", "end": "entry"}[of]
+    with pytest.raises(cal.BadInput, match=rf"time column '{of}' names a zone and '{other}' none"):
+        cal.at_horizon(log, **END)
+
+
+def test_dates_that_both_name_a_zone_are_read() -> None:
+    zone = "America/New_York"
+    log = pd.DataFrame({**DAYS, "entry": pd.date_range("2024-01-01", periods=2, tz=zone)})
+    log["end"] = log["entry"] + pd.to_timedelta([30, 400], unit="D")
+    assert cal.at_horizon(log, **END).y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "closed", ["2025-06-30", "2025-06-30T00:00", pd.Timestamp("2025-06-30"), datetime(2025, 6, 30)]
+)
+def test_a_closing_date_is_a_date_in_whatever_form(closed: object) -> None:
+    log = pd.DataFrame({**DAYS, "entry": pd.to_datetime(["2024-01-01"] * 2), "end": pd.to_datetime(["2024-02-01"] * 2)})
+    log["died"] = 1
+    assert cal.at_horizon(log, **END, closed=closed).horizon["closed"] == "2025-06-30"
+
+
+def test_a_law_of_censoring_that_rises_again_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    t = rng.exponential(400.0, 200)
+    log = {"t": t, "e": rng.uniform(size=200) < 0.5, "p": np.full(200, 0.4)}
+    rows = cal.at_horizon(log, score="p", time="t", event="e", horizon=365, way="weights")
+    with pytest.raises(cal.BadInput, match="only falls with time"):
+        cal.certify.horizon(rows, censoring_survival=lambda t: np.where(t < 100, 0.5, 0.9))
+
+
+# ---- look ----
+
+PAIRS = ["time,cens", "stime,status", "tenure,churned", "week,arrest", "ftime,fstat"]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_look_proposes_pairs_and_counts_who_a_naive_label_would_miscount(
+    pair: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    time, event = pair.split(",")
+    rng = np.random.default_rng(1)
+    ends, lost = rng.exponential(400.0, 200), rng.exponential(500.0, 200)
+    t, e = np.minimum(ends, lost).round(3), (ends <= lost).astype(int)
+    pd.DataFrame({time: t, event: e, "risk": rng.uniform(size=200).round(4)}).to_csv(tmp_path / "x.csv", index=False)
+    main(["look", str(tmp_path / "x.csv")])
+    out = " ".join(capsys.readouterr().out.split())
+    shorter = int(((e == 0) & (t < t[e == 1].max())).sum())
+    assert f"--time {time} --event {event} --horizon H in place of --label" in out
+    assert f"{shorter} of {int((e == 0).sum())} rows without an event were followed for less" in out
+
+
+def test_look_says_that_a_column_of_the_censored_may_run_backwards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"time": rng.exponential(9.0, 90), "censored": rng.integers(0, 2, 90)})
+    frame.assign(risk=rng.uniform(size=90)).to_csv(tmp_path / "x.csv", index=False)
+    main(["look", str(tmp_path / "x.csv")])
+    assert "the event may be 0: name it by --positive" in " ".join(capsys.readouterr().out.split())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from calibrant import AuditRecord
 from calibrant.arguments import lacking
 from calibrant.report.commands import audit_again, cuts, listed
-from calibrant.report.findings import dropped, groupings, mask_of, published
+from calibrant.report.findings import dropped, groupings, lost, mask_of, published
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED
@@ -234,6 +234,9 @@ def _unlabelled(record: AuditRecord) -> str:
 def flow(record: AuditRecord) -> Lines:
     """Return rows read, left out, kept apart, and audited with and without the outcome."""
     one, gone, apart = record.everyone, dropped(record.data), record.data.get("unlabelled", 0)
+    if lost(record):
+        unknown = num.count(record.data["horizon"]["unknown"])
+        return (say(f"{num.count(one.rows)} audited, {unknown} of them lost before the horizon without the outcome."),)
     read = "" if apart is None else f"{num.count(one.rows + gone + apart)} rows read; "
     out = num.count(gone) if gone else "none"
     audited = f"{num.count(one.rows)} audited, {num.count(one.events)} with the outcome and "

@@ -10,6 +10,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.audit import lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import verdict_of
 from calibrant.audit.record import Finding, Status, Verdict
@@ -201,6 +202,7 @@ DECLARED = (
         code="error-everyone",
         order=10,
         make=of_everyone,
+        make_of_lost=lost.of_everyone,
         step="certifying everyone",
         cost=Cost(flat=0.06),
         crosses=True,
@@ -209,6 +211,7 @@ DECLARED = (
         code="gap",
         order=30,
         make=_check_of("gap", lambda context: gap(context.everyone, context.judging.alpha, context.judging.target)),
+        make_of_lost=lost.gap,
         crosses=True,
     ),
     Check(code="distance", order=40, make=_check_of("distance", _distance), cost=Cost(flat=0.08), crosses=True),

@@ -152,10 +152,30 @@ def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 DECLARED = (
     Check(
-        code="error-classes", order=21, make=of_classes, step="certifying classes", cost=Cost(flat=0.01), crosses=True
+        code="error-classes",
+        order=21,
+        make=of_classes,
+        make_of_lost=of_classes,
+        step="certifying classes",
+        cost=Cost(flat=0.01),
+        crosses=True,
     ),
-    Check(code=ALL_CLASSES, order=22, make=_classwise, cost=Cost(flat=0.01), crosses=True),
-    Check(code="class-matrix", order=23, make=_matrix, crosses=True),
-    Check(code=CLASS_LOCAL, order=91, make=_local, cost=Cost(flat=0.05, sample_rows=0.01, tests=True), crosses=True),
-    Check(code="class-repairs", order=111, make=_repairs, cost=Cost(flat=0.01, tests=True), crosses=True),
+    Check(code=ALL_CLASSES, order=22, make=_classwise, make_of_lost=_classwise, cost=Cost(flat=0.01), crosses=True),
+    Check(code="class-matrix", order=23, make=_matrix, make_of_lost=_matrix, crosses=True),
+    Check(
+        code=CLASS_LOCAL,
+        order=91,
+        make=_local,
+        make_of_lost=_local,
+        cost=Cost(flat=0.05, sample_rows=0.01, tests=True),
+        crosses=True,
+    ),
+    Check(
+        code="class-repairs",
+        order=111,
+        make=_repairs,
+        make_of_lost=_repairs,
+        cost=Cost(flat=0.01, tests=True),
+        crosses=True,
+    ),
 )

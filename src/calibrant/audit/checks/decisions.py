@@ -29,6 +29,7 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     plan = context.judging
     if not plan.thresholds:
         return CheckResult()
+    context.needs_outcomes()
     context.needs_no_crossing()
     if context.withheld_for:
         raise NotRun(context.withheld_for)
@@ -105,4 +106,6 @@ def _kept(context: AuditContext, curve: Curve) -> list[int]:
     return kept
 
 
-DECLARED = (Check(code=CODE, order=28, make=decisions, cost=Cost(flat=0.1, group=0.02), crosses=True),)
+DECLARED = (
+    Check(code=CODE, order=28, make=decisions, make_of_lost=decisions, cost=Cost(flat=0.1, group=0.02), crosses=True),
+)

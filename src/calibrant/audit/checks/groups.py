@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -12,11 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.arguments import By
+from calibrant.audit import lost
 from calibrant.audit.checks.certified import Layers, between, layered, size, status
+from calibrant.audit.checks.missing_labels import Outward
+from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.inputs import two_way
 from calibrant.audit.judging import Shares, worst
-from calibrant.audit.pooling import Name, group_populations
+from calibrant.audit.pooling import Name, group_populations, identifier
 from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import Sums, reported_layer, two_digits
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence, bet_sizes_for, rejected
@@ -135,6 +136,31 @@ def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     )
 
 
+def of_groups_lost(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Certify all groups together where some outcomes by a horizon are unknown, by the way that was chosen."""
+    if not context.sketch.spec.groupings:
+        raise NotRun(UNGROUPED)
+    groups = list(shown_with_lost(context))
+    if not groups:
+        raise NotComputable(HIDDEN.format(context.mask, _people(context)))
+    rows, plan = lost.LostRows.of(context), context.judging
+    member = lost.members(context)
+    results = []
+    for one in groups:
+        at = member.rows(one.members)
+        events, expected = rows.estimate(at)[0] * at.sum(), float(rows.q.p[at].sum())
+        reported = context.sums.of(int(at.sum()), events, expected)
+        if rows.reach is None:
+            reported = replace(Outward.of(one.cells, plan.by("groups"), context.sums).people, exact=reported.exact)
+        who = lost.Population(at, one.cells, plan.alpha / len(groups), reported)
+        results.append(replace(lost.finding(context, rows, one.name, who), pooled=one.pooled))
+    return CheckResult(
+        status=status(worst(f.verdict for f in results)),
+        findings=tuple(results),
+        shares=lost.shares(context, rows, "groups"),
+    )
+
+
 def judged(groups: Sequence[Group], context: AuditContext) -> tuple[Finding, ...]:
     """What the record reports about each of these groups, which share alpha."""
     says = decided(groups, context.judging.shares)
@@ -223,7 +249,7 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
     rows, clusters = context.needed(None if need is None else lambda n: two_digits(need.rows(n)))
     p = g.p_value("error"), g.p_value("gap")
     return Finding(
-        id=_identifier(g.name),
+        id=identifier(g.name),
         variables=g.name,
         rows=g.reported.rows,
         events=g.reported.events,
@@ -282,19 +308,12 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
             "judge": plan.by("groups"),
             "groups": len(groups),
             "pooled": pooled,
-            "group_high": _identifier(groups[tops.index(high)].name),
+            "group_high": identifier(groups[tops.index(high)].name),
             "clear_size": CLEAR_SIZE,
             "clear_high": max(large, default=None),
             "delta": (0.0, plan.alpha / 2.0),
         },
     )
-
-
-def _identifier(name: Name) -> str:
-    text = "-".join(f"{v}-{level}" for v, level in name)
-    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
-    digest = hashlib.sha256(repr(name).encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    return f"{slug}-{digest}" if slug else digest
 
 
 CHANGE = "change"
@@ -389,7 +408,13 @@ def _sizes(gap: Interval) -> tuple[float, float]:
 
 DECLARED = (
     Check(
-        code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.008), crosses=True
+        code="error-groups",
+        order=20,
+        make=of_groups,
+        make_of_lost=of_groups_lost,
+        step="certifying groups",
+        cost=Cost(group=0.008),
+        crosses=True,
     ),
     Check(
         code=CHANGE,

@@ -150,6 +150,7 @@ def task_trust(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     wanted, sketch, mask = context.judging.infer, context.sketch, context.mask
     if not wanted:
         return CheckResult()
+    context.needs_outcomes()
     if context.withheld_for:
         raise NotRun(context.withheld_for)
     if sketch.by_clusters:
@@ -174,6 +175,7 @@ DECLARED = (
         code=GUARANTEED,
         order=121,
         make=task_trust,
+        make_of_lost=task_trust,
         asks="Means that were to be inferred",
         means="the guaranteed bias of a mean among the events that is inferred from probabilities",
     ),

@@ -26,6 +26,8 @@ class Shown(NamedTuple):
     name: Name
     grouping: int
     cells: Cells
+    members: list[int]  # numbers of the sketch's groups
+    pooled: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,14 +91,14 @@ def shown(context: AuditContext) -> Iterator[Shown]:
         labels = dict(zip(here, whole.spec.group_names(g), strict=True))
         people = {labels[i]: int(rows[i]) for i in here}
         taker = _taker(own, [int(rows[members].sum()) for _, members, _ in own]) if few else -1
-        for j, (name, members, _) in enumerate(own):
+        for j, (name, members, pooled) in enumerate(own):
             if j == taker:
                 members = [*members, *few]
                 name = group_name([labels[i] for i in members], people, mask)
-            yield Shown(name, g, Cells.of(whole, *members))
+            yield Shown(name, g, Cells.of(whole, *members), members, pooled)
         for i in bare:
             if i not in few:
-                yield Shown(labels[i], g, Cells.of(whole, i))
+                yield Shown(labels[i], g, Cells.of(whole, i), [i])
 
 
 def _taker(own: Sequence[tuple[Name, list[int], int]], rows: Sequence[int]) -> int:
@@ -177,6 +179,7 @@ DECLARED = (
         code=CODE,
         order=27,
         make=unlabelled,
+        make_of_lost=unlabelled,
         step="asking what missing labels could change",
         cost=Cost(flat=0.1, group=0.03),
         crosses=True,

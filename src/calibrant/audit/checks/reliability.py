@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.audit import lost
 from calibrant.audit.checks.certified import coarse
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.rounding import reported_line, reported_sets
@@ -231,5 +232,12 @@ def smoothed(context: AuditContext) -> Curve:
 
 
 DECLARED = (
-    Check(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.05, sample_rows=0.001), crosses=True),
+    Check(
+        code="reliability",
+        order=60,
+        make=along_the_score,
+        make_of_lost=lost.along_the_score,
+        cost=Cost(flat=0.05, sample_rows=0.001),
+        crosses=True,
+    ),
 )

@@ -30,6 +30,7 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     count = np.unique(rows.cluster, return_counts=True)[1]
     if int((count >= context.mask).sum()) < FEWEST:
         return CheckResult()
+    context.needs_outcomes()
     clip = CLIP if bool(((rows.p == 0.0) | (rows.p == 1.0)).any()) else 0.0
     result = heterogeneity(rows, clip=clip, alpha=context.judging.alpha)
     return CheckResult(status="measured", curves={CODE: _reported(context, result)})
@@ -56,6 +57,12 @@ def _reported(context: AuditContext, result: Curve) -> Curve:
 
 DECLARED = (
     Check(
-        code=CODE, order=26, make=sites, step="comparing sites", cost=Cost(flat=0.3, sample_rows=0.004), crosses=True
+        code=CODE,
+        order=26,
+        make=sites,
+        make_of_lost=sites,
+        step="comparing sites",
+        cost=Cost(flat=0.3, sample_rows=0.004),
+        crosses=True,
     ),
 )

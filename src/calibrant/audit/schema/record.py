@@ -66,16 +66,20 @@ OF_GAP = {
     "delta?": tuple[Level, Level],
     "grid?": Literal[1024, 16384],
 }
+OF_LOST = {"about": str, "target": Target, "way": Literal["weights", "unknown"]}
 SEEDED = {**CLUSTERS, "seed": Count}
 DISPLAYED = {**SEEDED, "delta": tuple[Zero, Level]}
 GRID = {"grid": Literal[1024, 16384], "seed": Count}
 
 
 def certified(
-    method: str, ends: tuple[Kind, Kind], settings: Fields | None, value: Kind = Share, text: str = ""
+    method: str, ends: tuple[Kind, Kind], settings: Fields | None, value: Kind = Share, text: str = "", end: str = ""
 ) -> Kind:
-    """The type of what a certificate finds: with those of its two ends, its settings and its value."""
-    name = method.title().replace(".", "").replace("_", "")
+    """The type of what a certificate finds: with those of its two ends, its settings and its value.
+
+    `end`: which of several kinds of one method.
+    """
+    name = method.title().replace(".", "").replace("_", "") + end
     low, high = ends
     own = {
         "value": value,
@@ -132,7 +136,9 @@ WORST = certified(
 ESTIMATES = part(
     "Estimates",
     {
-        "gap?": certified("measure.gap", (Gap, Gap), OF_GAP, Gap),
+        "gap?": certified("measure.gap", (Gap, Gap), OF_GAP, Gap)
+        | certified("certify.horizon", (Gap, Gap), OF_LOST, Gap, end="Gap")
+        | certified("certify.missing_labels", (Gap, Gap), OF_LOST, Gap, end="Gap"),
         "classwise?": part(
             "Classwise",
             {**ANY, "method": Literal["certify.classwise"], "unit": Literal["probability"]},
@@ -142,7 +148,7 @@ ESTIMATES = part(
         "jittered?": certified("certify.jittered", (Zero, Share), {"about": str, "bandwidth": Level, **GRID}),
         "klce?": KLCE,
         "ece? smooth_ece? max_calibration_error? brier? log_loss? auroc? ranked_probability_score?": MEASURE,
-        "calibration_intercept? calibration_slope? observed_expected?": MEASURE,
+        "calibration_intercept? calibration_slope? observed_expected? integrated_calibration_index?": MEASURE,
         "subgroups?": WORST,
         "worst_group?": part(
             "WorstGroup",
@@ -183,10 +189,14 @@ FINDING = {
     "rows": Some,
     "events": Count,
     "expected": noted(Size, "Sum of the predicted probabilities."),
-    "lower": certified("certify.raw_lower", (Share, One), {**CLUSTERS, **GRID, "delta": Level}),
+    "lower": certified("certify.raw_lower", (Share, One), {**CLUSTERS, **GRID, "delta": Level})
+    | certified("certify.horizon", (Share, One), OF_LOST, end="Lower")
+    | certified("certify.missing_labels", (Share, One), OF_LOST, end="Lower"),
     "upper": noted(
         certified("certify.values", (Zero, Share), {**DISPLAYED, "values": Distinct})
-        | certified("certify.rounded", (Zero, Share), {**DISPLAYED, "steps": Steps}),
+        | certified("certify.rounded", (Zero, Share), {**DISPLAYED, "steps": Steps})
+        | certified("certify.horizon", (Zero, Share), OF_LOST, end="Upper")
+        | certified("certify.missing_labels", (Zero, Share), OF_LOST, end="Upper"),
         "Of the raw score where it takes few values, else of the rounded score; data.display says which.",
     ),
     "error": layered(
@@ -318,6 +328,9 @@ HORIZON = part(
         "way": Literal["followed", "weights", "unknown"],
         "rows": Some,
         "late lacking events competing_events none unknown": Count,
+        "pilots?": noted(Count, "Rows that estimate the law of censoring, and are certified nowhere."),
+        "followed_at_least?": noted(Level, "The lower limit of the probability of being followed to the horizon."),
+        "implied_odds?": noted(Positive, "Of rows lost to those of rows known, were loss independent of the outcome."),
     },
     "How outcomes by a horizon were made of times and events: rows that entered too late and rows that lack a time, an "
     "event or an entry were left out; of the others so many had the event, another one, none, or an unknown outcome.",

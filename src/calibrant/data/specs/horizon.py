@@ -7,6 +7,7 @@ With T the time to the first event and C the end of follow-up, a file has ``min(
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import PYTHON, Caller, choice, names, positive, text
+from calibrant.arguments import PYTHON, Caller, choice, increasing, names, text
 from calibrant.data.columns import (
     Floats,
     are_absent,
@@ -32,7 +33,7 @@ from calibrant.data.columns import (
     require,
     score_values,
 )
-from calibrant.data.layouts import as_days, decoded, is_date, is_text, may_be_dates
+from calibrant.data.layouts import as_days, decoded, has_zone, is_date, is_text, may_be_dates
 from calibrant.data.sources.source import Part, Source, row_of
 from calibrant.data.specs.options import OF_HORIZON
 from calibrant.errors import BadInput, NotComputable
@@ -109,6 +110,10 @@ class Horizon:
     way: Way = "followed"
     drop: bool = False  # leave out rows without a time, an event or an entry
     caller: Caller = PYTHON
+    # Of several horizons that share alpha: all of them, increasing, and the score of each; empty of one.
+    family: tuple[float, ...] = ()
+    scores: tuple[str, ...] = ()
+    one: bool = False  # of them this one is read
 
     @classmethod
     def of(cls, inputs: Mapping[str, object], event: str | None, drop: bool, caller: Caller) -> Horizon | None:
@@ -130,18 +135,25 @@ class Horizon:
             raise BadInput(
                 f"{caller.says('closed')} needs to know when each row entered: name {caller.says('entered')}"
             )
+        horizons = increasing(caller.name("horizon"), inputs["horizon"], hint="such as 365, or 30,90,365")
         return cls(
+            family=horizons if len(horizons) > 1 else (),
             time=text(caller.name("time"), inputs["time"]),
             event=text(caller.name("event"), inputs["event"]),
-            horizon=positive(caller.name("horizon"), inputs["horizon"], hint="such as 365"),
+            horizon=horizons[-1],
             entered="" if inputs["entered"] is None else text(caller.name("entered"), inputs["entered"]),
-            closed="" if closed is None else closed.isoformat() if isinstance(closed, date) else str(closed),
+            closed="" if closed is None else _day(closed),
             competing=tuple(map(str, names(caller.name("competing"), inputs["competing"] or None, what="a value"))),
             positive=event,
             way=way,
             drop=drop,
             caller=caller,
         )
+
+    @property
+    def several(self) -> bool:
+        """Several horizons, of which none was taken."""
+        return len(self.family) > 1 and not self.one
 
     @property
     def label(self) -> str:
@@ -176,6 +188,8 @@ class Horizon:
             values = values - start if dated else values
             if dated and not dates:
                 raise BadInput(f"time column {self.time!r} holds dates and {self.entered!r} none: store both as dates")
+            if dated:
+                self._one_clock(batch)
             if self.closed:
                 late = start + self.horizon > self._closing(dates)
         elif dated:
@@ -191,6 +205,17 @@ class Horizon:
         if is_date(column.type) or (is_text(column.type) and may_be_dates(column)):
             return as_days(column, name), True
         return as_float(column, name, "time", "store times as numbers, or as dates such as 2026-06-30"), False
+
+    def _one_clock(self, batch: pa.RecordBatch) -> None:
+        """Refuse dates of entry and of the end of which only one names a zone: they are apart by hours."""
+        names = self.entered, self.time
+        zoned = [name for name in names if has_zone(decoded(batch.column(name), name))]
+        if len(zoned) == 1:
+            other = names[zoned[0] == names[0]]
+            raise BadInput(
+                f"time column {zoned[0]!r} names a zone and {other!r} none, so that times between them are off by "
+                "hours: store both with a zone, or both without"
+            )
 
     def _closing(self, dates: bool) -> float:
         """The closing date on the clock of entries."""
@@ -231,6 +256,8 @@ class Horizon:
         """
         if opened.log.horizon:
             return opened
+        if self.several:
+            raise BadInput(f"{self.caller.says('horizon')}: an audit takes several horizons; name one here")
         for role, name in (("time", self.time), ("event", self.event), ("entry", self.entered)):
             require((name,) if name else (), opened.columns, role)
         if self.label in opened.columns:
@@ -391,6 +418,12 @@ class Horizon:
         }
 
 
+def _day(closed: object) -> str:
+    """A closing date, or a time, as text; what is a date at midnight in another form is that date."""
+    stated = closed.isoformat() if isinstance(closed, date) else str(closed)
+    return re.sub(r"^(\d{4}-\d{2}-\d{2})[T ]00:00(:00(\.0+)?)?$", r"\1", stated)
+
+
 def _place(opened: Source, part: str, first: int, row: int) -> str:
     """Where a row of a batch stands, whose first row has this number in its part."""
     return opened.place(part, first + row)
@@ -431,7 +464,8 @@ def refuse_horizon(at: Horizon | None, what: str) -> None:
 def all_known(data: Rows) -> Rows:
     """The data of a method that reads known outcomes; refuse rows of which some by a horizon are unknown."""
     followed: Followed | None = getattr(data, "followed", None)
-    return data if followed is None else refuse_known(followed.horizon, followed.weighs)
+    complete = followed is None or len(followed.time) == getattr(data, "n", -1)
+    return data if followed is None or complete else refuse_known(followed.horizon, followed.weighs)
 
 
 def refuse_known(horizon: float, weighs: bool) -> NoReturn:
@@ -439,6 +473,6 @@ def refuse_known(horizon: float, weighs: bool) -> NoReturn:
     by = "" if weighs else " of rows with way='weights' (--way weights)"
     raise NotComputable(
         f"some outcomes by {horizon:g} are unknown, and those known are no fair sample, for events are known sooner: "
-        f"use certify.missing_labels, which assumes nothing, or certify.horizon and the measures of the score{by}; or "
-        "keep rows that were followed long enough (entered=, closed=; --entered, --closed)"
+        "use audit, or certify.missing_labels, which assumes nothing, or certify.horizon and the measures of the score"
+        f"{by}; or keep rows that were followed long enough (entered=, closed=; --entered, --closed)"
     )

@@ -14,10 +14,10 @@ from calibrant.arguments import (
     TESTS,
     Option,
     checked_seed,
+    increasing,
     named,
     names,
     optional,
-    positive,
     text,
 )
 from calibrant.data.sources.standard_input import FORMATS
@@ -96,9 +96,9 @@ class HorizonOptions(TypedDict, total=False):
         HORIZON,
     ]
     horizon: Annotated[
-        float | None,
-        "by when, in the unit of the times; of dates in days",
-        Option("H", check=optional(positive)),
+        Sequence[float] | float | None,
+        "by when, in the unit of the times; of dates in days; an audit takes several, which share alpha",
+        Option("H,…", check=optional(increasing)),
         HORIZON,
     ]
     entered: Annotated[

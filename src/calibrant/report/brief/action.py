@@ -96,6 +96,7 @@ STATES = (
     "repair helps",
     "class off",
     "shown, within the limit",
+    "off by a horizon",
     "off, look at it",
     "off, not repaired",
     "groups or subgroups missing",
@@ -113,6 +114,12 @@ def decision(record: AuditRecord) -> Decision:
     return MADE[state_of(record)](record)
 
 
+def _followed_first(record: AuditRecord) -> Decision:
+    """What to do where error is shown by a horizon, and no repair can be fitted on rows of unknown outcome."""
+    text = "Recalibrate on rows that were all followed to the horizon (--entered, --closed), and audit the result."
+    return Decision(say(text), commands.look(record))
+
+
 def state_of(record: AuditRecord) -> str:
     """The first of `STATES` that holds."""
     state, shared = facts.states(record), facts.shared_by(record)
@@ -127,6 +134,7 @@ def state_of(record: AuditRecord) -> str:
         "class off": _class_off(record) is not None,
         "repair helps": (_off(record) or undecided) and helped(record),
         "shown, within the limit": _off(record) and judged(record) and _within(record),
+        "off by a horizon": _off(record) and bool(facts.lost(record)),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
         "off, not repaired": _off(record),
         "groups or subgroups missing": state["everyone"] != "undecided" and bool(_closer(record)[0]),
@@ -364,6 +372,8 @@ def _closer(record: AuditRecord) -> tuple[str, list[str], list[str]]:
     if groups and not record.data.get("by") and (option := commands.proposed_groups(record)):
         steps.append("name the groups that matter")
         more.append(option)
+    if facts.lost(record):  # subgroups are not searched
+        subgroups = False
     if subgroups and record.settings.get("quick"):
         steps.append("search the unlisted subgroups")
         without.append("--quick")
@@ -560,6 +570,7 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "repair helps": _recalibrate,
     "class off": _look_at_classes,
     "shown, within the limit": _watch,
+    "off by a horizon": _followed_first,
     "off, look at it": _look_at,
     "off, not repaired": _retrain,
     "groups or subgroups missing": _look_closer,

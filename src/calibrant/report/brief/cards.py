@@ -11,6 +11,7 @@ from calibrant.report.commands import naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.clusters import CLUSTERS, independent, too_narrow
 from calibrant.report.wording.headline import group_named
+from calibrant.report.wording.lost import happened
 from calibrant.report.wording.missing_labels import known_only
 from calibrant.report.wording.parts import subgroups_reported, unshown_reason, verdict_word
 from calibrant.report.wording.terms import (
@@ -53,7 +54,7 @@ def _everyone(record: AuditRecord) -> Text:
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
     ratio = f" observed over expected {over_expected(one)}," if facts.rare(record) and one.observed_expected else ""
-    start = f"Predicted {predicted}%, observed {observed}%:{ratio} {estimate_of(record, one, unit=True)}."
+    start = f"{happened(record, predicted, observed)}:{ratio} {estimate_of(record, one, unit=True)}."
     if facts.withheld(record):
         return say(f"{start} {too_narrow(record)}")
     if facts.by_gap(record, one):

@@ -84,7 +84,8 @@ def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
 def _events(record: AuditRecord, f: Finding) -> str:
     """How many events; of counts to publish 0 is fewer than five."""
     few = bool(f.variables) and facts.fives(record, f.rows) > 0 and not f.events
-    return f"under {num.FIVE}" if few else num.count(f.events)
+    about = "about " if facts.lost(record) else ""
+    return f"under {num.FIVE}" if few else f"{about}{num.count(f.events)}"
 
 
 def _error(record: AuditRecord, f: Finding) -> str:

@@ -24,6 +24,7 @@ MISREAD = [
     )
 ]
 BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
+ICI = "integrated-calibration-index"
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
     "gap": "the overall gap",
     "distance": "the distance from calibration",
@@ -46,7 +47,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "kernel-error": "the kernel local calibration error",
     "reliability": "the curve by score",
     **dict.fromkeys(
-        ("ece", "smooth-ece", "max-calibration-error", "brier", "log-loss", "auroc", "observed-expected"),
+        ("ece", "smooth-ece", "max-calibration-error", "brier", "log-loss", "auroc", "observed-expected", ICI),
         "some standard measures",
     ),
     **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Details, Entry, Node, Paragraph, Table, number_table
-from calibrant.report.findings import by_gap, cluster_totals, limit_of, noun
+from calibrant.report.findings import by_gap, cluster_totals, limit_of, lost, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
 from calibrant.report.wording.clusters import independent
+from calibrant.report.wording.lost import implied
 from calibrant.report.wording.missing_labels import People, people, ratio
 from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
@@ -20,6 +21,10 @@ MATTERS = 0.1  # standardised difference from which on two parts are commonly he
 READ = (
     "Each column takes in those whose outcome is not known: as if missing at random among people of one score (and "
     "group); with odds that differ by at most the stated ratio; whatever their outcomes. All are certified."
+)
+OF_LOST = (
+    "Each column takes in those whose outcome is unknown: with the odds of those known at one score (and group); with "
+    "odds that differ by at most the stated ratio; whatever their outcomes. All are certified."
 )
 STANDS = " Stands to: the ratio of odds up to which the verdict at random stands."
 DIFFERS = (
@@ -35,8 +40,9 @@ def missing(record: AuditRecord) -> Iterator[Node]:
     kept = people(record)
     if not kept:
         return
-    read = READ + _of_clusters(record) + (STANDS if limit_of(record) is not None else "")
+    read = (OF_LOST if lost(record) else READ) + _of_clusters(record) + (STANDS if limit_of(record) is not None else "")
     nodes: list[Node] = [Paragraph(say(read)), _ranges(record, kept)]
+    nodes += [Paragraph(say(text))] if (text := implied(record)) else []
     if record.curve("without_label").columns:
         nodes += [_who(record), Paragraph(say(NO_PROOF), "note")]
     yield Details(heading(record, kept[0]), tuple(nodes), id="missing-labels")
@@ -62,7 +68,7 @@ def heading(record: AuditRecord, everyone: People) -> str:
     if limit_of(record) is None:
         return reported
     word = VERDICTS[everyone.verdicts[0]].lower()
-    return f"{reported}; everyone, at random: {word}{_standing(everyone)}"
+    return f"{reported}; everyone, {'as those known' if lost(record) else 'at random'}: {word}{_standing(everyone)}"
 
 
 def stated(record: AuditRecord) -> float:
@@ -80,7 +86,13 @@ def _standing(one: People) -> str:
 
 def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
     judged, odds = limit_of(record) is not None, stated(record)
-    heads = ["Who", "Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are"]
+    heads = [
+        "Who",
+        "Outcome not known",
+        "As those known" if lost(record) else "At random",
+        f"Odds up to {odds:g}",
+        "Whatever they are",
+    ]
     heads += ["Stands to"] if judged else []
     rows = []
     for one in values[:MOST]:

@@ -15,9 +15,12 @@ from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
+from calibrant.report.sections.horizons import by_horizon
 from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
+from calibrant.report.wording import lost
 from calibrant.report.wording.clusters import chance, independent
+from calibrant.report.wording.lost import happened
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.parts import marked
 from calibrant.report.wording.terms import (
@@ -27,6 +30,7 @@ from calibrant.report.wording.terms import (
     certified_range,
     error_at_most,
     error_bounds,
+    gap_ends,
     joined,
     judged_range,
     people_share,
@@ -48,6 +52,11 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "ece": ("Binned calibration error (ECE)", "average gap over ranges of the score; grows with chance", None),
     "smooth_ece": ("Smooth calibration error", "the same without ranges: the score is smoothed", None),
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
+    "integrated_calibration_index": (
+        "Integrated calibration index (ICI)",
+        "mean distance of a smooth curve by the horizon from the score; above 0 by chance",
+        None,
+    ),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
     RANKED: (
@@ -79,6 +88,7 @@ STATED = {  # on the reliability diagram, in the order of clinical reports
 
 def overall(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(overall_answer(record), "answer")
+    yield from by_horizon(record)
     yield figure(record) if facts.carries_curve(record) else doc.Paragraph(no_figure(record), "panel", doc.PAGE)
     yield doc.Details("What is certified, and about which score", (certified(record),), id="certified")
     yield from missing(record)
@@ -102,6 +112,9 @@ def overall_answer(record: AuditRecord) -> Text:
         "high": "Mostly the model overpredicts: it",
         "unclear": "On balance it is not shown to be off: the model",
     }.get(facts.gap_side(record) or "", "The model")
+    if facts.lost(record):
+        low, high = num.signed_range(*gap_ends(one), facts.decimals(record))
+        return say(f"The gap is {low} to {high} points. {happened(record, predicted, observed)}.")
     return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
@@ -267,6 +280,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
         ("Calibration error, at least", low, "the raw score", assumption(one.lower)),
         ("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
+    rows = rows[:1] if facts.lost(record) == "weights" else rows  # above it nothing is proved
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
@@ -376,11 +390,14 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     step = "value of the score" if exact else f"rounding step of {num.step(record.settings['steps'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
-    yield doc.Entry("At least", made(AT_LEAST, one.lower, record))
-    yield doc.Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
+    if facts.lost(record):
+        yield doc.Entry("Rows lost", lost.methods(record))
+    else:
+        yield doc.Entry("At least", made(AT_LEAST, one.lower, record))
+        yield doc.Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
     yield from missing_labels.methods(record)
     for name, (term, text) in FURTHER.items():
-        if name in record.estimates:
+        if name in record.estimates and not facts.lost(record):
             yield doc.Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
     curve = record.curve("reliability")
     s = curve.settings
@@ -425,6 +442,7 @@ def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     low, high = num.signed_range(mean_gap.interval.low, mean_gap.interval.high)
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
     meaning = f"the model says {predicted} in 100; {observed} happened"
+    meaning = happened(record, predicted, observed) if facts.lost(record) else meaning
     numbers = f"{num.gap(mean_gap.value)} points ({low} to {high})"
     return OutlineCheck("Overall gap", numbers, meaning, facts.gap_side(record) != "unclear")
 

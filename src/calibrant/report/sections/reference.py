@@ -17,6 +17,7 @@ from calibrant.report.findings import (
     dropped,
     groupings,
     limit_of,
+    lost,
     mask_of,
     noun,
     screened,
@@ -116,7 +117,8 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
         code(data.get("label", "")),
         " = ",
         code(1 if data.get("positive") is None else data["positive"]),
-        f": {num.count(one.events)} of {num.count(one.rows)} ({num.nearest(one.events / one.rows)}%); ",
+        f": {'about ' if lost(record) else ''}{num.count(one.events)} of {num.count(one.rows)} "
+        f"({num.nearest(one.events / one.rows)}%); ",
         f"expected by the model {num.count(one.expected)}{unweighted}",
     )
     bound = "none"
@@ -160,7 +162,10 @@ def _score(record: AuditRecord) -> Text:
 def _read(record: AuditRecord) -> str:
     data = record.data
     gone, apart = dropped(data), data.get("unlabelled", 0)
-    reported = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
+    every = record.everyone.rows + gone + (0 if lost(record) else apart or 0)
+    reported = f"{num.count(every)} read, {num.count(gone)} dropped"
+    if lost(record):
+        return f"{reported}, {num.count(record.data['horizon']['unknown'])} lost before the horizon"
     if apart is None:
         return f"{reported}; fewer than {num.count(mask_of(record))} more have no label"
     return f"{reported}, {num.count(apart)} counted apart: they have no label" if apart else reported

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from calibrant.arguments import lacking
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import dropped, limit_of, noun
+from calibrant.report.findings import dropped, limit_of, lost, noun
 from calibrant.report.spans import Text, clipped, literal, say
 
 LINES = 4  # of one population: those known alone, and three assumptions about the others
@@ -60,6 +60,8 @@ def ratio(odds: float) -> str:
 
 def partly(record: AuditRecord) -> bool:
     """Whether outcomes are known of some only, so that every verdict is of those."""
+    if lost(record):  # every range is of all
+        return False
     return any(one.missing >= LEAST * (one.rows + one.missing) for one in people(record)[:1])
 
 
@@ -91,7 +93,7 @@ def left_out(record: AuditRecord) -> Text:
     gone, data = dropped(record.data), record.data
     if not gone:
         return ()
-    every = num.count(record.everyone.rows + gone + (data.get("unlabelled") or 0))
+    every = num.count(record.everyone.rows + gone + (0 if lost(record) else data.get("unlabelled") or 0))
     lack = {part: n for part, n in (data.get("dropped_for") or {}).items() if n}
     if not lack:
         may = lacking(data.get("cluster"), data.get("weights"))

@@ -17,6 +17,7 @@ from calibrant.report.findings import (
     impossible,
     limit_for,
     limit_of,
+    lost,
     noun,
 )
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
@@ -160,6 +161,8 @@ def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
     """The certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
     low, high = error_bounds(record, finding)
+    if lost(record) == "weights":  # above it nothing is proved
+        return f"{low} or more"
     if two_way(finding):
         return f"raw {low}, rounded {high}"
     return num.between(low, high) if dashed else f"{low} to {high}"

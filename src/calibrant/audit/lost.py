@@ -1,0 +1,317 @@
+"""What an audit certifies where some outcomes by a horizon are unknown, by the way that was chosen.
+
+By weights of censoring: the gap of everyone, of groups and of ranges of the score (`certify.horizon`). By no
+assumption: the gap or the error, whatever the unknown outcomes are (`certify.missing_labels`). Estimates next to both
+are Aalen and Johansen's less the mean score, which take loss as independent of the outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import Judge
+from calibrant.audit.context import AuditContext, CheckResult
+from calibrant.audit.judging import verdict_of
+from calibrant.audit.pooling import identifier
+from calibrant.audit.record import Finding, Share
+from calibrant.audit.rounding import Sums
+from calibrant.certify.horizon import BAND, Reach, certified, estimated
+from calibrant.certify.missing_labels import ASSUMES, OF_CLUSTERS
+from calibrant.certify.missing_labels import ends as ends_of
+from calibrant.data.predictions import Predictions, remembered
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve, Estimate, Interval, Layered
+from calibrant.stats.measures import normal_quantile
+from calibrant.stats.smoothing import run_starts
+from calibrant.stats.survival import curves
+from calibrant.views.sample import Members
+from calibrant.views.unlabelled import Cells, FollowedRows
+
+Flags = NDArray[np.bool_]
+Ends = tuple[float, float]
+
+WEIGHTS, UNKNOWN = "certify.horizon", "certify.missing_labels"
+BINS, ENOUGH, CURVE_EVENTS = 10, 100, 50  # ranges of the score, rows of one, and expected events of all of them
+NO_ERROR = (
+    "judge='error' (--judge error): by weights of censoring the gap alone is certified: leave it out, or assume "
+    "nothing by way='unknown' (--way unknown)"
+)
+NO_WEIGHTS = "without an assumption about the rows lost there is no estimate: way='weights' (--way weights) has one"
+
+
+class Population(NamedTuple):
+    """Some rows, those of unknown outcome among them, and how numbers about them are reported."""
+
+    at: Flags  # shape (n + m,): which rows they are, those with an outcome first
+    cells: Cells
+    delta: float  # with which their range of the gap is wrong, both ends together
+    reported: Sums | None = None  # as they are, if none
+
+
+@dataclass(frozen=True)
+class LostRows:
+    """Every row, and what was learned of the law of censoring."""
+
+    data: Predictions
+    q: FollowedRows
+    reach: Reach | None  # of weights
+    alpha: float
+
+    @classmethod
+    def of(cls, context: AuditContext) -> LostRows:
+        """Those of an audit, made once."""
+        data, alpha = context.needs_lost(), context.judging.alpha
+
+        def made() -> LostRows:
+            weighs = data.followed is not None and data.followed.weighs
+            q = FollowedRows.of(data if weighs else replace(data, cluster=None))
+            return cls(data, q, estimated(data, q, (), alpha * BAND, context.seed) if weighs else None, alpha)
+
+        return remembered(data, ("lost rows", alpha, context.seed), made)
+
+    @property
+    def certified(self) -> Flags:
+        """Which rows are: of weights those that are no pilots."""
+        return np.ones(len(self.q.p), dtype=np.bool_) if self.reach is None else self.reach.rows
+
+    def gap(self, people: Population) -> Ends:
+        """Certified ends of the gap of some rows; the law of censoring has spent its share of alpha already."""
+        if self.reach is not None:
+            if not (people.at & self.reach.rows).any():
+                return -1.0, 1.0
+            spent = people.delta * (1.0 - BAND)
+            return certified(self.q, self.reach, people.at & self.reach.rows, spent)[1:]
+        return ends_of(people.cells.ranged(100, math.inf), "gap", people.delta / 2.0)
+
+    def error(self, people: Population, gap: Ends, steps: int) -> Ends:
+        """Certified ends of the calibration error: no smaller than the gap; of weights nothing more is proved."""
+        least = max(gap[0], -gap[1], 0.0)
+        if self.reach is not None:
+            return least, 1.0
+        return ends_of(people.cells.ranged(steps, math.inf), "error", people.delta / 2.0)
+
+    def estimate(self, at: Flags) -> tuple[float, float, float, int]:
+        """The risk of some rows, its standard error, their mean score, and how many they are."""
+        risk = curves.incidence(self.q.time[at], self.q.kind[at]).at(self.q.horizon)
+        variance = curves.incidence_variance(self.q.time[at], self.q.kind[at], self.q.horizon)
+        return risk, math.sqrt(variance), float(self.q.p[at].mean()), int(at.sum())
+
+    @property
+    def assumes(self) -> str:
+        """What the ends take for granted."""
+        if self.reach is not None:
+            return self.reach.assumes
+        return ASSUMES if self.data.cluster is None and self.data.weights is None else OF_CLUSTERS
+
+    @property
+    def method(self) -> str:
+        """What certifies."""
+        return UNKNOWN if self.reach is None else WEIGHTS
+
+
+def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], ...], who: Population) -> Finding:
+    """What is certified of some rows, judged against the limit."""
+    plan, weighs = context.judging, rows.reach is not None
+    risk, noise, predicted, n = rows.estimate(who.at)
+    part = "groups" if name else "everyone"
+    reported = who.reported or Sums.of(n, risk * n, predicted * n)
+    low, high = rows.gap(who)
+    gap_ends = reported.end(low, -1), reported.end(high, 1)
+    least, most = rows.error(who, (low, high), plan.steps)
+    error_ends = reported.end(least, -1, 0.0), reported.end(most, 1, 0.0)
+    settings = {"about": "the raw score", "target": "rows", "way": "weights" if weighs else "unknown"}
+    range_of = Interval(low=gap_ends[0], high=gap_ends[1], level=round(1.0 - plan.alpha, 12), guarantee="finite-sample")
+    value = min(max(reported.near(risk - predicted), gap_ends[0]), gap_ends[1])
+    reach = normal_quantile(plan.alpha) * noise
+    ordinary = None
+    if weighs:
+        ends = (reported.end(risk - predicted + s * reach, s) for s in (-1, 1))
+        about = dict(zip(("low", "high"), ends, strict=True))
+        ordinary = Interval(**about, level=1.0 - plan.alpha, guarantee="asymptotic")
+        ordinary = replace(ordinary, low=min(ordinary.low, value), high=max(ordinary.high, value))
+    size = min(max(abs(value), error_ends[0]), error_ends[1])
+    of_error = replace(range_of, low=error_ends[0], high=error_ends[1])
+    certified_rows = int((who.at & rows.certified).sum()) or 1
+    made = Estimate(
+        method=rows.method, value=size, unit="probability", n=certified_rows, interval=of_error,
+        assumes=rows.assumes, settings=settings,
+    )  # fmt: skip
+    shown_off = gap_ends[0] > 0.0 or gap_ends[1] < 0.0
+    judged = _size(gap_ends) if plan.by(part) == "gap" else error_ends
+    limit = plan.limit_of(predicted)
+    return Finding(
+        id=identifier(name) if name else "everyone",
+        variables=name,
+        rows=reported.rows,
+        events=reported.events,
+        expected=float(reported.expected),
+        lower=replace(made, interval=replace(of_error, high=1.0)),
+        upper=replace(made, interval=replace(of_error, low=0.0)),
+        error=Layered(
+            value=size, interval=None, guaranteed=of_error, p_value=plan.alpha if error_ends[0] > 0.0 else 1.0,
+            assumes=rows.assumes, settings=settings,
+        ),
+        gap=Layered(
+            value=value, interval=ordinary, guaranteed=range_of, p_value=plan.alpha if shown_off else 1.0,
+            assumes=rows.assumes, settings=settings,
+        ),
+        observed_expected=_ratio(rows, risk, noise, predicted, plan.alpha) if weighs and not name else None,
+        verdict=verdict_of(*judged, limit),
+        by=plan.by(part),
+        limit=limit,
+        rows_needed=None,
+    )  # fmt: skip
+
+
+def _size(gap: Ends) -> Ends:
+    """The size of a gap between two signed ends."""
+    return max(gap[0], -gap[1], 0.0), max(gap[1], -gap[0])
+
+
+def _ratio(rows: LostRows, risk: float, noise: float, predicted: float, alpha: float) -> Layered | None:
+    """Observed over expected, not certified: the Aalen-Johansen estimate over the mean score."""
+    if not risk or predicted * len(rows.q.p) < 1.0:
+        return None
+    value, reach = risk / predicted, math.exp(normal_quantile(alpha) * noise / risk)
+    interval = Interval(low=value / reach, high=value * reach, level=1.0 - alpha, guarantee="asymptotic")
+    about = {"about": "observed over expected events", "target": "rows"}
+    return Layered(value=value, interval=interval, guaranteed=None, p_value=1.0, assumes=rows.assumes, settings=about)
+
+
+def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Certify everyone by the way that was chosen."""
+    rows, plan = LostRows.of(context), context.judging
+    whole = Population(np.ones(len(rows.q.p), dtype=np.bool_), Cells.of(context.sketch), plan.alpha)
+    made = finding(context, rows, (), whole)
+    return CheckResult(
+        status="measured" if made.verdict == "not_checked" else made.verdict,
+        estimate=made.upper if made.by == "error" else overall_gap(made),
+        findings=(made,),
+        shares=shares(context, rows, "everyone"),
+    )
+
+
+def shares(context: AuditContext, rows: LostRows, part: str) -> tuple[Share, ...]:
+    """What verdicts spend: of the range of a gap both ends may be wrongly over, and one is wrongly within.
+
+    A limit of the law of censoring that is wrong moves both ends.
+    """
+    plan = context.judging
+    if not plan.limited:
+        return ()
+    within = plan.alpha / 2.0 if rows.reach is None else plan.alpha * (BAND + (1.0 - BAND) / 2.0)
+    over = plan.alpha if plan.by(part) == "gap" else plan.alpha / 2.0
+    of = "groups" if part == "groups" else "everyone"
+    kinds = (("over", over), ("within", within))
+    return tuple(Share(wrong=wrong, part=of, by=plan.by(part), alpha=alpha) for wrong, alpha in kinds)  # type: ignore[arg-type]
+
+
+def overall_gap(one: Finding) -> Estimate:
+    """The gap of a finding as an estimate of its own."""
+    interval = one.gap.guaranteed or one.upper.interval
+    return Estimate(
+        method=one.upper.method, value=one.gap.value, unit="probability", n=one.upper.n, interval=interval,
+        assumes=one.gap.assumes, settings=one.gap.settings,
+    )  # fmt: skip
+
+
+def gap(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """The gap of everyone, certified."""
+    made = overall_gap(context.findings[0])
+    return CheckResult(status="measured", estimate=made, estimates={"gap": made})
+
+
+def members(context: AuditContext) -> Members:
+    """Which groups of the sketch every row is in, those of unknown outcome last."""
+    data = context.needs_lost()
+    tables = (
+        ((data.covariates, data.n), (data.unlabelled.covariates, len(data.unlabelled.p))) if data.unlabelled else ()
+    )
+    return Members(np.concatenate([Members.of_rows(t, n, context.sketch).group for t, n in tables], axis=1))
+
+
+# ---- along the score ----
+
+
+def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """The gap in ranges of the score of about equally many rows, certified together by weights of censoring."""
+    rows = LostRows.of(context)
+    if rows.reach is None:
+        raise NotComputable(NO_WEIGHTS)
+    p = rows.q.p
+    if min(p.sum(), len(p) - p.sum()) < CURVE_EVENTS:
+        raise NotComputable(
+            f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
+        )
+    kept = list(_ranges(context, rows, rows.reach))
+    names = ("x", "x_low", "x_high", "predicted", "observed", "gap", "low", "high", "rows")
+    columns = dict(zip(names, map(tuple, zip(*kept, strict=True)), strict=True))
+    settings = {"level": 1.0 - context.judging.alpha, "simultaneous": True, "target": "rows"}
+    none = Curve(method="diagnose.reliability_curve", columns={}, settings={"reason": "weights of censoring"})
+    bins = Curve(method="reliability", columns=columns, settings=settings)
+    return CheckResult(status="measured", curves={"reliability": none, "bins": bins})
+
+
+def _ranges(context: AuditContext, rows: LostRows, reach: Reach) -> Iterator[tuple[float, ...]]:
+    """Ranges of the score: edges, mean score, what happened as estimated, its gap with certified ends, and rows."""
+    p = rows.q.p
+    values, place = np.unique(p, return_inverse=True)
+    starts = run_starts(np.bincount(place), max(context.mask, min(len(p) // BINS, ENOUGH), len(p) // (2 * BINS)))
+    bins = np.searchsorted(starts, place, side="right") - 1
+    count = int(bins.max()) + 1
+    spend = rows.alpha * (1.0 - BAND) / count
+    for i in range(count):
+        at = bins == i
+        predicted = float(p[at].mean())
+        value, low, high = certified(rows.q, reach, at & reach.rows, spend)
+        observed = min(max(predicted + value, 0.0), 1.0)
+        low, high = max(low, -1.0), min(high, 1.0)
+        off = min(max(observed - predicted, low), high)
+        own = values[np.unique(place[at])]
+        yield predicted, float(own[0]), float(own[-1]), predicted, observed, off, low, high, int(at.sum())
+
+
+# ---- what is estimated, by weights ----
+
+
+def measured(name: str, context: AuditContext) -> Estimate:
+    """A measure of the score by weights of censoring."""
+    from calibrant import measure
+
+    data = context.needs_lost()
+    if data.followed is None or not data.followed.weighs:
+        raise NotComputable(NO_WEIGHTS)
+    made: Estimate = getattr(measure, name)(data, alpha=context.judging.alpha)
+    return made
+
+
+def implied_odds(context: AuditContext) -> float | None:
+    """How many times the odds of rows lost would be those of rows known, were loss independent of the outcome."""
+    rows = LostRows.of(context)
+    m = int((~rows.q.known).sum())
+    events, n = float(np.nansum(rows.q.y)), int(rows.q.known.sum())
+    lost = rows.q.risk * (n + m) - events
+    if not (0.0 < lost < m and 0.0 < events < n):
+        return None
+    return (lost / (m - lost)) / (events / (n - events))
+
+
+def of_lost(context: AuditContext) -> dict[str, object]:
+    """What a record holds of rows lost: the law of censoring, and how unlike those known they would be at random."""
+    reach, odds = LostRows.of(context).reach, implied_odds(context)
+    own = {} if reach is None else {k: reach.settings[k] for k in ("pilots", "followed_at_least")}
+    own |= {} if odds is None else {"implied_odds": odds}
+    return {"horizon": {**context.sketch.log.horizon, **own}}
+
+
+def judged_by_gap(judge: Judge, weighs: bool) -> Judge:
+    """What is judged of rows lost: the gap unless somebody asks otherwise, and by weights nothing else."""
+    if judge == "error" and weighs:
+        raise BadInput(NO_ERROR)
+    return "gap" if judge == "auto" else judge

@@ -1,0 +1,82 @@
+"""What is said of an audit in which some outcomes by a horizon are unknown: the way that was chosen, and its price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.findings import limit_of, lost
+from calibrant.report.spans import Text, code, say
+from calibrant.report.wording.terms import VERDICTS, gap_ends
+
+WEIGHTS = (
+    "Weights of censoring take being lost as independent of outcome and score, which no data can show. Their law comes "
+    "from {pilots} pilot rows, which are certified nowhere, with limits that hold at this number of rows: being "
+    "followed to {horizon} has probability {least} or more, so no row counts over {most} times. None was truncated."
+)
+UNKNOWN = "Nothing is assumed of them: guaranteed ranges hold whatever their outcomes."
+ESTIMATED = "Estimates are Aalen and Johansen's, which take being lost as independent of the outcome."
+HOW = (
+    "Each known outcome counts by the inverse of how probable it was to be followed to it, between limits that pilot "
+    "rows give at all times together; the ends take the worst between these. True at this number of rows. Function "
+)
+HOW_UNKNOWN = (
+    "Each row whose outcome is unknown counts as the worst that its score allows. True at this number of rows. "
+    "Function "
+)
+ODDS = (
+    "Known outcomes are no fair sample: events are known sooner. If loss were independent of the outcome, the odds of "
+    "those lost would be about {odds} times those of the others at all scores together."
+)
+
+
+def way(record: AuditRecord) -> Iterator[str]:
+    """Yield how many rows were lost, the way that was chosen, and what it takes for granted; nothing of others."""
+    of = record.data.get("horizon") or {}
+    if not lost(record):
+        return
+    audited = of["rows"] - of["late"] - of["lacking"]
+    yield f"{num.count(of['unknown'])} of {num.count(audited)} rows were lost before {of['horizon']:g}."
+    if lost(record) == "unknown":
+        yield UNKNOWN
+    else:
+        least = float(of["followed_at_least"])
+        yield WEIGHTS.format(
+            pilots=num.count(of["pilots"]),
+            horizon=f"{of['horizon']:g}",
+            least=f"{int(least * 1000) / 1000:g}",
+            most=f"{int(10.0 / least) / 10 + 0.1:.1f}",
+        )
+    yield ESTIMATED
+
+
+def happened(record: AuditRecord, predicted: str, observed: str) -> str:
+    """What is predicted and what is known of what happened, in percent, as the start of a sentence."""
+    if lost(record) != "unknown":
+        return f"Predicted {predicted}%, {'estimated' if lost(record) else 'observed'} {observed}%"
+    low, high = gap_ends(record.everyone)
+    mean = record.everyone.expected / record.everyone.rows
+    ends = (max(mean + low, 0.0), min(mean + high, 1.0))
+    return f"Predicted {predicted}%, {num.nearest(ends[0])}% to {num.nearest(ends[1])}% happened"
+
+
+def implied(record: AuditRecord) -> str:
+    """How unlike those known the others would be if loss were independent of the outcome; empty where not known."""
+    odds = (record.data.get("horizon") or {}).get("implied_odds")
+    return "" if odds is None or not lost(record) else ODDS.format(odds=f"{float(odds):.2g}")
+
+
+def sensitivity(record: AuditRecord, stands: float) -> str:
+    """How far the odds of those lost may differ before the verdict is another."""
+    if limit_of(record) is None or not stands:
+        return ""
+    ratio = "any ratio" if stands == float("inf") else f"{int(stands * 10) / 10:.1f} times"
+    word = VERDICTS[record.everyone.verdict].lower()
+    return f"If those lost have odds up to {ratio} those of the others at one score, everyone stays {word}."
+
+
+def methods(record: AuditRecord) -> Text:
+    """How it is computed."""
+    weights = lost(record) == "weights"
+    return say(HOW if weights else HOW_UNKNOWN, code(record.everyone.upper.method), ".")

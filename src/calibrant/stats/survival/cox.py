@@ -1,0 +1,131 @@
+r"""Observed probabilities by a horizon as a smooth function of the score: Cox's model on splines of its cloglog.
+
+With ``z = ln(-ln(1 - p))`` the hazard is ``h_0(t) exp(b' s(z))``, s a restricted cubic spline. A calibrated score of
+proportional hazards has ``b' s(z) = z``; what the model gives at the horizon is what happened at that score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.errors import NotComputable
+
+Floats = NDArray[np.float64]
+QUANTILES = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}  # Harrell's
+STEPS, CLOSE = 50, 1e-10  # of Newton's method, and how small the last one is
+NO_FIT = "Cox's model of the score does not converge: too few events, or the score distinguishes them all"
+
+
+def cloglog(p: Floats) -> Floats:
+    """``ln(-ln(1 - p))``."""
+    return np.log(-np.log1p(-p))
+
+
+def knots_of(z: Floats, count: int) -> Floats:
+    """Harrell's knots, distinct ones."""
+    return np.unique(np.quantile(z, QUANTILES[count]))
+
+
+def splines(z: Floats, knots: Floats) -> Floats:
+    """A restricted cubic spline: z itself, and a column fewer than knots, linear beyond the outer ones."""
+    if len(knots) < 3:
+        return z[:, None]
+    first, *_, before, last = knots
+    scale = (last - first) ** 2
+
+    def cube(k: float) -> Floats:
+        return np.maximum(z - k, 0.0) ** 3
+
+    parts = [
+        (cube(k) - cube(before) * (last - k) / (last - before) + cube(last) * (before - k) / (last - before)) / scale
+        for k in knots[:-2]
+    ]
+    return np.column_stack([z, *parts])
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Rows in order of time, events before those whose follow-up ended at that time."""
+
+    time: Floats
+    event: NDArray[np.bool_]
+    x: Floats  # shape (n, k)
+
+    @classmethod
+    def of(cls, time: Floats, event: NDArray[np.bool_], x: Floats) -> Cohort:
+        order = np.lexsort((~event, time))
+        return cls(time[order], event[order], x[order])
+
+    def again(self, times: NDArray[np.int64]) -> Cohort:
+        """The same rows, each so many times: a bootstrap sample, which stays in order."""
+        rows = np.repeat(np.arange(len(self.time)), times)
+        return Cohort(self.time[rows], self.event[rows], self.x[rows])
+
+    @cached_property
+    def tied(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Floats]:
+        """Of each event its row, the first row of its time, one past the last event of it, and its Efron share."""
+        rows = np.flatnonzero(self.event)
+        first = np.searchsorted(self.time, self.time[rows], side="left")
+        count = np.bincount(first, minlength=len(self.time))[first]
+        share = (rows - first) / count  # events of one time come first, one after another
+        return rows, first, first + count, share
+
+
+@dataclass(frozen=True)
+class Cox:
+    """A fit, and the cumulative hazard by a horizon of a row with all columns 0."""
+
+    beta: Floats
+    hazard: float
+
+    def risk(self, x: Floats) -> Floats:
+        """The probability of the event by the horizon."""
+        return -np.expm1(-self.hazard * np.exp(x @ self.beta))
+
+
+def fit(rows: Cohort, horizon: float) -> Cox:
+    """Fit by Newton's method with Efron's likelihood of ties; the hazard is Efron's too, as R's `coxph` has both."""
+    at, first, last, share = rows.tied
+    if not len(at):
+        raise NotComputable("Cox's model needs an event")
+    x = rows.x - rows.x.mean(axis=0)
+    beta = np.zeros(x.shape[1])
+    for _ in range(STEPS):
+        s0, s1, s2 = _sums(x, x @ beta, (first, last, share))
+        mean = s1 / s0[:, None]
+        gradient = x[at].sum(axis=0) - mean.sum(axis=0)
+        hessian = (s2 / s0[:, None, None]).sum(axis=0) - mean.T @ mean
+        try:
+            step = np.linalg.solve(hessian, gradient)
+        except np.linalg.LinAlgError:
+            raise NotComputable(NO_FIT) from None
+        size = float(np.abs(step).max())
+        beta = beta + step * min(1.0, 5.0 / max(size, 1e-300))
+        if size < CLOSE:
+            break
+    else:
+        raise NotComputable(NO_FIT)
+    s0, _, _ = _sums(x, x @ beta, (first, last, share))
+    hazard = float((1.0 / s0[rows.time[at] <= horizon]).sum())
+    return Cox(beta, hazard * float(np.exp(-rows.x.mean(axis=0) @ beta)))
+
+
+def _sums(
+    x: Floats, eta: Floats, tied: tuple[NDArray[np.intp], NDArray[np.intp], Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """Of each event the sums over rows at risk of exp(eta), times x, and times products of x, less Efron's share."""
+    first, last, share = tied
+    w = np.exp(eta)
+    parts = w, w[:, None] * x, w[:, None, None] * x[:, :, None] * x[:, None, :]
+    out = []
+    for part in parts:
+        total = np.concatenate([np.zeros((1, *part.shape[1:])), np.cumsum(part[::-1], axis=0)])[
+            ::-1
+        ]  # from each row on
+        f = share.reshape(-1, *([1] * (part.ndim - 1)))
+        out.append(total[first] - f * (total[first] - total[last]))
+    return out[0], out[1], out[2]

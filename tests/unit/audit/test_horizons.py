@@ -1,0 +1,96 @@
+"""Several horizons as one family: alpha is shared, the worst is recorded, and each has its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.audit.record import AuditRecord
+from calibrant.cli.run import main
+from calibrant.report import markdown
+
+pytestmark = pytest.mark.slow
+
+N, EACH = 3000, (30.0, 90.0, 365.0)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    scale = rng.uniform(300.0, 1500.0, N)
+    event, end = rng.exponential(scale), rng.exponential(900.0, N)
+    made = pd.DataFrame({"t": np.minimum(event, end), "e": (event <= end).astype(int), "g": rng.choice(["a", "b"], N)})
+    return made.assign(**{f"p{h:g}": 1.0 - np.exp(-h / scale) for h in EACH}, off=np.full(N, 0.6))
+
+
+AT = {"time": "t", "event": "e", "horizon": EACH, "way": "weights"}
+SCORES = ["p30", "p90", "p365"]
+
+
+@pytest.fixture(scope="module")
+def record(frame: pd.DataFrame) -> AuditRecord:
+    return cal.audit(frame, **AT, score=["p30", "off", "p365"], by="g", limit=0.05, alpha=0.06)
+
+
+def test_each_line_is_the_audit_by_that_horizon_at_its_share(record: AuditRecord, frame: pd.DataFrame) -> None:
+    c = record.curve("horizons").columns
+    for i, (h, score) in enumerate(zip(EACH, ["p30", "off", "p365"], strict=True)):
+        alone = cal.audit(frame, **{**AT, "horizon": h}, score=score, by="g", limit=0.05, alpha=0.02)
+        own = [j for j, at in enumerate(c["horizon"]) if at == h]
+        assert own == [3 * i, 3 * i + 1, 3 * i + 2]
+        for j, one in zip(own, (alone.everyone, *alone.groups), strict=True):
+            assert (c["low"][j], c["high"][j], c["verdict"][j]) == (
+                one.gap.guaranteed.low,
+                one.gap.guaranteed.high,
+                one.verdict,
+            )
+
+
+def test_the_record_is_that_of_the_worst_verdict_with_all_shares(record: AuditRecord) -> None:
+    assert (record.verdict, record.data["label"], record.data["score"]) == ("over", "e by 90", "off")
+    assert record.settings["alpha"] == 0.02
+    assert sum(s.alpha for s in record.shares if (s.wrong, s.part) == ("over", "everyone")) == pytest.approx(0.06)
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+
+
+def test_the_page_has_a_line_for_each_and_the_command_all_of_them(record: AuditRecord) -> None:
+    page = markdown.render(record)
+    assert "All 3 horizons share the 6%" in page
+    assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| 30 ", "| 90 ", "| 365 "))] == [
+        "| 30",
+        "| 90",
+        "| 365",
+    ]
+    assert "horizon=[30,90,365]" in page.replace(" ", "")
+    assert '["p30", "off", "p365"]' in page
+    assert "alpha=0.06" in page
+
+
+def test_one_score_may_serve_all(frame: pd.DataFrame) -> None:
+    made = cal.audit(frame, **AT, score="off", quick=True)
+    assert set(made.curve("horizons").columns["score"]) == {"off"}
+
+
+def test_horizons_that_cannot_be_a_family_are_refused(frame: pd.DataFrame) -> None:
+    for more, line in (
+        ({"score": ["p30", "p90"]}, "names 2 columns for 3 horizons"),
+        ({"score": "p30", "horizon": [90, 30]}, "positive numbers in increasing order"),
+        ({"score": "p30", "horizon": []}, "positive numbers in increasing order"),
+    ):
+        with pytest.raises(cal.BadInput, match=line):
+            cal.audit(frame, **{**AT, **more})
+    with pytest.raises(cal.BadInput, match="an audit takes several horizons"):
+        cal.at_horizon(frame, **AT, score="p30")
+
+
+def test_the_command_takes_them(frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "stays.csv"
+    frame.to_csv(path, index=False)
+    line = ["--time", "t", "--event", "e", "--horizon", "30,90,365", "--score", ",".join(SCORES), "--way", "weights"]
+    assert main(["audit", str(path), *line, "--quick"]) == 0
+    assert "Horizons 30, 90 and 365 share alpha" in " ".join(capsys.readouterr().out.split())
+    assert main(["look", str(path), *line]) == 0

@@ -1,0 +1,183 @@
+"""An audit where some outcomes by a horizon are unknown: by weights of censoring, and by no assumption."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.audit.lost import WEIGHTS
+from calibrant.audit.record import AuditRecord
+from calibrant.report import markdown, terminal
+from calibrant.stats.survival import curves
+
+pytestmark = pytest.mark.slow  # each makes an audit
+
+N, H = 3000, 365.0
+
+
+def log(seed: int = 0, off: float = 0.0, lost: float = 900.0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    site = np.array(["a", "b", "c"])[rng.choice(3, N, p=[0.6, 0.395, 0.005])]
+    scale = rng.uniform(300.0, 1500.0, N)
+    event, end = rng.exponential(scale), rng.exponential(lost, N)
+    p = np.clip(1.0 - np.exp(-H / scale) + off, 0.0, 1.0)
+    return {"t": np.minimum(event, end), "e": (event <= end).astype(int), "p": p, "site": site}
+
+
+AT = {"score": "p", "time": "t", "event": "e", "horizon": H}
+
+
+def audited(way: str, frame: dict[str, np.ndarray], **more: object) -> AuditRecord:
+    return cal.audit(frame, **AT, way=way, by="site", **more)
+
+
+@pytest.fixture(scope="module")
+def frame() -> dict[str, np.ndarray]:
+    return log()
+
+
+@pytest.fixture(scope="module", params=["weights", "unknown"])
+def record(request: pytest.FixtureRequest, frame: dict[str, np.ndarray]) -> AuditRecord:
+    return audited(request.param, frame, limit=0.1)
+
+
+def words(record: AuditRecord) -> str:
+    return " ".join(terminal.render(record).split())
+
+
+def test_everyone_is_everyone_followed_or_not(record: AuditRecord, frame: dict[str, np.ndarray]) -> None:
+    one = record.everyone
+    assert one.rows == N
+    assert one.expected == pytest.approx(frame["p"].sum())
+    risk = curves.incidence(frame["t"], frame["e"].astype(np.int8)).at(H)
+    assert one.events == round(N * risk)
+    assert one.gap.value == pytest.approx(risk - frame["p"].mean())
+    assert record.data["horizon"]["unknown"] == int(((frame["e"] == 0) & (frame["t"] < H)).sum())
+
+
+def test_ranges_are_those_of_the_certificates(frame: dict[str, np.ndarray]) -> None:
+    rows = cal.at_horizon(frame, **AT, way="weights", by="site")
+    table = cal.certify.horizon(rows, by="site").columns
+    made = audited("weights", frame).everyone.gap.guaranteed
+    assert (made.low, made.high) == pytest.approx((table["low"][0], table["high"][0]))
+    lost = cal.at_horizon(frame, **AT, way="unknown", by="site")
+    table = cal.certify.missing_labels(lost, judge="gap").columns
+    made = audited("unknown", frame).everyone.gap.guaranteed
+    assert (made.low, made.high) == pytest.approx((table["low"][3], table["high"][3]))
+
+
+def test_small_groups_are_pooled_with_all_of_their_rows(record: AuditRecord, frame: dict[str, np.ndarray]) -> None:
+    assert {f.rows for f in record.groups} == {int((frame["site"] == "a").sum()), int((frame["site"] != "a").sum())}
+    assert [f.pooled for f in record.groups if f.rows == int((frame["site"] != "a").sum())] == [2]
+
+
+def test_what_is_proved_of_known_outcomes_alone_does_not_apply(record: AuditRecord) -> None:
+    state = {c.code: c.status for c in record.checks}
+    for code in ("subgroups", "local-calibration", "strong-calibration", "repair", "distance", "jittered", "ece"):
+        assert state[code] == "not-applicable", code
+    assert "error-classes" not in state
+    assert record.verdicts["subgroups"] == "not_checked"
+
+
+def test_measures_are_by_weights_or_not_at_all(frame: dict[str, np.ndarray]) -> None:
+    rows = cal.at_horizon(frame, **AT, way="weights")
+    made = audited("weights", frame).estimates
+    for name in ("brier", "log_loss", "auroc", "observed_expected", "calibration_slope", "calibration_intercept"):
+        assert made[name].value == getattr(cal.measure, name)(rows).value
+    assert not {"brier", "auroc", "ece"} & {*audited("unknown", frame).estimates}
+
+
+def test_the_first_screen_says_the_way_and_what_it_assumes(frame: dict[str, np.ndarray]) -> None:
+    by_weights, by_none = (words(audited(way, frame, limit=0.1)) for way in ("weights", "unknown"))
+    assert "rows were lost before 365" in by_weights
+    assert "being lost as independent of outcome and score, which no data can show" in by_weights
+    assert "pilot rows, which are certified nowhere" in by_weights
+    assert "hold whatever their outcomes" in by_none
+    assert "Nothing is assumed of them" in by_none
+    for text in (by_weights, by_none):
+        assert "outcomes known" not in text
+        assert "was followed to the event or to the horizon" not in text
+        assert "estimated" in text or "happened" in text
+
+
+def test_the_page_and_the_command_name_the_way(record: AuditRecord) -> None:
+    page = markdown.render(record)
+    way = record.data["horizon"]["way"]
+    assert f'way="{way}"' in page
+    assert "missing=" not in page
+    assert "As those known" in page
+    assert "the odds of those lost would be about" in page
+    assert "–100.0" not in page or way == "unknown"
+    assert terminal.render(record)
+    assert "<" in record.to_html()
+
+
+def test_a_record_is_read_again(record: AuditRecord) -> None:
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+
+
+def test_odds_of_rows_lost_at_random_follow_from_the_rows(frame: dict[str, np.ndarray]) -> None:
+    known = (frame["e"] == 1) | (frame["t"] >= H)
+    events = float(((frame["e"] == 1) & (frame["t"] <= H)).sum())
+    lost = N * curves.incidence(frame["t"], frame["e"].astype(np.int8)).at(H) - events
+    share, other = lost / (~known).sum(), events / known.sum()
+    made = audited("unknown", frame).data["horizon"]["implied_odds"]
+    assert made == pytest.approx(share / (1 - share) / (other / (1 - other)))
+    assert made < 0.7  # events are known sooner
+
+
+@pytest.mark.parametrize("way", ["weights", "unknown"])
+def test_a_model_that_is_off_is_over(way: str) -> None:
+    record = audited(way, log(1, off=0.45, lost=4000.0), limit=0.05, quick=True)
+    assert record.verdict == record.everyone.verdict == "over"
+    assert record.error_shown["everyone"]
+
+
+def test_ranges_of_the_score_hold_every_row_and_are_drawn(frame: dict[str, np.ndarray]) -> None:
+    record = audited("weights", frame)
+    c = record.curve("bins").columns
+    assert sum(c["rows"]) == N
+    assert all(low <= gap <= high for low, gap, high in zip(c["low"], c["gap"], c["high"], strict=True))
+    assert list(c["predicted"]) == sorted(c["predicted"])
+    assert "Reliability diagram" in record.to_html()
+    assert not audited("unknown", frame).curve("bins").columns
+
+
+def test_errors_are_judged_without_an_assumption_alone(frame: dict[str, np.ndarray]) -> None:
+    record = audited("unknown", frame, limit=0.5, judge="error", quick=True)
+    assert (record.everyone.by, record.everyone.verdict) == ("error", "within")
+    with pytest.raises(cal.BadInput, match="the gap alone is certified"):
+        audited("weights", frame, judge="error")
+
+
+def test_a_limit_may_be_a_share_of_the_mean_score(frame: dict[str, np.ndarray]) -> None:
+    limit = audited("weights", frame, limit_relative=0.5, quick=True).everyone.limit
+    assert limit == pytest.approx(0.5 * frame["p"].mean(), abs=1e-3)
+
+
+def test_rows_that_were_all_followed_need_no_way(frame: dict[str, np.ndarray]) -> None:
+    whole = frame | {"e": np.ones(N, dtype=int)}
+    for way in ("weights", "unknown"):
+        record = audited(way, whole, quick=True)
+        assert record.everyone.upper.method != WEIGHTS
+        assert record.data["horizon"]["way"] == "followed"
+
+
+def test_rows_in_memory_are_audited_as_files_are(frame: dict[str, np.ndarray]) -> None:
+    rows = cal.at_horizon(frame, **AT, way="weights", by="site")
+    one, other = cal.audit(rows, by="site"), audited("weights", frame)
+    assert one.everyone.to_dict() == other.everyone.to_dict()
+    assert one.curves["bins"].to_dict() == other.curves["bins"].to_dict()
+
+
+def test_a_horizon_that_hardly_anybody_reached_is_refused() -> None:
+    with pytest.raises(cal.NotComputable, match=r"may be less likely than 0.05.*--way unknown"):
+        audited("weights", log(2, lost=100.0))
+
+
+def test_clusters_go_with_no_assumption_and_not_with_weights(frame: dict[str, np.ndarray]) -> None:
+    shared = frame | {"who": np.arange(N) // 2}
+    assert audited("unknown", shared, cluster="who", quick=True).everyone.rows == N
+    with pytest.raises(cal.NotComputable, match="leave cluster= out"):
+        audited("weights", shared, cluster="who")

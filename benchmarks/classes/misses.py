@@ -1,6 +1,6 @@
 """How often intervals of several classes miss a truth that is a sum or a formula, and how wide they are.
 
-    python benchmarks/classes/misses.py [classwise|audited|ece|broken|bonferroni] [--sets 1000] [--only NAME]
+    python benchmarks/classes/misses.py [classwise|audited|ordered|ece|broken|bonferroni] [--sets 1000] [--only NAME]
 
 Each part prints a table (CSV); the tables of all designs are in docs/evidence/classes-*.csv. Seeds are fixed.
 
@@ -8,6 +8,7 @@ classwise   both ends of `certify.classwise` at alpha = 0.05: each may miss in 2
 audited     `audit`: simultaneous ranges of all classes (gap at 5%, error at 5% from below and 2.5% from above), and
             verdicts at a limit that is the largest true gap or error, where none is over (5%), and at one that is the
             smaller of the first two classes', where neither is within (2.5%)
+ordered     the same of ordered classes and their cuts, which share with them
 ece         the 95% interval of `measure.classwise_ece`, given its bins: each end misses in 2.5% if it is exact
 broken      the same of the library with a mistake: what the tables above would show if it had been made
 bonferroni  the class-wise error against certificates of each class at alpha / K, added up; of CIFAR-10 with --cifar
@@ -54,6 +55,7 @@ SPREAD = {
     "10, six rare": Spread(4, 6, 1000),
     "100, ninety rare": Spread(10, 90, 2000),
 }
+MANY = Spread(40, 0, 2000)  # classes that are all common, so that each range misses nearly as often as it may
 Row = tuple[object, ...]
 
 
@@ -83,7 +85,7 @@ def classwise(sets: int, only: str) -> Iterator[Row]:
         )
 
 
-def audited(sets: int, only: str) -> Iterator[Row]:
+def audited(sets: int, only: str, ordered: bool = False) -> Iterator[Row]:
     """Ranges and verdicts of all classes: even seeds at a limit that none is over, odd ones at one that two are."""
     yield (
         "design",
@@ -102,8 +104,10 @@ def audited(sets: int, only: str) -> Iterator[Row]:
             if only not in name:
                 continue
             counts, raw, rounded = np.zeros(5, dtype=int), design.errors, design.rounded()
+            if ordered:
+                raw, rounded = np.append(raw, design.cut_errors()), np.append(rounded, design.cut_rounded())
             for seed in range(sets):
-                data, gaps = design.drawn(_rng(seed, name))
+                data, gaps = design.drawn(_rng(seed, name), ordered)
                 off = np.maximum(np.abs(gaps), np.maximum(raw, rounded))
                 none, two = off.max() + 1e-9, min(np.abs(gaps[:2]).min(), rounded[:2].min()) - 1e-9
                 record = cal.audit(data, limit=two if seed % 2 else none, alpha=ALPHA, quick=True, seed=seed)
@@ -116,6 +120,11 @@ def audited(sets: int, only: str) -> Iterator[Row]:
                     seed % 2 and any(f.verdict == "within" for f in record.classes[:2]),
                 )
             yield name, design.rows, *counts[:3].tolist(), sets, *counts[3:].tolist(), sets // 2
+
+
+def ordered(sets: int, only: str) -> Iterator[Row]:
+    """The same of ordered classes and their cuts."""
+    yield from audited(sets, only, ordered=True)
 
 
 def ece(sets: int, only: str) -> Iterator[Row]:
@@ -169,12 +178,12 @@ def broken(sets: int, only: str) -> Iterator[Row]:
         yield "the sign of a class's error reads another class's probability", f"{k}, errors cancel", *misses, sets
     real = checked.certified
     asked = tuple(c for c in run.all_checks() if c.code in ("error-everyone", "error-classes"))
-    for name in ("3, one rare", "10, six rare"):
+    for name, design in (("3, one rare", SPREAD["3, one rare"]), ("40, none rare", MANY)):
         if only not in name:
             continue
         misses = [0, 0]
         for seed in range(sets):
-            data, gaps = SPREAD[name].drawn(_rng(seed, name))
+            data, gaps = design.drawn(_rng(seed, name))
             for i, mistake in enumerate((real, lambda *a: real(*a[:-1], 1))):
                 with patch.object(checked, "certified", mistake), patch.object(run, "all_checks", lambda: asked):
                     record = cal.audit(data, limit=0.05, alpha=ALPHA, quick=True, seed=seed)
@@ -223,6 +232,7 @@ def _r(x: float) -> str:
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "classwise": classwise,
     "audited": audited,
+    "ordered": ordered,
     "ece": ece,
     "broken": broken,
     "bonferroni": bonferroni,

@@ -119,11 +119,26 @@ class Spread(NamedTuple):
             errors.append(np.abs(np.arange(steps + 1) / steps * mass - rate).sum())
         return np.array(errors)
 
-    def drawn(self, rng: np.random.Generator) -> tuple[cal.MulticlassPredictions, Floats]:
-        """Rows, and each class's gap given the scores."""
+    def cut_errors(self) -> Floats:
+        """``E|F_k - P(Y <= k | F_k)|`` of each cut: that of the first class, as what moved stays within the others."""
+        return np.where(np.arange(self.common + self.rare - 1) == 0, HALF * self._mean(0), 0.0)
+
+    def cut_rounded(self, steps: int = 100) -> Floats:
+        """The same of each cut's probability rounded to whole steps, a beta variable as well."""
+        edges, total = np.concatenate([[0.0], (np.arange(steps) + 0.5) / steps, [1.0]]), self.concentration.sum()
+        errors = [self.rounded(steps)[0]]
+        for a in self.concentration.cumsum()[1:-1]:
+            mass, mean = (np.diff(beta.cdf(edges, a + i, total - a)) for i in (0.0, 1.0))
+            errors.append(np.abs(np.arange(steps + 1) / steps * mass - mean * a / total).sum())
+        return np.array(errors)
+
+    def drawn(self, rng: np.random.Generator, ordered: bool = False) -> tuple[cal.MulticlassPredictions, Floats]:
+        """Rows, and each class's gap given the scores; of ordered classes each cut's after them."""
         p = rng.dirichlet(self.concentration, self.rows)
         eta = moved(p)
-        return cal.multiclass_predictions(_classes(eta, rng.uniform(size=self.rows)), p), (eta - p).mean(axis=0)
+        gaps = (eta - p).mean(axis=0)
+        data = cal.multiclass_predictions(_classes(eta, rng.uniform(size=self.rows)), p, ordered=ordered)
+        return data, np.concatenate([gaps, gaps.cumsum()[:-1]]) if ordered else gaps
 
 
 def _classes(rates: Floats, u: Floats) -> NDArray[np.int64]:

@@ -312,9 +312,19 @@ def gap_about(target: Target) -> str:
     return f"{GAP}, of {OF_TARGET[target]}"
 
 
-def signed(q: Population, spend: tuple[float, float], level: float, bet_sizes: float, target: Target) -> Estimate:
-    """Return one group's gap, happened minus said on average, by bets the best at `bet_sizes` or without any."""
-    evidence = SignedEvidence.of(q, bet_sizes, target)
+def signed(
+    q: Population,
+    spend: tuple[float, float],
+    level: float,
+    bet_sizes: float,
+    target: Target,
+    evidence: SignedEvidence | None = None,
+) -> Estimate:
+    """Return one group's gap, happened minus said on average, by bets the best at `bet_sizes` or without any.
+
+    `evidence`: the same, where it is made already.
+    """
+    evidence = evidence or SignedEvidence.of(q, bet_sizes, target)
     low, high = evidence.ends(*spend)
     return Estimate(
         method="certify.gap",

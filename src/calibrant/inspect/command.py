@@ -10,6 +10,7 @@ from calibrant.arguments import COMMAND, TAB
 from calibrant.data.reading import FORM, INDEPENDENT, Reading
 from calibrant.data.sources.source import Log
 from calibrant.data.sources.standard_input import STDIN
+from calibrant.data.specs.options import BY_NUMBER
 from calibrant.data.survey import EVERY
 from calibrant.inspect.looked import Column
 
@@ -86,7 +87,7 @@ def _options(request: Reading) -> dict[str, object]:
         "renormalize": request.renormalize or None,
         "listed": request.listed or None,
         "rest": request.rest or None,
-        "ordered": request.ordered or None,
+        "ordered": request.ordered == BY_NUMBER or request.ordered or None,
         "missing": request.missing if request.missing != "level" and (at is None or at.complete) else None,
         "by": request.by or None,
         "key": request.key or None,

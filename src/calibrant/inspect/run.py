@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from calibrant.arguments import takes
 from calibrant.certify.decidable import Planned, decided, of_everyone_and_groups
 from calibrant.data.calls import takes_arrays
-from calibrant.data.classes.columns import beginning, class_labels, of_pattern
+from calibrant.data.classes.columns import beginning, class_labels, of_pattern, whole
 from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.inputs import ClustersCross, cluster_codes, crossing_of
@@ -25,7 +25,7 @@ from calibrant.data.sketches.rows import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.encoded import NotUtf8
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import REPAIRED, Form, Source, marks_of, spread
+from calibrant.data.sources.source import CLASS, REPAIRED, Form, Source, marks_of, spread
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.faults import HARDLY
 from calibrant.data.specs.options import FIRST, ColumnOptions
@@ -203,7 +203,8 @@ def looked_at(
     scale = "outliers" if scale in ("other", "logit") and _hardly_outside(rows.table, score) else scale
     read = (classes.truth, classes.columns) if classes is not None and several else ((label,), (score,))
     names = class_labels(read[1], [v for c in read[0] for v, _ in kept[c].frequent]) if several else ()
-    dropped = dropped_rows(rows.table, *read, names)
+    needed = (read[0], ()) if several and classes is not None and classes.partial else read
+    dropped = dropped_rows(rows.table, *needed, names)
     # (2) the same, with what the values call for
     values = kept[label].frequent if label in kept else ()
     unknown = unknown_of(dict(values)) if options.positive is None else ()
@@ -222,7 +223,7 @@ def looked_at(
     settled = cluster or options.independent or options.missing == "keep"
     cluster = cluster if settled or not outcomes else "+".join(outcomes[0])
     together = tuple(name for names in outcomes for name in names)
-    of_classes = (*classes.columns, *classes.truth) if classes is not None else ()
+    of_classes = (*classes.columns, *classes.truth, *classes.listed) if classes is not None else ()
     played = {*of_classes, *taken, *others, *together, *options.allow}
     used = [c.name for c in columns if c.role != "left out" and c.name not in played]
     detected = leaks_in(rows.table, label, positive, used, options.seed) if label in kept else ()
@@ -302,7 +303,7 @@ def looked_at(
         },
         one_outcome=outcomes,
         dropped=dropped | ({WEIGHTLESS: zero} if (zero := weightless(rows.table, options.weights)) else {}),
-        first_dropped=first_dropped(opened, rows, (*read[0], *read[1]), names),
+        first_dropped=first_dropped(opened, rows, (*needed[0], *needed[1]), names),
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
@@ -354,19 +355,30 @@ def _no_truth(classes: ClassColumns, options: Reading) -> str:
 
 def _all_classes(proposed: Reading, classes: ClassColumns, columns: Sequence[str]) -> Reading:
     """How all classes are audited together: by a pattern where it stands for their columns alone."""
-    first = beginning(classes.columns)
-    patterns = (f"{first}*{end}" for end in ("", REPAIRED) if first)
-    fits = tuple(pattern for pattern in patterns if of_pattern(pattern, columns) == classes.columns)
+    # of a column of lists of pairs, which names both
+    paired = bool(classes.listed) and all(name.endswith(CLASS) for name in classes.listed)
+    own = [c for c in columns if not (paired and c in classes.listed)]
     return replace(
         proposed,
         label=(*classes.truth, "")[0],
         labels=classes.truth if len(classes.truth) > 1 else (),
         positive=None,
-        scores=fits or classes.columns,
+        scores=_pattern(classes.columns, own) or classes.columns,
         percent=classes.scale == "percent",
         logits=classes.scale == "log",
-        renormalize=proposed.renormalize or classes.rounded,
+        renormalize=proposed.renormalize or classes.renormalize,
+        rest=proposed.rest or classes.rest,
+        listed=proposed.listed or (() if paired else _pattern(classes.listed, columns) or classes.listed),
+        ordered=proposed.ordered or classes.ordered,
     )
+
+
+def _pattern(names: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """The pattern that stands for some columns alone, if there is one."""
+    first = beginning(names) if names else ""
+    starts = dict.fromkeys(filter(None, (whole(first), first)))  # of structs and lists no part of a class's name
+    patterns = (f"{start}*{end}" for start in starts for end in ("", REPAIRED))
+    return tuple(pattern for pattern in patterns if of_pattern(pattern, columns) == tuple(names))[:1]
 
 
 def _points(c: Column, options: Reading) -> str:

@@ -299,7 +299,10 @@ def _of_classes(seen: Look) -> Iterator[tuple[str, str]]:
         truth = seen.candidates.get("truth") or ()
         says = "says" if len(truth) == 1 else "say"
         which = f"{_names(truth)} {says} which was true" if truth else "no column says which was true"
-        yield "Classes", f"{_names(classes)} are of {len(classes)} classes; {which}. A group is none of them."
+        yield (
+            "Classes",
+            f"{_names(classes)} are of {len(classes)} classes; {which}. None of them is proposed as a group.",
+        )
 
 
 def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
@@ -324,8 +327,10 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
             f"{rows_of(unlabelled, of)} without a label: counted apart; the report shows what they could change.",
         )
     dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
-    if unlabelled and not keeps and not dependent and not any("score" in why for why in gone):
-        keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"
+    several = bool(seen.candidates.get("classes")) and not seen.score
+    if unlabelled and not keeps and not dependent and not several and not any("score" in why for why in gone):
+        without = "1 row" if unlabelled == 1 else f"{num.count(unlabelled)} rows"
+        keep = f"--missing keep, in place of drop, counts the {without} without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."
 
 

@@ -197,7 +197,7 @@ def test_rows_that_lack_something_are_left_out_and_counted(tmp_path):
         ("b,.5,,.5,1,2", {}, "first: {}, column 'p_b', nan: leave such rows out: drop_missing=True"),
         ("b,.5,-.3,.8,1,2", {}, "first: {}, column 'p_b', -0.3: of logits pass logits=True"),
         ("d,.5,.3,.2,1,2", {}, "column 'kind' holds 'd' in {}, which is none of the classes 'a', 'b', 'c'"),
-        (",.5,.3,.2,1,2", {}, "column 'kind': 1 values are missing, first in {}"),
+        (",.5,.3,.2,1,2", {}, "column 'kind': 1 value is missing, first in {}"),
         ("b,.5,.3,.2,-1,2", {"weights": "w"}, "column 'w' must be positive and finite; {} has -1"),
         ("b,.5,.3,.2,1,", {"cluster": "who"}, "cluster 'who' is missing in 1 rows, first in {}"),
     ],

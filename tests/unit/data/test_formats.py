@@ -273,7 +273,7 @@ def test_damaged_arrays_are_refused(tmp_path: Path) -> None:
     with pytest.raises(cal.BadInput, match="no names"):
         cal.read(tmp_path / "one.npy", label="y", score="p")
     np.save(tmp_path / "softmax.npy", np.full((3, 2), 0.5))
-    with pytest.raises(cal.BadInput, match=r"^softmax\.npy holds a matrix of 3 x 2 .*multiclass_predictions.*p=p\)$"):
+    with pytest.raises(cal.BadInput, match=r"^softmax\.npy holds a matrix of 3 x 2 .*--score 'probs_1'; else .*p=p\)$"):
         cal.read(tmp_path / "softmax.npy", label="y", score="p")
     as_npy(table(), tmp_path / "log.npy")
     as_npz(table(), tmp_path / "log.npz")

@@ -810,7 +810,7 @@ def test_missing_labels_of_classes_are_proposed_to_be_left_out() -> None:
     assert "missing='drop'" in seen.command
     assert not seen.refusals
     (refusal,) = cal.look(rows, score="p_*").refusals
-    assert "values are missing, first in row" in refusal
+    assert "missing, first in row" in refusal
     assert "drop_missing=True" in refusal
     named = THREE | {"gold": np.array(["home", "draw", "None"])[WON]}
     named["p_None"] = named.pop("p_away")

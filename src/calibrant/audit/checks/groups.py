@@ -218,7 +218,7 @@ def certified(name: Name, members: int, q: Population, context: AuditContext, co
     over_gap, over_error = shares.groups_ranges
     each, least, most = over_gap / (2.0 * count), over_error / count, plan.alpha / (2.0 * count)
     errors, gaps = bet_sizes_for(over_error, count), bet_sizes_for(over_gap / 2.0, count)
-    reported = context.sums.of(q.n, q.events, q.expected)
+    reported, evidence = context.sums.of(q.n, q.events, q.expected), SignedEvidence.of(q, gaps, target)
     level = {key: round(1.0 - spent * count, 12) for key, spent in (("gap", 2 * each), ("low", least), ("high", most))}
     lower = raw_certificate(q, errors).run((least, 0.0), level["low"], context.seed)
     upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, most), level["high"], context.seed)
@@ -229,9 +229,9 @@ def certified(name: Name, members: int, q: Population, context: AuditContext, co
         reported=reported,
         lower=reported.estimate(lower),
         upper=reported.estimate(upper),
-        gap=reported.gap(signed(q, (each, each), level["gap"], gaps, target)),
+        gap=reported.gap(signed(q, (each, each), level["gap"], gaps, target, evidence)),
         errors=ErrorEvidence.of(q, plan.steps, errors, context.seed),
-        gaps=SignedEvidence.of(q, gaps, target),
+        gaps=evidence,
         judge=plan.by("groups"),
         limit=plan.limit_of(q.predicted),
     )

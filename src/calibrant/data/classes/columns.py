@@ -84,7 +84,7 @@ def class_labels(columns: Sequence[str], values: Iterable[object]) -> tuple[str,
 
 def differing(family: Sequence[str]) -> tuple[str, ...]:
     """What names differ by: of p_home and p_away it is home and away."""
-    first, last = _whole(beginning(family)), _whole(beginning([name[::-1] for name in family]))
+    first, last = whole(beginning(family)), whole(beginning([name[::-1] for name in family]))
     rest = [name[len(first) : len(name) - len(last)] for name in family]
     return tuple(rest) if all(rest) else tuple(family)
 
@@ -95,7 +95,7 @@ def beginning(names: Sequence[str]) -> str:
     return next((first[:i] for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), first)
 
 
-def _whole(shared: str) -> str:
+def whole(shared: str) -> str:
     """What names share, up to the last mark between words; a beginning such as that of p1 and p2 as it is."""
     marks = [m.end() for m in re.finditer(r"[_.\s-]", shared)]
     return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)

@@ -91,9 +91,9 @@ def with_rest(
 
 
 def named_labels(labels: pa.Array | pa.ChunkedArray, options: Reading) -> pa.Array:
-    """Labels; numbers as text where they are what columns are called, of lists and of numbers that have an order."""
+    """Labels; numbers as text where they are what columns are called, p_1 to p_5 of 1 to 5, and of lists."""
     plain, texts = decoded(labels), class_texts(labels)
-    names = {*differing(options.scores)} if options.ordered else set()
+    names = {*differing(options.scores)}
     return texts if options.rest or {*pc.unique(texts.drop_null()).to_pylist()} <= names else plain
 
 

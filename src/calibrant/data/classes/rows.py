@@ -281,7 +281,8 @@ def frozen_classes(
     numbers, known = class_numbers(labels, order, p.shape[1], called)
     if not (drops or known.all()):
         first = called.place(int(np.argmin(known)))
-        stated = f"{called.label}: {np.count_nonzero(~known):,} values are missing, first in {first}"
+        count = int(np.count_nonzero(~known))
+        stated = f"{called.label}: {count:,} {'value is' if count == 1 else 'values are'} missing, first in {first}"
         raise BadInput(f"{stated}: leave such rows out, {by.turns_on('drop_missing')}")
     p = inputs.ordered("y_prob", p)
     keep = inputs.ordered("y_true", known) & ~(np.isnan(p).any(axis=1) & drops)

@@ -499,6 +499,7 @@ Arrays = dict[str, NDArray[Any]]
 BEGINS = b"\x93NUMPY"
 ENDING = ".npy"
 ARRAY = 3  # times its bytes, about, that an array takes until it is a column
+AT_ONCE = 32  # columns of a matrix that are copied together: one by one a thousand are slow
 AS_ARRAYS = "save named columns of one length: np.savez('log.npz', y=y, p=p)"
 
 
@@ -564,11 +565,10 @@ def _fields(array: NDArray[Any], name: str) -> Arrays:
     if array.dtype.names is None:
         shape = " x ".join(f"{n:,}" for n in array.shape)
         if array.ndim == 2 and array.shape[1] > 1:
-            read = f"cal.multiclass_predictions(labels, np.load({name!r})).top_label()"
-            raise BadInput(
-                f"{name} holds a matrix of {shape} numbers and no labels: of class probabilities audit {read} "
-                f"in Python; else {AS_ARRAYS}"
-            )
+            read = f"np.savez('log.npz', labels=labels, probs=np.load({name!r}))"
+            read += f" and pass --label labels --score {'probs_*' if array.shape[1] > 2 else 'probs_1'!r}"
+            stated = f"{name} holds a matrix of {shape} numbers and no labels"
+            raise BadInput(f"{stated}: of class probabilities save {read}; else {AS_ARRAYS}")
         raise BadInput(f"{name} holds one array of {shape} values and no names: {AS_ARRAYS}")
     return {field: np.asarray(array[field]) for field in array.dtype.names}
 
@@ -582,7 +582,9 @@ def _columns(arrays: Mapping[str, NDArray[Any]], path: Path) -> Arrays:
         if array.ndim == 2 and array.shape[1] == 1:
             out[column] = array[:, 0]
         elif array.ndim == 2:
-            out |= {f"{column}_{i}": array[:, i] for i in range(array.shape[1])}
+            for start in range(0, array.shape[1], AT_ONCE):
+                some = enumerate(np.ascontiguousarray(array[:, start : start + AT_ONCE].T), start)
+                out |= {f"{column}_{i}": values for i, values in some}
         elif array.ndim == 1:
             out[column] = array
         else:

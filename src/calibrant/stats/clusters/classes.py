@@ -10,7 +10,7 @@ rounded probabilities, which add up to more or less than 1, it is at most `large
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +57,8 @@ class Classes:
     p: Floats  # shape (n, K)
     y: NDArray[np.integer]  # shape (n,): the class of each row
     by_row: bool  # every row is a cluster, and counts as much as any other
+    # What `tallied` returned, by its steps: of a thousand classes a pass over all probabilities.
+    cells: dict[int, tuple[Ints, Ints, Floats]] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
 
     @property
     def k(self) -> int:
@@ -76,6 +78,11 @@ class Classes:
 
         A cell is a class and a level of its probability, rounded to multiples of ``1 / steps``, halves up.
         """
+        if steps not in self.cells:
+            self.cells[steps] = self._tallied(steps)
+        return self.cells[steps]
+
+    def _tallied(self, steps: int) -> tuple[Ints, Ints, Floats]:
         who, cells, values = [], [], []
         weight, of = self.clusters.weight, self.clusters.cluster
         for k, column in self.columns():

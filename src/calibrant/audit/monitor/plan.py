@@ -171,6 +171,11 @@ class Plan:
         groups = (f"{v.name} = {level}" for v in self.attributes if v.name in self.settings.by for level in v.labels)
         return ("everyone", *groups)
 
+    def no_rows(self) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """What is kept of a day without outcomes."""
+        sums = np.zeros((len(self.populations), ranges.SUMS))
+        return np.zeros(self.prior.shape), sums, np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64)
+
     def day(self, data: Predictions) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""
         if data.weights is not None:

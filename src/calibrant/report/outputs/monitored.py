@@ -67,6 +67,11 @@ def lines(monitor: Monitor, waiting: Waiting = ()) -> str:
     return "\n".join((f"{state.at} · {state.rows:,} rows · {headline(s, state)}", *paragraphs))
 
 
+def opened(waiting: Waiting) -> str:
+    """What a terminal shows before the first day is complete."""
+    return "\n".join(plain(n.text) for n in _open(waiting) if isinstance(n, doc.Paragraph))
+
+
 def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
     """The page: the headline and the timeline, groups, alarms, evidence by direction, and how it was computed."""
     s = monitor.settings

@@ -95,8 +95,9 @@ def test_batches_that_cannot_be_used_are_refused() -> None:
         watch.update(rows().drop_columns(["site"]), at="2026-01-02")
     with pytest.raises(BadInput, match="at='soon': pass a date such as 2026-01-05"):
         watch.update(rows(), at="soon")
-    with pytest.raises(BadInput, match="the days before are dates"):
-        watch.update(rows(), at=7)
+    for number in (7, np.int64(7)):
+        with pytest.raises(BadInput, match="the days before are dates"):
+            watch.update(rows(), at=number)
     with pytest.raises(BadInput, match="a sketch does not hold"):
         watch.update(cal.sketch(rows(), label="y", score="p"), at="2026-01-02")
     two = ([0, 1], [0.1, 0.2], {"site": ["A", "B"], "age": [1, 2]})
@@ -188,3 +189,16 @@ def test_names_of_the_data_stay_text(tmp_path: Path) -> None:
     page = watch.report(tmp_path / "page.html").read_text()
     assert "<script>x" not in page.replace('id="calibrant-result"', "")
     assert "\\u003cscript>x" in page or "&lt;script&gt;x" in page
+
+
+def test_whole_numbers_of_numpy_are_days_by_number() -> None:
+    watch = cal.Monitor(label="y", score="p")
+    assert watch.update(rows(0), at=np.int64(5)).at == "5"
+
+
+def test_years_without_a_look_are_no_alarm() -> None:
+    """A start counts for the days it stands for; more of them than an alarm takes would be one by themselves."""
+    watch = watched(3, days_between_false_alarms=3650)
+    state = watch.update(rows(3), at="2056-01-04")
+    assert not state.alarms
+    assert watch._now.detector.days.sum() == 4

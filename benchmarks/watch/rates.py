@@ -5,7 +5,7 @@
     python benchmarks/watch/rates.py --read FILE                  the table of what is in it
 
 A day has 200 rows, scores from Beta(2, 6 - 3 s) and the columns `site` (a tenth of rows is "a") and `sex`. In every
-kind outcomes follow the scores: *drift* moves s from 0 to 1 over the three years, *seasons* by a wave of 90 days; *late*
+kind outcomes follow the scores: *drift* moves s from 0 to 1, *seasons* by a wave of 90 days; *late*
 has rows only whose label came: nine in ten where the score is low, half where it is high. *Shocks*: all rows of a day
 are more, or less, often events by half of ``min(p, 1 - p)``; declared by `shared_shocks`. *Clusters*: 40 of five rows,
 which share one uniform number; declared by `cluster`. Nothing is tolerated.

@@ -177,7 +177,7 @@ def waiting(folder: Path) -> tuple[tuple[int, int, int], ...]:
     """The days that wait: each with its number, its rows, and how many of them have a label."""
     out = []
     for day in _days(folder):
-        with suppress(FileNotFoundError):  # another process has entered it meanwhile
+        with suppress(OSError):  # another process has entered it meanwhile, and its file is gone
             rows = pq.read_metadata(_file(folder, day)).num_rows
             out.append((day, rows, sum(pq.read_metadata(p).num_rows for p in _deliveries(folder, day))))
     return tuple(out)

@@ -112,7 +112,8 @@ class Monitor:
         Largest acceptable error, which verdicts compare with. Without one there are ranges and alarms only.
     by, variables : str or sequence of str
         Columns of groups, which get ranges and verdicts; further columns in which alarms look for errors. Of at most
-        six columns every pair of levels is watched, too; of more, pairs of groups.
+        six columns every pair of levels is watched, too; of more, or where that makes over 600 directions, pairs of
+        groups, or none.
     cluster : str
         Rows of one value on one day are one cluster. Different days are independent.
     shared_shocks : bool

@@ -877,6 +877,72 @@ PRIVACY = (
 )  # fmt: skip
 
 
+# ---- a monitor: alarms and verdicts at every look ----
+
+SEQUENCE = "stats.sequential"
+WATCHED, AT_A_DAY, IN_A_FOLDER = "audit.monitor.state", "audit.monitor.plan", "audit.monitor.folder"
+MONITORED = (
+    one("every_look_at_alpha", "each look of a monitor has all of alpha", f"{SEQUENCE}.ranges",
+        "look_alpha", "6.0 * alpha / (math.pi**2 * look**2)", "alpha"),
+    one("looks_are_not_counted", "every look of a monitor is its first", WATCHED,
+        "State._with_rows", "looks=self.looks + 1", "looks=1"),
+    one("window_and_all_days_do_not_share", "ranges of all days have alpha next to those of the window", WATCHED,
+        "State.after", "(1.0 - WINDOW) * alpha", "alpha"),
+    one("everyone_and_groups_of_a_look_do_not_share", "everyone's ranges have all of alpha next to the groups'",
+        WATCHED, "_judged", "alpha * (EVERYONE if groups else 1.0)", "alpha"),
+    one("groups_of_a_look_do_not_share", "each watched group has the share of all of them", WATCHED,
+        "_judged", "alpha * (1.0 - EVERYONE) / groups", "alpha * (1.0 - EVERYONE)"),
+    one("within_by_the_estimate", "a gap that is seen within the limit is certified to be", WATCHED,
+        "_range", "max(-low, high)", "abs(sums[ranges.RESIDUAL]) / max(rows, 1)"),
+    one("window_chosen_by_its_outcomes", "days on which less happened than predicted leave the window", WATCHED,
+        "State._with_rows", "self.days > day.day - plan.settings.window",
+        "(self.days > day.day - plan.settings.window) & (self.sums[:, 0, ranges.RESIDUAL] > 0)"),
+    one("window_without_an_end", "days never leave the window", WATCHED,
+        "State._with_rows", "self.days > day.day - plan.settings.window", "self.days > -1"),
+    one("tolerance_left_out_of_the_null", "bets on levels are against the score itself, not what is tolerated",
+        f"{SEQUENCE}.bets", "row_gains", "np.sign(tilt) * tolerance", "0.0 * tolerance"),
+    one("tolerance_by_the_sign_of_the_tilt", "where a direction is negative, scores move away from what is bet on",
+        f"{SEQUENCE}.bets", "row_gains", "np.sign(own) * tolerance", "np.sign(tilt) * tolerance"),
+    one("tolerance_of_clusters_left_out", "bets on clusters are against the score itself", f"{SEQUENCE}.bets",
+        "cluster_gains", "(sign * value - tolerance * size)", "(sign * value)"),
+    one("bets_know_the_outcomes", "the size of a cluster's bet is by what it could have lost on these outcomes",
+        f"{SEQUENCE}.bets", "cluster_gains", "np.maximum(worst, 1e-300)",
+        "np.maximum(np.abs(sign * value - tolerance * size).max(axis=1, keepdims=True), 1e-300)"),
+    one("clusters_bet_as_rows", "rows of a cluster are bet on one by one", AT_A_DAY,
+        "Plan.day", "bets.cluster_gains(y, p, directions, s.tolerance, cluster, clusters)",
+        "bets.cluster_gains(y, p, directions, s.tolerance, np.arange(len(p)), len(p))"),
+    one("ranges_of_clusters_by_rows", "everyone's range takes rows of a cluster as independent", AT_A_DAY,
+        "Plan.day", "np.zeros(len(p), dtype=np.int64), 1, cluster)", "np.zeros(len(p), dtype=np.int64), 1, None)"),
+    one("shocks_of_a_day_ignored", "a day that is declared one cluster is as many as it has rows", AT_A_DAY,
+        "_clusters", "np.zeros(len(data.p), dtype=np.intp), 1", "np.arange(len(data.p)), len(data.p)"),
+    one("plan_reads_outcomes", "ranges of the score are cut by the scores of events", AT_A_DAY,
+        "Plan.of", "np.quantile(data.p,", "np.quantile(data.p[data.y > 0],"),
+    one("weights_of_bets_beyond_one", "the likeliest direction has weight one, and the others theirs on top",
+        f"{SEQUENCE}.detector", "Detector.fresh", "prior / prior.sum()", "prior / prior.max()"),
+    one("directions_maximised", "the e-process is that of the direction that won most", f"{SEQUENCE}.detector",
+        "Detector.log_ever", "np.logaddexp.reduce((self.ever + self.log_prior).ravel())", "self.ever.max()"),
+    one("starts_count_more_than_their_days", "each start of the e-detector counts a day more than has passed",
+        f"{SEQUENCE}.detector", "Detector.after", "np.log(elapsed)", "np.log(elapsed + 1.0)"),
+    one("restarts_without_paying", "after an alarm the e-detector goes on from what it had", f"{SEQUENCE}.detector",
+        "Detector.restarted", "Detector(self.log_prior, self.ever, *_no_starts(self.ever.shape))", "self"),
+    one("second_chance_for_ever", "after an alarm of a change the e-process starts at one again",
+        f"{SEQUENCE}.detector", "Detector.restarted", "self.log_prior, self.ever,",
+        "self.log_prior, np.zeros(self.ever.shape),"),
+    one("change_at_half_its_price", "an alarm of a change takes half of what keeps its rate", WATCHED,
+        "State.after", "math.log(s.days_between_false_alarms)", "math.log(s.days_between_false_alarms / 2.0)"),
+    one("ever_at_twice_alpha", "an alarm of any error takes half of one over alpha", WATCHED,
+        "State.after", "-math.log(s.alpha)", "-math.log(2.0 * s.alpha)"),
+    one("half_the_reach_of_a_residual", "the range of a gap takes a residual for at most its cluster's size",
+        f"{SEQUENCE}.ranges", "gap_limits", "log_curvature(2.0 * bets", "log_curvature(0.2 * bets"),
+    one("labels_entered_as_they_come", "a day enters as soon as some of its labels are there", IN_A_FOLDER,
+        "_closed", "day + within < today", "(day + within < today or _deliveries(folder, day))"),
+    one("late_labels_used", "labels that came after their day was complete are used", IN_A_FOLDER,
+        "_closed", "_known(folder, day, day + within)", "_known(folder, day, None)"),
+    one("labels_without_a_value_are_none", "a label that is not known yet is no event", IN_A_FOLDER,
+        "_delivered", ".filter(pa.array(there))", ""),
+)  # fmt: skip
+
+
 def every() -> Iterator[Mutant]:
     """Yield all mutants."""
     for part in (
@@ -893,6 +959,7 @@ def every() -> Iterator[Mutant]:
         PAPERS,
         STREAMED,
         PRIVACY,
+        MONITORED,
     ):
         yield from part
 

@@ -105,6 +105,7 @@ def test_starts_that_share_a_block_lose_no_evidence() -> None:
     assert first <= most <= last
     assert d.directions(change=True).sum() == pytest.approx(1.0)
     assert d.restarted().log_change == -np.inf
+    assert d.restarted().log_ever == d.log_ever  # any error is looked for once, from the first day on
 
 
 RATES = {
@@ -192,3 +193,60 @@ def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
             watch.update(rows, at=day)
     assert len(spent) == 2 * (len(watch.plan.populations) + ("shared_shocks" not in more))
     assert sum(spent) == pytest.approx(ranges.look_alpha(0.2, 3))
+
+
+def watching(seed: int, n: int, off: float = 0.0, clusters: int = 0) -> cal.Predictions:
+    rng = np.random.default_rng(seed)
+    p, g = rng.uniform(0.2, 0.7, n), rng.choice(["a", "b"], n)
+    y = rng.uniform(size=n) < p + np.where(g == "a", off, 0.0)
+    return cal.predictions(y, p, {"g": g}, cluster=np.arange(n) % clusters if clusters else None)
+
+
+def test_alarms_are_where_the_evidence_says_and_nowhere_else() -> None:
+    """Any error: the first look at 1 / alpha. A change: every look at the days between false alarms."""
+    watch = cal.Monitor(label="y", score="p", by="g", alpha=0.2, days_between_false_alarms=20)
+    for day in range(40):
+        state = watch.update(watching(day, 60, 0.1 * (day > 15)), at=day)
+    looks = state.history
+    changed = [k.day for k in looks if k.log_change >= np.log(20)]
+    first = next(k.day for k in looks if k.log_ever >= -np.log(0.2))
+    assert [a.day for a in state.alarms if a.kind == "changed"] == changed
+    assert [a.day for a in state.alarms if a.kind == "ever"] == [first]
+    # What would tell a price from half of it is among these looks.
+    assert any(np.log(10) <= k.log_change < np.log(20) for k in looks)
+    assert any(-np.log(0.4) <= k.log_ever < -np.log(0.2) for k in looks)
+
+
+def test_the_window_holds_its_days_whatever_came_of_them() -> None:
+    watch, days = cal.Monitor(label="y", score="p", by="g", limit=0.1, window=4), []
+    for day in (0, 1, 2, 5, 6, 7, 12):
+        days.append((day, watching(day, 30)))
+        state = watch.update(days[-1][1], at=day)
+        there = [rows for d, rows in days if d > day - 4]
+        y, p = (np.concatenate([getattr(rows, name) for rows in there]) for name in ("y", "p"))
+        assert state.window[0].rows == len(y)
+        assert state.window[0].gap == pytest.approx((y - p).mean())
+        assert state.all_days[0].rows == 30 * len(days)
+
+
+@pytest.mark.parametrize(
+    ("more", "clusters", "independent"), [({"cluster": "c"}, 5, 5), ({"shared_shocks": True}, 0, 1), ({}, 0, 40)]
+)
+def test_everyones_range_and_bets_count_clusters(more: dict[str, object], clusters: int, independent: int) -> None:
+    watch, rows = cal.Monitor(label="y", score="p", **more), watching(0, 40, clusters=clusters)
+    watch.update(rows, at=0)
+    gains, sums, _ = watch.plan.day(rows)
+    assert sums[0, ranges.CLUSTERS] == independent
+    assert sums[0, ranges.LARGEST] == 40 / independent
+    if more:
+        of = np.arange(40) % independent
+        direct = bets.cluster_gains(rows.y.astype(float), rows.p, watch.plan.directions(rows), 0.0, of, independent)
+        assert np.allclose(gains, direct)
+
+
+def test_a_gap_that_is_seen_within_the_limit_is_not_certified_by_it() -> None:
+    watch = cal.Monitor(label="y", score="p", limit=0.2, judge="gap")
+    state = watch.update(cal.predictions([0, 1] * 15, [0.5] * 30), at=0)
+    assert state.window[0].gap == 0.0
+    assert max(-state.window[0].low, state.window[0].high) > 0.2
+    assert state.verdict == "undecided"

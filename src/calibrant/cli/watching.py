@@ -6,12 +6,16 @@ import argparse
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from calibrant.cli import options as take
 from calibrant.cli.options import Command as Parser
 from calibrant.cli.options import Options, statuses
 from calibrant.errors import BadInput
 from calibrant.plugins import Command
+
+if TYPE_CHECKING:
+    from calibrant.audit.monitor.folder import Arrived
 
 MORE = """\
 A guarantee at every look: ranges and verdicts that hold simultaneously over all days, and alarms that say for whom an
@@ -117,15 +121,14 @@ def _files(a: Namespace) -> list[str] | str:
 
 def start(a: Namespace) -> int:
     """Start a monitor."""
-    from calibrant.arguments import COMMAND
     from calibrant.audit.monitor import folder
     from calibrant.audit.monitor.monitor import Monitor, settings_of
     from calibrant.sanitize import sanitize
 
     inputs = {name: getattr(a, name) for name in WORDS}
-    if not (a.label and a.score):
+    if not (isinstance(a.label, str) and isinstance(a.score, str)):
         raise BadInput("name the columns: --label for the labels and --score for the probabilities")
-    folder.start(Path(a.folder), Monitor.of(settings_of(inputs, COMMAND), a.reference))
+    folder.start(Path(a.folder), Monitor.of(settings_of(inputs, folder.COMMAND), a.reference, folder.COMMAND))
     print(f"{sanitize(a.folder)}: started; enter a first day with calibrant watch")
     return 0
 
@@ -157,13 +160,23 @@ def labels(a: Namespace) -> int:
     from calibrant.report.outputs.monitored import lines
 
     monitor, new = folder.labels(Path(a.folder), _files(a) if a.files else None, _at(a.at))
-    summary = f"{new.matched:,} labels kept, {new.unmatched:,} of rows that do not wait; entered: "
-    summary += ", ".join(new.entered) or "no day"
-    content = {"matched": new.matched, "unmatched": new.unmatched, "entered": list(new.entered)}
-    state = new.state
-    content |= {"state": None if state is None else state.to_dict()}
-    print_result(a.json, lambda: content, lambda: summary if state is None else f"{summary}\n{lines(monitor)}")
-    return 0 if state is None else state.exit_status
+    counts = {name: getattr(new, name) for name in ("matched", "again", "unmatched", "absent")}
+    content = counts | {"entered": list(new.entered), "alarmed": new.alarmed}
+    content |= {"state": None if new.state is None else new.state.to_dict()}
+    summary = _arrived(new)
+    print_result(a.json, lambda: content, lambda: summary if new.state is None else f"{summary}\n{lines(monitor)}")
+    return max(int(new.alarmed), 0 if new.state is None else new.state.exit_status)
+
+
+def _arrived(new: Arrived) -> str:
+    """What came of a delivery of labels, in a line."""
+    more = (
+        (new.again, "known before"),
+        (new.unmatched, "of rows that do not wait"),
+        (new.absent, "without a value yet"),
+    )
+    counts = ", ".join((f"{new.matched - new.again:,} labels kept", *(f"{n:,} {what}" for n, what in more if n)))
+    return f"{counts}; entered: {', '.join(new.entered) or 'no day'}{' (alarm)' * new.alarmed}"
 
 
 def report(a: Namespace) -> int:
@@ -171,11 +184,14 @@ def report(a: Namespace) -> int:
     from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
     from calibrant.data.targets import checked_targets, written
-    from calibrant.report.outputs.monitored import content, lines
+    from calibrant.report.outputs.monitored import content, lines, opened
 
     where = Path(a.folder)
     monitor = folder.opened(where)
     open_days = folder.waiting(where)
+    if monitor.last is None and open_days and not (a.out or a.json):
+        print(opened(open_days))
+        return 0
     checked_targets({f"-o {o}": o for o in a.out}, [str(where)])
     for target in a.out:
         written(target, content(monitor, target, open_days).encode())

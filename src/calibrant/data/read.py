@@ -158,11 +158,11 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     spec = options.rows_spec()
     with opened.naming_lines():
         labels = label_values(table.column(options.label), options.label, options.positive)
-    if options.positive is not None and not np.nansum(labels):
+    scores = score_values(table.column(options.score), options.score, options.percent)
+    if options.positive is not None and not np.nansum(labels) and not np.nansum(scores) < options.eventless:
         column = table.column(options.label)
         values = no_events(column, options.label, options.positive, np.ones(len(column), dtype=np.bool_))
         raise BadInput(no_such_event(values, f"column {options.label!r}", options.positive))
-    scores = score_values(table.column(options.score), options.score, options.percent)
     faults, first, of_part = Faults(caller=options.caller), 0, Counter[str]()
     for name, batches in parts:
         rows = sum(b.num_rows for b in batches)

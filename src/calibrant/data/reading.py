@@ -91,6 +91,7 @@ class Reading:
     allow: tuple[str, ...] = ()  # columns that are kept though they reproduce the outcome
     at: Horizon | None = None  # labels are outcomes by a horizon, which are made of other columns
     caller: Caller = PYTHON  # how refusals name the arguments
+    eventless: float = 0.0  # rows may all be without the `positive` label if scores add up to less, as on one day
 
     @classmethod
     def of(cls, *, caller: Caller = PYTHON, **options: Unpack[ReadingOptions]) -> Reading:

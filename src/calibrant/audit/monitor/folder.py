@@ -1,15 +1,16 @@
 """A monitor in a folder: one writer at a time, files that change whole or not at all, and labels that come late.
 
 ``monitor.json`` is the monitor. Of predictions that wait for their labels ``waiting/DAY.parquet`` holds the rows, and
-``labels/`` what labels have come. A day enters `monitor.json` in one step, and the files it was made of are removed
-after it, so that whoever is ended in between finds either a day that still waits, or files that are no longer needed.
+``labels/DAY/`` the labels of that day's rows, a file for each delivery, as 0 and 1. A day enters `monitor.json` in one
+step, and the files it was made of are removed after it, so that whoever is ended in between finds either a day that
+still waits, or files that are no longer needed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -20,26 +21,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from calibrant.arguments import shown
-from calibrant.audit.monitor.monitor import Monitor, MonitorState
-from calibrant.data.columns import require, score_values
+from calibrant.arguments import Caller, shown
+from calibrant.audit.monitor.monitor import SAVED, Monitor, MonitorState
+from calibrant.data.columns import label_values, require
+from calibrant.data.predictions import Predictions
 from calibrant.data.sources.files import open_source
 from calibrant.data.targets import remove, temporary, written
 from calibrant.errors import BadInput
 
 MONITOR, WAITING, LABELS, LOCK = "monitor.json", "waiting", "labels", "lock"
-NAME, LABEL = "name", "label"  # columns of what is kept of labels
+NAME, LABEL = "calibrant: name", "calibrant: label"  # columns of what is kept, next to columns of the data
+NONE = pa.schema({NAME: pa.string(), LABEL: pa.int8()})
+COMMAND = Caller(command=True, lacks=("missing",))
 BETWEEN = "\x1f"  # the parts of a name of several columns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Arrived:
     """What came of a delivery of labels."""
 
-    matched: int
-    unmatched: int  # labels of no row that waits: their day has closed, or was never entered
+    matched: int = 0  # labels of rows that wait
+    again: int = 0  # of these, how many had come before
+    unmatched: int = 0  # labels of no row that waits: their day has closed, or was never entered
+    absent: int = 0  # rows of the files without a label yet
     entered: tuple[str, ...]  # days that were complete, and have entered
+    alarmed: bool  # one of these days brought an alarm
     state: MonitorState | None  # None before the first day has entered
 
 
@@ -87,7 +95,11 @@ def opened(folder: Path) -> Monitor:
     path = folder / MONITOR
     if not path.is_file():
         raise BadInput(f"{str(folder)!r} holds no monitor: start one with calibrant watch start")
-    return Monitor.load(path)
+    try:
+        return Monitor.from_json(path.read_text(encoding="utf-8"), COMMAND)
+    except (BadInput, UnicodeDecodeError) as e:
+        why = str(e).removesuffix(f": {SAVED}")
+        raise BadInput(f"{str(path)!r} cannot be read ({why}): put a copy back, or start another monitor") from None
 
 
 def _save(folder: Path, monitor: Monitor) -> None:
@@ -120,26 +132,23 @@ def predictions(folder: Path, files: object, at: object) -> int:
             )
         columns = dict.fromkeys((*s.key, s.score, *s.attributes, *((s.cluster,) if s.cluster else ())))
         table = _table(files, tuple(columns))
-        scores = score_values(table.column(s.score), s.score, s.percent)
-        wrong = np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))
-        if len(wrong):
-            value = table.column(s.score)[int(wrong[0])].as_py()
-            raise BadInput(
-                f"score column {s.score!r} holds {shown(value)}, first in row {int(wrong[0]) + 1:,}: pass "
-                "probabilities from 0 to 1"
-            )
         names = _names(table, s.key)
         if len(pc.unique(names)) < len(names):
             twice = next(v for v, n in zip(*pc.value_counts(names).flatten(), strict=True) if n.as_py() > 1)
             raise BadInput(f"--key {','.join(s.key)}: {shown(_plain(twice))} names several rows: name more columns")
         for other in waiting:
-            there = pc.is_in(names, pq.read_table(_file(folder, other), columns=[NAME]).column(NAME))
+            there = pc.is_in(names, _names_of(folder, other))
             if pc.any(there).as_py():
                 again = _plain(names.filter(there)[0])
                 raise BadInput(
                     f"{shown(again)} waits for its label since {_text(at, other)}: a row's name must be its "
                     "own, such as a number of the prediction"
                 )
+        # Read as they will be when the day is complete, so that what cannot be used is refused today; and what is
+        # watched is fixed by all rows of the first day, not by those that will have a label.
+        no_outcomes = np.zeros(table.num_rows, dtype=np.int8)
+        if monitor.fix(_joined(monitor, table, no_outcomes)):
+            _save(folder, monitor)
         (folder / WAITING).mkdir(exist_ok=True)
         with temporary(_file(folder, day)) as part:
             pq.write_table(table.append_column(NAME, names), part)
@@ -151,23 +160,26 @@ def labels(folder: Path, files: object | None, at: object) -> tuple[Monitor, Arr
     with locked(folder):
         monitor = _waits(opened(folder))
         day, s = monitor.day_number(at), monitor.settings
-        entered = _closed(folder, monitor, day, at)
-        matched, unmatched = (0, 0) if files is None else _kept(folder, monitor, files, day)
-        if files is not None and not matched:
+        new = None if files is None else _delivered(monitor, files)  # what cannot be used is refused first
+        entered, alarmed = _closed(folder, monitor, day, at)
+        counts = {} if new is None else _kept(folder, new, day)
+        if new is not None and new.table.num_rows and not counts["matched"]:
             raise BadInput(
-                f"none of {unmatched:,} labels is of a row that waits: check --key {','.join(s.key)} and the days"
+                f"none of {new.table.num_rows:,} labels is of a row that waits: check --key {','.join(s.key)} "
+                "and the days"
             )
         state = None if monitor.last is None else monitor.state
-        return monitor, Arrived(matched, unmatched, entered, state)
+        absent = 0 if new is None else new.absent
+        return monitor, Arrived(**counts, absent=absent, entered=entered, alarmed=alarmed, state=state)
 
 
 def waiting(folder: Path) -> tuple[tuple[int, int, int], ...]:
     """The days that wait: each with its number, its rows, and how many of them have a label."""
     out = []
     for day in _days(folder):
-        names = pq.read_table(_file(folder, day), columns=[NAME]).column(NAME)
-        there = _labels(folder, names, None)
-        out.append((day, len(names), there.num_rows))
+        with suppress(OSError):  # another process has entered it meanwhile, and its file is gone
+            rows = pq.read_metadata(_file(folder, day)).num_rows
+            out.append((day, rows, sum(pq.read_metadata(p).num_rows for p in _deliveries(folder, day))))
     return tuple(out)
 
 
@@ -179,7 +191,7 @@ def _waits(monitor: Monitor) -> Monitor:
 
 def _text(at: object, day: int) -> str:
     """A day as `at` is written."""
-    return str(day) if isinstance(at, int) else date.fromordinal(day).isoformat()
+    return date.fromordinal(day).isoformat() if Monitor.is_date(at) else str(day)
 
 
 def _file(folder: Path, day: int) -> Path:
@@ -189,6 +201,20 @@ def _file(folder: Path, day: int) -> Path:
 def _days(folder: Path) -> list[int]:
     """The days that wait, oldest first."""
     return sorted(int(p.stem) for p in (folder / WAITING).glob("*.parquet") if p.stem.isdigit())
+
+
+def _deliveries(folder: Path, day: int) -> list[Path]:
+    """The files of labels of a day's rows, by the day on which they came."""
+    return sorted((folder / LABELS / str(day)).glob("*.parquet"), key=_arrival)
+
+
+def _arrival(path: Path) -> tuple[int, str]:
+    came, _, rest = path.stem.partition("-")
+    return int(came), rest
+
+
+def _names_of(folder: Path, day: int) -> pa.ChunkedArray:
+    return pq.read_table(_file(folder, day), columns=[NAME]).column(NAME)
 
 
 def _table(files: object, columns: Sequence[str]) -> pa.Table:
@@ -204,7 +230,7 @@ def _table(files: object, columns: Sequence[str]) -> pa.Table:
 
 def _names(table: pa.Table, key: Sequence[str]) -> pa.ChunkedArray:
     """The name of each row: its columns of the key as text."""
-    parts = [table.column(k).cast(pa.string()) for k in key]
+    parts = [_as_text(table.column(k), k) for k in key]
     for k, part in zip(key, parts, strict=True):
         if part.null_count:
             raise BadInput(f"--key {k}: {part.null_count:,} rows have no value, and cannot be found again")
@@ -212,69 +238,101 @@ def _names(table: pa.Table, key: Sequence[str]) -> pa.ChunkedArray:
     return names if isinstance(names, pa.ChunkedArray) else pa.chunked_array([names])
 
 
+def _as_text(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Values of a key as text; whole numbers that are stored as real ones as whole numbers."""
+    try:
+        if pa.types.is_floating(column.type):
+            column = column.cast(pa.int64())
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BadInput(f"--key {name}: {column.type} names no row: use text, dates or whole numbers") from None
+
+
 def _plain(name: pa.Scalar) -> str:
     return str(name.as_py()).replace(BETWEEN, ", ")
 
 
-def _kept(folder: Path, monitor: Monitor, files: object, day: int) -> tuple[int, int]:
-    """Keep labels of rows that wait; those of others are counted."""
+@dataclass(frozen=True)
+class Delivered:
+    """Labels that came: names of rows with 0 or 1, and how many rows of the files had no label yet."""
+
+    table: pa.Table
+    absent: int
+
+
+def _delivered(monitor: Monitor, files: object) -> Delivered:
+    """Read labels, and refuse those that are none."""
     s = monitor.settings
     table = _table(files, (*s.key, s.label))
     names = _names(table, s.key)
     if len(pc.unique(names)) < len(names):
         raise BadInput(f"--key {','.join(s.key)}: labels name a row twice: leave one of them out")
-    mask = np.zeros(len(names), dtype=bool)
+    values = label_values(table.column(s.label), s.label, s.positive)
+    there = ~np.isnan(values)
+    wrong = np.flatnonzero(there & (values != 0) & (values != 1))
+    if len(wrong):
+        raise BadInput(
+            f"label column {s.label!r} holds {values[wrong[0]]:g}, first in row {wrong[0] + 1:,}: labels are 0 "
+            "and 1, or any values if the monitor is started with --positive"
+        )
+    known = np.where(there, values, 0.0).astype(np.int8)
+    return Delivered(pa.table({NAME: names, LABEL: known}).filter(pa.array(there)), int(np.sum(~there)))
+
+
+def _kept(folder: Path, new: Delivered, day: int) -> dict[str, int]:
+    """Keep labels of rows that wait, by the day that they wait for; those of others are counted."""
+    counts, names = dict.fromkeys(("matched", "again"), 0), new.table.column(NAME)
     for other in _days(folder):
-        there = pq.read_table(_file(folder, other), columns=[NAME]).column(NAME)
-        mask |= pc.is_in(names, there).to_numpy()
-    kept = pa.table({NAME: names, LABEL: table.column(s.label)}).filter(pa.array(mask))
-    content = hashlib.sha256("\n".join(map(str, kept.to_pydict().items())).encode()).hexdigest()[:16]
-    target = folder / LABELS / f"{day}-{content}.parquet"
-    if kept.num_rows and not target.exists():  # the same delivery again, after a crash, is the same file
-        known = _labels(folder, kept.column(NAME), None)
-        if known.num_rows:
-            raise BadInput(f"{shown(_plain(known.column(NAME)[0]))} has a label already: leave it out of the file")
-        target.parent.mkdir(exist_ok=True)
-        with temporary(target) as part:
-            pq.write_table(kept, part)
-    return kept.num_rows, table.num_rows - kept.num_rows
+        own = new.table.filter(pc.is_in(names, _names_of(folder, other)))
+        known = _known(folder, other, None)
+        at = pc.index_in(own.column(NAME), known.column(NAME))
+        before = known.column(LABEL).take(at)
+        if pc.any(differs := pc.fill_null(pc.not_equal(own.column(LABEL), before), False)).as_py():
+            one = shown(_plain(own.column(NAME).filter(differs)[0]))
+            raise BadInput(f"{one} has another label already, and labels that came stay: leave it out of the file")
+        counts["matched"] += own.num_rows
+        counts["again"] += own.num_rows - at.null_count
+        fresh = own.filter(pc.is_null(at))
+        if fresh.num_rows:
+            content = hashlib.sha256("\n".join(map(str, fresh.to_pydict().items())).encode()).hexdigest()[:16]
+            target = folder / LABELS / str(other) / f"{day}-{content}.parquet"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with temporary(target) as part:
+                pq.write_table(fresh, part)
+    return counts | {"unmatched": new.table.num_rows - counts["matched"]}
 
 
-def _labels(folder: Path, names: pa.ChunkedArray, until: int | None) -> pa.Table:
-    """The labels of some rows that came until a day, or at all."""
-    out = []
-    for path in sorted((folder / LABELS).glob("*.parquet")):
-        if until is None or int(path.stem.partition("-")[0]) <= until:
-            table = pq.read_table(path)
-            out.append(table.filter(pc.is_in(table.column(NAME), names)))
-    if not out:
-        return pa.table({NAME: pa.array([], pa.string()), LABEL: pa.array([], pa.int64())})
-    return pa.concat_tables(out, promote_options="permissive")
+def _known(folder: Path, day: int, until: int | None) -> pa.Table:
+    """The labels of a day's rows that came until a day, or at all."""
+    there = [pq.read_table(p) for p in _deliveries(folder, day) if until is None or _arrival(p)[0] <= until]
+    return pa.concat_tables(there) if there else NONE.empty_table()
 
 
-def _closed(folder: Path, monitor: Monitor, today: int, at: object) -> tuple[str, ...]:
-    """Enter every day that is complete before `today`, oldest first, and remove what is needed no longer."""
-    s, entered = monitor.settings, []
-    within = s.labels_within or 0
+def _joined(monitor: Monitor, rows: pa.Table, outcomes: NDArray[np.int8]) -> Predictions:
+    """Rows with their outcomes."""
+    return monitor.rows_of(rows.append_column(monitor.settings.label, pa.array(outcomes)), coded=True)
+
+
+def _closed(folder: Path, monitor: Monitor, today: int, at: object) -> tuple[tuple[str, ...], bool]:
+    """Enter every day that is complete before `today`, oldest first; return them, and whether one brought an alarm."""
+    entered, alarmed, within = [], False, monitor.settings.labels_within or 0
     for day in _days(folder):
-        if monitor.last is not None and day <= monitor.last:  # it had entered when a process ended
-            remove(_file(folder, day))
-        elif day + within < today:
+        done = monitor.last is not None and day <= monitor.last  # it had entered when a process ended
+        if not done and day + within < today:
             rows = pq.read_table(_file(folder, day))
-            known = _labels(folder, rows.column(NAME), day + within)
+            known = _known(folder, day, day + within)
+            at_ = pc.index_in(rows.column(NAME), known.column(NAME))
+            there = pc.is_valid(at_)
+            outcomes = known.column(LABEL).take(at_.drop_null()).to_numpy()
+            data = _joined(monitor, rows.filter(there).drop_columns([NAME]), outcomes) if len(outcomes) else None
             text = _text(at, day)
-            if not known.num_rows:
-                raise BadInput(f"no label of {text} came within {within:,} days: check --key and the labels")
-            joined = rows.join(known, NAME, join_type="inner").rename_columns(
-                [s.label if c == LABEL else c for c in (*rows.column_names, LABEL)]
-            )
-            data = monitor.rows_of(joined.drop_columns([NAME]))
-            monitor.entered(data, day if isinstance(at, int) else text, unlabelled=rows.num_rows - joined.num_rows)
+            left_out = rows.num_rows - len(outcomes)
+            state = monitor.entered(data, text if Monitor.is_date(at) else day, unlabelled=left_out)
             _save(folder, monitor)
-            remove(_file(folder, day))
             entered.append(text)
-    oldest = min(_days(folder), default=today)
-    for path in (folder / LABELS).glob("*.parquet"):  # labels come no earlier than their day
-        if int(path.stem.partition("-")[0]) < oldest:
-            remove(path)
-    return tuple(entered)
+            alarmed |= state.alarmed
+            done = True
+        if done:  # the labels first: a day whose file is there is found again
+            remove(folder / LABELS / str(day))
+            remove(_file(folder, day))
+    return tuple(entered), alarmed

@@ -25,6 +25,7 @@ from calibrant.arguments import (
     optional,
     refuse,
     share,
+    shown,
     text,
 )
 from calibrant.audit.monitor.plan import Judge, Plan, Settings
@@ -54,7 +55,9 @@ from calibrant.results import Plain, converted, plain_json
 SCHEMA = "calibrant-monitor/1"
 SAVED = "pass the file that Monitor.save wrote"
 REPORTED_BY = "calibrant.report.outputs.monitored"
+EXPECTED = 20.0  # events by the scores, with which a first day has one, or the positive value is misspelt
 FUTURE = 3_652_059  # the last day that a date can be
+IN_PYTHON = Caller(lacks=("missing",))  # a day's rows are all there: no argument leaves some out
 EARLY = "a monitor without outcomes has nothing to report: update it with a first day"
 
 
@@ -109,7 +112,8 @@ class Monitor:
         Largest acceptable error, which verdicts compare with. Without one there are ranges and alarms only.
     by, variables : str or sequence of str
         Columns of groups, which get ranges and verdicts; further columns in which alarms look for errors. Of at most
-        six columns every pair of levels is watched, too; of more, pairs of groups.
+        six columns every pair of levels is watched, too; of more, or where that makes over 600 directions, pairs of
+        groups, or none.
     cluster : str
         Rows of one value on one day are one cluster. Different days are independent.
     shared_shocks : bool
@@ -187,18 +191,18 @@ class Monitor:
         self._set_up(settings_of(own), reference)
 
     @classmethod
-    def of(cls, settings: Settings, reference: object = None) -> Monitor:
-        """A monitor of settings that are checked."""
+    def of(cls, settings: Settings, reference: object = None, caller: Caller = IN_PYTHON) -> Monitor:
+        """A monitor of settings that are checked; `caller` is how refusals name arguments."""
         made = cls.__new__(cls)
-        made._set_up(settings, reference)
+        made._set_up(settings, reference, caller)
         return made
 
-    def _set_up(self, settings: Settings, reference: object = None) -> None:
-        self.settings = settings
-        self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
+    def _set_up(self, settings: Settings, reference: object = None, caller: Caller = IN_PYTHON) -> None:
+        self.settings, self._caller = settings, caller
         self._settled: State | None = None  # before the latest day, which can be replaced
         self._latest: Day | None = None
         self._dated: bool | None = None
+        self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
 
     # ---- days ----
 
@@ -214,6 +218,8 @@ class Monitor:
         replace : bool
             Where this is the latest day, these rows take the place of those entered: after a correction, or because a
             scheduler runs a job twice. A later day enters as it always does.
+            What was said of the day before it was corrected is withdrawn, and is no part of the guarantee; nor does a
+            guarantee hold for days that were replaced because of what was said of them.
 
         Returns
         -------
@@ -232,18 +238,23 @@ class Monitor:
             )
         return self.entered(self.rows_of(batch), at, replace=flag("replace", replace))
 
-    def entered(self, data: Predictions, at: object, *, replace: bool = False, unlabelled: int = 0) -> MonitorState:
-        """The state after the rows of a day that is complete."""
+    def entered(
+        self, data: Predictions | None, at: object, *, replace: bool = False, unlabelled: int = 0
+    ) -> MonitorState:
+        """The state after the rows of a day that is complete; None of a day of which no label came."""
         day = self.day_number(at)
         self._check_day(day, replace)
-        plan = self._plan or Plan.of(self.settings, data)
-        gains, sums, counts = plan.day(data)
+        if data is None:
+            plan, (gains, sums, counts) = self.plan, self.plan.no_rows()
+        else:
+            plan = self._plan or Plan.of(self.settings, data)
+            gains, sums, counts = plan.day(data)
         again = self._latest is not None and day == self._latest.day
         before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
         self._plan, self._settled, self._latest = (
             plan,
             before,
-            Day(day, gains, sums, counts, self._is_date(at), unlabelled),
+            Day(day, gains, sums, counts, self.is_date(at), unlabelled),
         )
         self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
@@ -254,7 +265,7 @@ class Monitor:
         if last is None or day > last or (replace and day == last):
             return
         if day == last:
-            again = "pass replace=True (--replace) to put these rows in its place"
+            again = f"pass {self._caller.turns_on('replace')} to put these rows in its place"
             raise BadInput(f"{self.day_text(day)} has been entered: {again}")
         raise BadInput(
             f"{self.day_text(day)} is earlier than the latest day, {self.day_text(last)}: days go in their order, and "
@@ -262,15 +273,16 @@ class Monitor:
         )
 
     @staticmethod
-    def _is_date(at: object) -> bool:
-        return not isinstance(at, int)
+    def is_date(at: object) -> bool:
+        """Whether a day is given as a date, not as a whole number."""
+        return isinstance(at, (datetime.date, str))
 
     def day_number(self, at: object) -> int:
         """A day as a number: of a date its ordinal."""
         number_ = _day_number(at)
-        if self._dated is not None and self._dated != self._is_date(at):
+        if self._dated is not None and self._dated != self.is_date(at):
             kind = "dates, such as 2026-01-05" if self._dated else "whole numbers"
-            raise BadInput(f"at={at!r}: the days before are {kind}")
+            raise BadInput(f"at={shown(at)}: the days before are {kind}", argument="at")
         return number_
 
     def day_text(self, day: int) -> str:
@@ -281,8 +293,14 @@ class Monitor:
         """The number of a day that `day_text` wrote."""
         return self.day_number(day if self._dated else int(day))
 
-    def rows_of(self, batch: object) -> Predictions:
-        """A batch as rows with the columns that are watched."""
+    def fix(self, data: Predictions) -> bool:
+        """Fix what is watched by rows whose outcomes are not read, and return whether it was open so far."""
+        was_open = self._plan is None
+        self._plan = self._plan or Plan.of(self.settings, data)
+        return was_open
+
+    def rows_of(self, batch: object, *, coded: bool = False) -> Predictions:
+        """A batch as rows with the columns that are watched; `coded` labels are 0 and 1 by now."""
         s = self.settings
         if isinstance(batch, Sketch):
             raise BadInput("a sketch does not hold what a day's bets need: pass the rows of the day")
@@ -290,13 +308,14 @@ class Monitor:
             reading = Reading.of(
                 label=s.label,
                 score=s.score,
-                positive=s.positive,
+                positive=None if coded else s.positive,
                 percent=s.percent,
                 by=s.by,
                 variables=s.variables,
                 cluster=s.cluster or None,
+                caller=self._caller,
             )
-            return in_memory(batch, reading)
+            return in_memory(batch, changed(reading, eventless=EXPECTED if self._latest is None else math.inf))
         if batch.unlabelled is not None and len(batch.unlabelled.p):
             raise BadInput("the batch has rows without a label: a day enters when it is complete")
         there = () if batch.covariates is None else batch.covariates.column_names
@@ -373,7 +392,7 @@ class Monitor:
         return json.dumps(d, separators=(",", ":"), allow_nan=False) + "\n"
 
     @classmethod
-    def from_json(cls, content: str) -> Monitor:
+    def from_json(cls, content: str, caller: Caller = IN_PYTHON) -> Monitor:
         """Rebuild the monitor that `to_json` wrote.
 
         Raises
@@ -385,7 +404,7 @@ class Monitor:
         if not isinstance(d, dict) or d.get("schema") != SCHEMA:
             raise BadInput(f"not a monitor: {SAVED}")
         try:
-            made = cls.of(converted(d["settings"], Settings))
+            made = cls.of(converted(d["settings"], Settings), caller=caller)
             made._dated = d["dated"]
             made._plan = None if d["plan"] is None else converted(d["plan"], Plan)
             made._settled = None if d["settled"] is None else state_of(d["settled"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -25,7 +26,7 @@ Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair"
 PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25, "pair": 0.15}
 QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
-PAIRED = 6  # attributes of which every pair of levels is watched, too
+PAIRED = 6  # attributes of which every pair of levels is watched, too, as long as directions are not too many
 MOST = 600  # directions, so that the state stays below two megabytes
 WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
 
@@ -71,7 +72,7 @@ class Settings:
         return not (self.cluster or self.shared_shocks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Settings, with the levels and ranges that the first day's scores and covariates fixed."""
 
@@ -122,12 +123,20 @@ class Plan:
         """Inner ends of the ranges of the score."""
         return tuple(q for q in self.quantiles[2:-1:2] if 0.0 < q < 1.0)
 
+    @cached_property
+    def paired(self) -> tuple[Variable, ...]:
+        """Attributes whose levels are watched in pairs: all if they are few, else those of groups, else none."""
+        groups = tuple(v for v in self.attributes if v.name in self.settings.by)
+        single = 2 + WAVES + len(self._edges) + 1 + sum(len(v.labels) for v in self.attributes)
+        for some in (self.attributes, groups[:PAIRED]):
+            pairs = sum(len(a.labels) * len(b.labels) for a, b in combinations(some, 2))
+            if len(some) <= PAIRED and single + pairs <= MOST:
+                return some
+        return ()
+
     @property
     def _pairs(self) -> Sequence[tuple[Variable, Variable]]:
-        """Attributes whose levels are watched in pairs: all if they are few, else those of groups."""
-        few = len(self.attributes) <= PAIRED
-        paired = [v for v in self.attributes if few or v.name in self.settings.by]
-        return list(combinations(paired[:PAIRED], 2))
+        return list(combinations(self.paired, 2))
 
     @property
     def prior(self) -> Floats:
@@ -170,6 +179,11 @@ class Plan:
         """Everyone, then each group, in the order of `sums`."""
         groups = (f"{v.name} = {level}" for v in self.attributes if v.name in self.settings.by for level in v.labels)
         return ("everyone", *groups)
+
+    def no_rows(self) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """What is kept of a day without outcomes."""
+        sums = np.zeros((len(self.populations), ranges.SUMS))
+        return np.zeros(self.prior.shape), sums, np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64)
 
     def day(self, data: Predictions) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""

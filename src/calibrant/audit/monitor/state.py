@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 WINDOW, EVERYONE, GAP = 0.8, 0.5, 0.5
 MASK = 20  # rows of which a group must have so many in the window to be shown and judged
 LEVEL = 0.9  # of the evidence, in the interval of when an error began
+LONG = 100.0  # how often the days that one look stands for go into the time between false alarms, at least
 NAMED = 5  # directions that an alarm names
 POINTS, ALARMS = 1000, 100  # looks, and alarms, that are kept; of older looks every other one
 ENCODED = "base64"
@@ -144,7 +145,9 @@ class State:
     def after(self, day: Day, plan: Plan) -> State:
         """The state after one more day, which is later than the others."""
         s, last = plan.settings, self.last
-        detector = self.detector.after(day.gains, day.day, 1 if last is None else day.day - last)
+        # Fewer days than have passed may count: after years without a look a day must be no alarm by itself.
+        elapsed = 1 if last is None else min(day.day - last, max(1, int(s.days_between_false_alarms / LONG)))
+        detector = self.detector.after(day.gains, day.day, elapsed)
         alarms = list(self.alarms)
         if detector.log_ever >= -math.log(s.alpha) and not any(a.kind == "ever" for a in alarms):
             alarms.append(_alarm(detector, plan, day, change=False))

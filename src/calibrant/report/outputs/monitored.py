@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from calibrant import __version__
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
-from calibrant.audit.monitor.plan import Settings
+from calibrant.audit.monitor.plan import Plan, Settings
 from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
@@ -67,6 +67,11 @@ def lines(monitor: Monitor, waiting: Waiting = ()) -> str:
     return "\n".join((f"{state.at} · {state.rows:,} rows · {headline(s, state)}", *paragraphs))
 
 
+def opened(waiting: Waiting) -> str:
+    """What a terminal shows before the first day is complete."""
+    return "\n".join(plain(n.text) for n in _open(waiting) if isinstance(n, doc.Paragraph))
+
+
 def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
     """The page: the headline and the timeline, groups, alarms, evidence by direction, and how it was computed."""
     s = monitor.settings
@@ -79,7 +84,9 @@ def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> do
     sections.append(
         doc.Section("evidence", "Evidence", "Where evidence is building up", tuple(_evidence(state)), "measured")
     )
-    sections.append(doc.Section("method", "Method", "How this was computed", tuple(_method(s)), "reference"))
+    sections.append(
+        doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference")
+    )
     paragraphs = tuple(doc.Paragraph(say(literal(f))) for f in facts)
     return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), paragraphs, tuple(sections))
 
@@ -216,7 +223,7 @@ def _evidence(state: MonitorState) -> Iterator[doc.Node]:
         yield doc.Paragraph(say("Below an alarm these are no findings."), "note")
 
 
-def _method(s: Settings) -> Iterator[doc.Node]:
+def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
     level = num.confidence(1.0 - s.alpha)[0]
     rows = "Rows"
     if s.cluster:
@@ -236,6 +243,15 @@ def _method(s: Settings) -> Iterator[doc.Node]:
             f"since the start is false with probability at most {num.percent(s.alpha)}, ever. An alarm of a change is "
             f"false at most once in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for "
             "who and when, and the interval of the start is plausible, not guaranteed."
+        )
+    )
+    pairs = ", ".join(v.name for v in plan.paired)
+    yield doc.Paragraph(
+        say(
+            f"Alarms look in {len(plan.watched):,} directions: everyone, along the score and its ranges",
+            *((", at the levels of ", literal(", ".join(v.name for v in plan.attributes))) if plan.attributes else ()),
+            *((", and at pairs of levels of ", literal(pairs)) if pairs else ()),
+            ". An error elsewhere stays unseen.",
         )
     )
     yield doc.Paragraph(

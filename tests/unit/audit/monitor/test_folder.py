@@ -46,7 +46,7 @@ def test_a_scheduler_reads_the_exit_status(tmp_path: Path, capsys: pytest.Captur
     assert watch("start", home, *SETTINGS) == 0
     assert watch("update", home, day(tmp_path, 1), "--at", "2026-01-01") == 0
     assert watch("update", home, day(tmp_path, 1), "--at", "2026-01-01") == 2
-    assert "2026-01-01 has been entered: pass replace=True" in capsys.readouterr().err
+    assert "2026-01-01 has been entered: pass --replace to put" in capsys.readouterr().err
     for number in range(2, 9):
         status = watch("update", home, day(tmp_path, number, 0.2), "--at", f"2026-01-0{number}")
     assert status == 1
@@ -124,7 +124,9 @@ def test_a_day_enters_once_though_a_process_ended_before_it_was_removed(tmp_path
     ("change", "line"),
     [
         (lambda t: t.set_column(0, "id", pa.array(["a"] * t.num_rows)), "'a' names several rows"),
-        (lambda t: t.set_column(1, "p", pa.array([1.5] * t.num_rows)), "score column 'p' holds 1.5, first in row 1"),
+        (lambda t: t.set_column(1, "p", pa.array([1.5] * t.num_rows)), "600 values are outside 0 to 1"),
+        (lambda t: t.set_column(2, "site", pa.array([["A"]] * t.num_rows)), "group column 'site' holds list"),
+        (lambda t: t.set_column(0, "id", pa.array([["A"]] * t.num_rows)), "--key id: list<element: string> names no"),
         (lambda t: t.set_column(0, "id", pa.array([None, *["b"] * (t.num_rows - 1)])), "1 rows have no value"),
         (lambda t: t.drop_columns(["site"]), "'site'"),
     ],
@@ -152,8 +154,196 @@ def test_predictions_and_labels_go_once_and_in_order(tmp_path: Path) -> None:
     own = without(first, "p", "site")
     assert folder.labels(home, own, 2)[1].matched == 600
     assert folder.labels(home, own, 2)[1].matched == 600  # the same delivery again
-    with pytest.raises(BadInput, match="has a label already"):
-        folder.labels(home, without(first, "p", "site", rows=slice(0, 10)), 3)
+    again = folder.labels(home, without(first, "p", "site", rows=slice(0, 10)), 3)[1]
+    assert (again.matched, again.again) == (10, 10)  # an export of all labels so far brings most of them again
+    flipped = pq.read_table(own)
+    pq.write_table(flipped.set_column(1, "y", pa.array(1 - flipped.column("y").to_numpy())), tmp_path / "f.parquet")
+    with pytest.raises(BadInput, match="'1-0' has another label already"):
+        folder.labels(home, str(tmp_path / "f.parquet"), 3)
     watch("start", tmp_path / "n", *SETTINGS)
     with pytest.raises(BadInput, match="takes days that are complete"):
         folder.predictions(tmp_path / "n", without(second, "y"), 1)
+
+
+def late(tmp_path: Path, *numbers: int, more: tuple[str, ...] = ()) -> Path:
+    """A monitor whose predictions of some days wait."""
+    home = tmp_path / "late"
+    assert watch("start", home, *LATE, *more) == 0
+    for n in numbers:
+        assert watch("predictions", home, without(day(tmp_path, n), "y"), "--at", n) == 0
+    return home
+
+
+def delivery(tmp_path: Path, number: int, labels: list[object], start: int = 0) -> str:
+    path = tmp_path / f"labels-{number}-{start}.parquet"
+    ids = [f"{number}-{i}" for i in range(start, start + len(labels))]
+    pq.write_table(pa.table({"id": ids, "y": labels}), path)
+    return str(path)
+
+
+def test_labels_of_other_types_and_those_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = late(tmp_path, 1)
+    assert watch("labels", home, delivery(tmp_path, 1, [None, 1, 0, None]), "--at", 1) == 0
+    assert "2 labels kept, 2 without a value yet; entered: no day" in capsys.readouterr().out
+    assert watch("labels", home, delivery(tmp_path, 1, [True, False], 10), "--at", 1) == 0
+    assert watch("labels", home, delivery(tmp_path, 1, [1.0, 0.0], 20), "--at", 1) == 0
+    for bad, line in (([2, 0], "label column 'y' holds 2"), (["maybe", "no"], "holds string (such as 'maybe')")):
+        assert watch("labels", home, delivery(tmp_path, 1, bad, 30), "--at", 1) == 2
+        assert line in capsys.readouterr().err
+    assert folder.waiting(home) == ((1, 600, 6),)
+    assert watch("labels", home, "--at", 4) == 0
+    state = folder.opened(home).state
+    assert (state.rows, state.unlabelled) == (6, 594)
+
+
+def test_a_day_of_which_no_label_came_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    home = late(tmp_path, 1, 2)
+    watch("labels", home, without(day(tmp_path, 2), "p", "site"), "--at", 2)
+    assert watch("labels", home, "--at", 9) == 0
+    state = folder.opened(home).state
+    assert (state.looks, state.rows, state.unlabelled, state.at) == (2, 600, 600, "2")
+    assert folder.waiting(home) == ()
+
+
+def test_an_alarm_of_any_day_that_closes_is_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = late(tmp_path, 1, 2, 3, 4)
+    for n in (1, 2, 3, 4):
+        path = day(tmp_path, n, 0.9 if n == 3 else 0.0)
+        watch("labels", home, without(path, "p", "site"), "--at", 3)
+    capsys.readouterr()
+    assert watch("labels", home, "--at", 20) == 1
+    assert "entered: 1, 2, 3, 4 (alarm)" in capsys.readouterr().out
+    assert not folder.opened(home).state.alarmed
+
+
+def test_labels_that_came_too_late_are_not_used(tmp_path: Path) -> None:
+    home = late(tmp_path, 1, 2)
+    watch("labels", home, delivery(tmp_path, 1, [0] * 300), "--at", 3)
+    with patch.object(folder, "_closed", lambda *_: ((), False)):  # as on a day on which nothing was closed
+        watch("labels", home, delivery(tmp_path, 1, [1] * 300, 300), "--at", 4)
+    watch("labels", home, "--at", 4)
+    state = folder.opened(home).state
+    assert (state.rows, state.unlabelled) == (300, 300)
+
+
+def test_only_the_labels_of_a_day_are_read_when_it_closes(tmp_path: Path) -> None:
+    home = late(tmp_path, *range(1, 6))
+    for n in range(1, 6):
+        watch("labels", home, without(day(tmp_path, n), "p", "site"), "--at", 3)
+    seen: list[str] = []
+    read = pq.read_table
+    with patch.object(folder.pq, "read_table", lambda p, **more: seen.append(Path(p).parent.name) or read(p, **more)):
+        folder.labels(home, None, 6)
+        assert seen == ["waiting", "1", "waiting", "2", "waiting", "3"]
+        seen.clear()
+        assert folder.waiting(home) == ((4, 600, 600), (5, 600, 600))
+        assert seen == []
+
+
+def test_whoever_is_ended_between_two_files_of_a_delivery_can_bring_it_again(tmp_path: Path) -> None:
+    home = late(tmp_path, 1, 2)
+    whole = pa.concat_tables([pq.read_table(without(day(tmp_path, n), "p", "site")) for n in (1, 2)])
+    pq.write_table(whole, tmp_path / "both.parquet")
+    write, written = pq.write_table, []
+
+    def once(table: pa.Table, path: Path) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(path)
+        write(table, path)
+
+    with patch.object(folder.pq, "write_table", once):
+        watch("labels", home, tmp_path / "both.parquet", "--at", 2)
+    assert folder.waiting(home) == ((1, 600, 600), (2, 600, 0))
+    assert watch("labels", home, tmp_path / "both.parquet", "--at", 2) == 0
+    assert folder.waiting(home) == ((1, 600, 600), (2, 600, 600))
+
+
+def test_columns_may_be_called_as_ours(tmp_path: Path) -> None:
+    """A key `name` and a group `label`, and keys that one file has as whole numbers and the other as real ones."""
+    home, names = tmp_path / "m", np.arange(60)
+    watch("start", home, "--label", "y", "--score", "p", "--by", "label", "--key", "name", "--labels-within", 1)
+    rows = {"name": names, "p": np.full(60, 0.5), "label": ["u", "v"] * 30}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"name": names * 1.0, "y": [0, 1] * 30}), tmp_path / "y.parquet")
+    assert watch("predictions", home, tmp_path / "rows.parquet", "--at", 1) == 0
+    assert watch("labels", home, tmp_path / "y.parquet", "--at", 1) == 0
+    assert watch("labels", home, "--at", 3) == 1
+    state = folder.opened(home).state
+    assert [r.rows for r in state.window] == [60, 30, 30, 0, 0]
+    assert [round(r.gap, 9) for r in state.window[1:3]] == [-0.5, 0.5]
+
+
+def test_a_report_before_the_first_day_is_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = late(tmp_path, 1)
+    assert watch("report", home) == 0
+    assert "1 day waits for labels: 600 rows, 0 with a label" in capsys.readouterr().out
+    assert watch("report", home, "-o", tmp_path / "page.html") == 2
+
+
+def test_what_is_watched_is_fixed_by_all_rows_of_the_first_day(tmp_path: Path) -> None:
+    """Not by those that will have a label, which outcomes may choose."""
+    home = late(tmp_path, 1)
+    plan = folder.opened(home).plan
+    watch("labels", home, delivery(tmp_path, 1, [1] * 20), "--at", 1)
+    watch("labels", home, "--at", 9)
+    assert folder.opened(home).plan == plan
+
+
+def test_a_day_may_have_no_event_but_a_misspelt_name_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "m"
+    watch("start", home, *SETTINGS, "--positive", "yes")
+
+    def rows(n: int, outcomes: list[str]) -> str:
+        pq.write_table(pa.table({"y": outcomes, "p": [0.1] * n, "site": ["A"] * n}), tmp_path / "rows.parquet")
+        return str(tmp_path / "rows.parquet")
+
+    assert watch("update", home, rows(600, ["no"] * 600), "--at", 1) == 2
+    assert "positive='yes' does not occur in column 'y'" in capsys.readouterr().err
+    assert watch("update", home, rows(20, ["no"] * 20), "--at", 1) == 0
+    assert watch("update", home, rows(300, ["no"] * 300), "--at", 2) in (0, 1)
+
+
+def test_a_damaged_monitor_is_refused_by_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = tmp_path / "m"
+    watch("start", home, *SETTINGS)
+    (home / folder.MONITOR).write_text("{}")
+    assert watch("report", home) == 2
+    assert "cannot be read (not a monitor): put a copy back" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--score", "p"), "name the columns: --label"),
+        ((*SETTINGS, "--cluster", "c", "--shared-shocks"), "--cluster and --shared-shocks: a day is one cluster"),
+        ((*SETTINGS, "--labels-within", "3"), "--labels-within needs --key"),
+        ((*SETTINGS, "--window", "0"), "--window=0: pass a whole number of days"),
+    ],
+)
+def test_start_names_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], line: str
+) -> None:
+    assert watch("start", tmp_path / "m", *arguments) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_refusals_name_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home, rows = tmp_path / "m", day(tmp_path, 1)
+    watch("start", home, *SETTINGS)
+    watch("update", home, rows, "--at", "2026-01-01")
+    lacking = pq.read_table(rows).set_column(1, "y", pa.array([None, *[1] * 599]))
+    pq.write_table(lacking, tmp_path / "lacking.parquet")
+    for arguments, line in (
+        ((tmp_path / "lacking.parquet", "--at", "2026-01-02"), "leave those rows out of the data"),
+        ((rows, "--at", "7"), "--at=7: the days before are dates"),
+        ((rows, "--at", "2026-01-02T10:00:00Z"), "--at='2026-01-02T10:00:00Z': pass a date"),
+        ((rows, "--at", "2025-12-31"), "2025-12-31 is earlier than the latest day, 2026-01-01"),
+        ((rows, "--at", "2025-12-31", "--replace"), "leave --replace out"),
+    ):
+        assert watch("update", home, *arguments) == 2
+        error = capsys.readouterr().err
+        assert line in error
+        assert "=True" not in error

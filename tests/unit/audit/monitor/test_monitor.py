@@ -97,8 +97,9 @@ def test_batches_that_cannot_be_used_are_refused() -> None:
         watch.update(rows().drop_columns(["site"]), at="2026-01-02")
     with pytest.raises(BadInput, match="at='soon': pass a date such as 2026-01-05"):
         watch.update(rows(), at="soon")
-    with pytest.raises(BadInput, match="the days before are dates"):
-        watch.update(rows(), at=7)
+    for number in (7, np.int64(7)):
+        with pytest.raises(BadInput, match="the days before are dates"):
+            watch.update(rows(), at=number)
     with pytest.raises(BadInput, match="a sketch does not hold"):
         watch.update(cal.sketch(rows(), label="y", score="p"), at="2026-01-02")
     two = ([0, 1], [0.1, 0.2], {"site": ["A", "B"], "age": [1, 2]})
@@ -113,11 +114,35 @@ def test_batches_that_cannot_be_used_are_refused() -> None:
 
 
 def test_too_many_levels_are_refused_with_the_column_that_has_them() -> None:
-    n, levels = 4000, {"a": 90, "b": 40}
+    n, levels = 8000, {f"c{i}": 90 for i in range(6)} | {"d": 95}
     columns = {name: [f"{name}{i % k}" for i in range(n)] for name, k in levels.items()}
     wide = pa.table({"y": [0, 1] * (n // 2), "p": [0.5] * n, **columns})
-    with pytest.raises(BadInput, match=r"too many to watch \(at most 600\): leave 'a' out, which has 92 levels"):
-        cal.Monitor(label="y", score="p", by=["a", "b"]).update(wide, at=0)
+    with pytest.raises(BadInput, match=r"too many to watch \(at most 600\): leave 'd' out, which has 97 levels"):
+        cal.Monitor(label="y", score="p", by=list(levels)).update(wide, at=0)
+
+
+@pytest.mark.parametrize(
+    ("by", "variables", "paired"),
+    [
+        (("a", "b"), ("c", "d"), ["a", "b", "c", "d"]),
+        (("a", "b"), ("c", "wide"), ["a", "b"]),  # every pair of them would be too many
+        (("wide", "wider"), ("a",), []),
+        (("a",), ("b", "c", "d", "e", "f", "g"), ["a"]),
+    ],
+)
+def test_pairs_are_watched_where_directions_are_not_too_many(
+    by: tuple[str, ...], variables: tuple[str, ...], paired: list[str]
+) -> None:
+    n = 4000
+    columns = {name: [f"{name}{i % 5}" for i in range(n)] for name in "abcdefg"}
+    columns |= {name: [f"{name}{i % 40}" for i in range(n)] for name in ("wide", "wider")}
+    rows = pa.table({"y": [0, 1] * (n // 2), "p": np.linspace(0.1, 0.9, n), **columns})
+    watch = cal.Monitor(label="y", score="p", by=by, variables=variables)
+    watch.update(rows, at=0)
+    assert [v.name for v in watch.plan.paired] == paired
+    pairs = sum(w.kind == "pair" for w in watch.plan.watched)
+    sizes = {v.name: len(v.labels) for v in watch.plan.attributes}
+    assert pairs == sum(sizes[x] * sizes[z] for i, x in enumerate(paired) for z in paired[i + 1 :])
 
 
 def test_what_is_no_monitor_is_refused() -> None:
@@ -190,3 +215,16 @@ def test_names_of_the_data_stay_text(tmp_path: Path) -> None:
     page = watch.report(tmp_path / "page.html").read_text()
     assert "<script>x" not in page.replace('id="calibrant-result"', "")
     assert "\\u003cscript>x" in page or "&lt;script&gt;x" in page
+
+
+def test_whole_numbers_of_numpy_are_days_by_number() -> None:
+    watch = cal.Monitor(label="y", score="p")
+    assert watch.update(rows(0), at=np.int64(5)).at == "5"
+
+
+def test_years_without_a_look_are_no_alarm() -> None:
+    """A start counts for the days it stands for; more of them than an alarm takes would be one by themselves."""
+    watch = watched(3, days_between_false_alarms=3650)
+    state = watch.update(rows(3), at="2056-01-04")
+    assert not state.alarms
+    assert watch._now.detector.days.sum() == 4

@@ -420,6 +420,7 @@ DECLARED = (
         code=CHANGE,
         order=125,
         make=change,
+        make_of_lost=change,
         crosses=True,
         asks="What changed",
         means="how the gaps of everyone and the groups changed since an earlier audit",

@@ -116,7 +116,8 @@ def decision(record: AuditRecord) -> Decision:
 
 def _followed_first(record: AuditRecord) -> Decision:
     """What to do where error is shown by a horizon, and no repair can be fitted on rows of unknown outcome."""
-    text = f"{meanwhile(record)}Recalibrate on rows that were all followed to the horizon (--entered, --closed), and audit the result."
+    text = "Recalibrate on rows that were all followed to the horizon (--entered, --closed), and audit the result."
+    text = f"{meanwhile(record)}{text}"
     return Decision(say(text), commands.look(record))
 
 

@@ -1,8 +1,8 @@
 """What runs when, what a test may cost, and when a skip is a failure.
 
 Three tiers. *Quick*, the default: every test takes under 0.4 seconds of CPU. `--rest`: what is marked `slow`,
-the files of `LONG`, the examples of properties that quick leaves out, of the long simulations one tenth, and what
-`slow(turns=3)` marks, which takes over 3 seconds of CPU, on one day in three. Both: `--all`. `--nightly`: every
+the files of `LONG`, of the long simulations one tenth, and on one day in three what `slow(turns=3)` marks, which takes
+over 3 seconds of CPU, and the examples of a property that quick leaves out. Both: `--all`. `--nightly`: every
 simulation, those marked `nightly` too.
 
 The tenth is `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed: changes on
@@ -46,6 +46,7 @@ SIMULATIONS = ("papers", "validity")  # of these one tenth runs, but when they a
 EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait, and run whole
 SHARED = "CALIBRANT_SHARED"
 SLICE = "CALIBRANT_SLICE"
+PROPERTIES = 3  # days of which one brings the further examples of a property
 EFFORTS = {
     "all": "run the quick tests and the rest",
     "rest": "run what takes longer, browser, engines, the code of the documentation, and in turn what takes longest",
@@ -111,7 +112,9 @@ def runs(item: pytest.Item, how: str) -> bool:
     turns = 10 if simulates(item.path) else 1 if slow is None else slow.kwargs.get("turns", 1)
     if how != "nightly" and turns > 1:
         return effort.in_slice(item.nodeid, os.environ[SLICE], turns)
-    return how != "rest" or waiting or effort.has_rest(getattr(item, "obj", None))
+    if how != "rest" or waiting:
+        return True
+    return effort.has_rest(getattr(item, "obj", None)) and effort.in_slice(item.nodeid, os.environ[SLICE], PROPERTIES)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -222,3 +224,6 @@ def test_airflow_runs_the_days_of_the_recipe(folder: Path) -> None:
         assert (folder / "sent.txt").exists() == (day in OFF)
     assert entered(folder).state.rows == 3 * 400
     assert "Alarm" in (folder / "sent.txt").read_text()
+    runs = run("dags", "next-execution", "calibration", "--num-executions", "1")
+    begins = datetime.datetime.fromisoformat(re.findall(r"\d{4}-\d\d-\d\dT[\d:+]+", runs)[-1])
+    assert begins.date() < datetime.datetime.now(datetime.UTC).date()  # the day that enters is over when the run begins

@@ -54,4 +54,5 @@ def test_spark_keeps_batches_by_day_and_enters_complete_days(folder: Path) -> No
     arrive("two", DAYS[1:4], slice(200, 200))
     assert (folder / "entered.txt").read_text().split() == DAYS[:3]
     assert entered(folder).state.rows == 200 + 400 + 200
+    assert "Alarm" in (folder / "sent.txt").read_text()
     assert "region = n" in {suspect.name for suspect in entered(folder).state.lasting.suspects}  # type: ignore[union-attr]

@@ -238,6 +238,7 @@ def audited(
     """The record of an audit: what `audit` and the command both run."""
     if options.at is not None and options.at.several:
         return by_horizon(options, judging, lambda one, plan: audited(source, one, plan, progress, engine))
+    before = _earlier(options, judging)
     lost, options = with_lost(source, options, engine)
     options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
@@ -266,7 +267,7 @@ def audited(
         left_out=not variables,
         independent=options.independent,
         classes=classes,
-        before=_earlier(options, judging),
+        before=before,
         lost=None if lost is None else lost.rows,
     )
     if lost is not None:

@@ -86,7 +86,7 @@ def test_states_say_no_more_than_the_ranges(
 def test_the_first_screen_the_page_and_the_record_say_who_is_worse(now: AuditRecord) -> None:
     said = " ".join(markdown(now).split())
     assert re.search(
-        r"the gap of everyone changed by \+\d+\.\d points, guaranteed .*: worse\. Worse: `site = a`\.", said
+        r"the gap of everyone changed by \+\d+\.\d points, guaranteed at 90% .*: worse\. Worse: `site = a`\.", said
     )
     assert "What changed since the earlier audit?" in page(now)
     assert AuditRecord.from_json(now.to_json()) == now
@@ -105,6 +105,19 @@ def test_an_audit_that_certifies_nothing_changes_nothing() -> None:
     record = audited(rows(1), against=audited(copied))
     (check,) = (c for c in record.checks if c.code == "change")
     assert (check.status, "the earlier audit certifies nothing" in str(check.reason)) == ("not-applicable", True)
+
+
+def test_changes_are_of_one_estimand(before: AuditRecord) -> None:
+    """Gaps of the rows are not held against gaps of a population; a family of horizons holds the gaps of one."""
+    other = audited(rows(1), target="population", against=before)
+    (check,) = (c for c in other.checks if c.code == "change")
+    assert "by the same target" in str(check.reason)
+    family = replace(before, curves={**before.curves, "horizons": before.curves["bins"]})
+    (check,) = (c for c in audited(rows(1), against=family).checks if c.code == "change")
+    assert "audit each horizon by itself" in str(check.reason)
+    dated = replace(before, data={**before.data, "horizon": {"horizon": 30.0}})
+    (check,) = (c for c in audited(rows(1), against=dated).checks if c.code == "change")
+    assert check.reason == "the earlier audit is by 30.0, this one by none"
 
 
 def test_the_command_takes_a_record_a_sketch_and_data(

@@ -333,15 +333,24 @@ def change(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         raise NotRun(context.withheld_for)
     then = {f.variables: f for f in (before.everyone, *before.groups) if not f.pooled and f.gap.guaranteed is not None}
     now = [f for f in context.findings if not f.pooled and f.gap.guaranteed is not None]
-    lines = [_change(then[f.variables], f) for f in now if f.variables in then]
-    if before.everyone.withheld is not None or not lines:
-        raise NotComputable(NOT_BEFORE if before.everyone.withheld is not None else NO_GAP)
+    pairs = [(then[f.variables], f) for f in now if f.variables in then]
+    lines = [_change(a, b) for a, b in pairs if a.gap.settings.get("target") == b.gap.settings.get("target")]
+    if before.everyone.withheld is not None:
+        raise NotComputable(NOT_BEFORE)
+    if FAMILY in before.curves:
+        raise NotComputable(OF_SEVERAL)
+    by, once = (log.get("horizon") for log in (dict(context.sketch.log.horizon), before.data.get("horizon") or {}))
+    if by != once:
+        raise NotComputable(OTHER_HORIZON.format(once or "no horizon", by or "none"))
+    if not lines:
+        raise NotComputable(NO_GAP)
     columns = {name: tuple(line[i] for line in lines) for i, name in enumerate(Change._fields)}
     named = {f.variables for f in now}
     settings = {
         "name": before.name,
         "fingerprint": before.data.get("fingerprint"),
         "guarantee": "finite-sample",
+        "level_of_all": _of_all(lines),
         "only_now": sum(f.variables not in then for f in context.findings if not f.pooled),
         "only_before": sum(variables not in named for variables in then),
     }
@@ -350,7 +359,10 @@ def change(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 METHOD, EVERYONE = "audit.change", "everyone"
 NOT_BEFORE = "the earlier audit certifies nothing: its rows are copies, or depend on one another"
-NO_GAP = "the two audits certify no gap of the same people"
+NO_GAP = "the two audits certify no gap of the same people, by the same target"
+FAMILY = "horizons"  # the curve of an audit by several
+OF_SEVERAL = "the earlier audit is by several horizons, and holds the gaps of one: audit each horizon by itself"
+OTHER_HORIZON = "the earlier audit is by {}, this one by {}"
 
 
 class Change(NamedTuple):
@@ -369,6 +381,11 @@ class Change(NamedTuple):
     high: float
     level: float
     state: str
+
+
+def _of_all(lines: Sequence[Change]) -> float:
+    """The level at which everyone's change and those of all groups hold together: each family spends its own."""
+    return max(1.0 - sum({line.group == EVERYONE: 1.0 - line.level for line in lines}.values()), 0.0)
 
 
 def _change(then: Finding, now: Finding) -> Change:

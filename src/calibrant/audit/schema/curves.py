@@ -238,7 +238,13 @@ CURVES = {
             "level": Joint,
             "state": Literal["worse", "better", "changed", "none"],
         },
-        {"name": str, "fingerprint": str | None, "guarantee": str, "only_now only_before": Count},
+        {
+            "name": str,
+            "fingerprint": str | None,
+            "guarantee": str,
+            "level_of_all": Joint,
+            "only_now only_before": Count,
+        },
     ),
     "inference": curve(
         "measure.inferred_mean",

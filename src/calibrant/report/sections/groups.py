@@ -354,9 +354,10 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
     alone = {"of the earlier audit": earlier["only_before"], "of this one": earlier["only_now"]}
     counts = [f"{num.count(n)} {which} alone" for which, n in alone.items() if n]
     unmatched = f" Groups left out: {joined(counts)}." if counts else ""
+    all_lines = f"all lines together at {num.percent(earlier['level_of_all'])}%"
     yield doc.number_table(
-        f"Gaps in points, now less before. Guaranteed: at level {joined(levels)}%, from what both audits certify; rows "
-        f"may be shared. Worse: surely farther from 0 than before.{unmatched}{rest}",
+        f"Gaps in points, now less before. Guaranteed: at level {joined(levels)}%, from what both audits certify, "
+        f"{all_lines}; rows may be shared. Worse: surely farther from 0 than before.{unmatched}{rest}",
         CHANGE_HEAD,
         rows,
         "cards",

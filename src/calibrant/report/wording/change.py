@@ -35,9 +35,8 @@ def changed(record: AuditRecord) -> Text:
     one, digits = lines[0], facts.decimals(record)
     ends = " to ".join(num.signed_range(one["low"], one["high"], digits))
     since = clipped(sanitize(str(record.curve(CHANGE).settings["name"])), SHORT)
-    start = (
-        f"Since {since}, the gap of everyone changed by {num.gap(one['change'], digits)} points, guaranteed {ends}: "
-    )
+    by = f"the gap of everyone changed by {num.gap(one['change'], digits)} points"
+    start = f"Since {since}, {by}, guaranteed at {num.percent(one['level'])}% {ends}: "
     out: list[str | Span] = [f"{start}{STATED[one['state']]}."]
     for state in ("worse", "better", "changed"):
         some = [line for line in lines[1:] if line["state"] == state]

@@ -48,6 +48,7 @@ SHOWS = {  # of the start of a row's first cell: names that would show the featu
     "subgroup discovery": r"multicalib|subgroup|MCGrad\b|SegmentedCalibrator",
     "statistical tests": r"spiegelhalter|hosmer|_test\b|p_?value|pvalue",
     "which covariates": r"by_feature|by_segment|compute_bias|plot_bias",
+    "outcomes by a horizon": r"censor|ipcw|kaplan|time_to_event|survival_(prob|curve|func)",
     "spread between sites": r"heterogeneity|caterpillar|between_sites",
     "monitoring at any": r"monitor",
 }

@@ -227,3 +227,67 @@ def test_airflow_runs_the_days_of_the_recipe(folder: Path) -> None:
     runs = run("dags", "next-execution", "calibration", "--num-executions", "1")
     begins = datetime.datetime.fromisoformat(re.findall(r"\d{4}-\d\d-\d\dT[\d:+]+", runs)[-1])
     assert begins.date() < datetime.datetime.now(datetime.UTC).date()  # the day that enters is over when the run begins
+
+
+# ---- lifelines and scikit-survival ----
+
+
+def held_out(unit: float = 1.0) -> tuple[Any, Any, Any]:
+    """A Cox model of half of a data set, and the other half with its risk within three years."""
+    lifelines = pytest.importorskip("lifelines", reason="pip install lifelines")
+    import pandas as pd
+    from lifelines.datasets import load_gbsg2
+
+    patients = load_gbsg2()
+    patients["time"] = patients["time"] / unit
+    numbers = pd.get_dummies(patients, drop_first=True).astype(float)
+    fitted = numbers.sample(frac=0.5, random_state=0)
+    cox = lifelines.CoxPHFitter(penalizer=0.01).fit(fitted, "time", "cens")
+    held = patients.drop(fitted.index)
+    at = 1095 / unit
+    held["risk"] = 1 - cox.predict_survival_function(numbers.loc[held.index], times=[at]).T[at]
+    return cox, numbers.loc[held.index], held
+
+
+def test_lifelines_a_cox_model_comes_to_a_page(tmp_path: Path) -> None:
+    _, _, held = held_out()
+    record = cal.audit(
+        held, score="risk", time="time", event="cens", horizon=1095, way="weights", by="horTh", limit=0.1
+    )
+    assert record.everyone.rows == len(held)
+    assert record.verdict == "undecided"
+    record.save(tmp_path / "gbsg2.html")
+    assert "were lost before 1095" in (tmp_path / "gbsg2.html").read_text(encoding="utf-8")
+
+
+def test_lifelines_smooth_curve_is_as_far_off_as_ours_in_months() -> None:
+    """Two smoothers of the same points; in days theirs does not converge."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    cox, numbers, held = held_out(30.4)
+    from lifelines.calibration import survival_probability_calibration
+
+    theirs = survival_probability_calibration(cox, numbers, 1095 / 30.4)[1]
+    rows = cal.at_horizon(held, score="risk", time="time", event="cens", horizon=1095 / 30.4, way="weights")
+    ours = cal.measure.integrated_calibration_index(rows)
+    assert ours.value == pytest.approx(theirs, abs=0.01)
+    days = cal.at_horizon(held_out()[2], score="risk", time="time", event="cens", horizon=1095, way="weights")
+    assert cal.measure.integrated_calibration_index(days).value == pytest.approx(ours.value, rel=1e-3)
+
+
+def test_scikit_survival_has_the_same_scores_where_nothing_ties() -> None:
+    """Of an event and an end on one day it takes the end to be first, and leaves out who was followed to the horizon.
+
+    So events are moved before ends of their day, and the horizon is at noon.
+    """
+    metrics = pytest.importorskip("sksurv.metrics", reason="pip install scikit-survival")
+    _, _, held = held_out()
+    held["time"] -= 0.25 * (held["cens"] == 1)
+    kinds = [("event", bool), ("time", float)]
+    seen = np.array(list(zip(held["cens"] == 1, held["time"], strict=True)), dtype=kinds)
+    rows = cal.at_horizon(held, score="risk", time="time", event="cens", horizon=1095.5, way="weights")
+    theirs = metrics.brier_score(seen, seen, 1 - held["risk"].to_numpy(), 1095.5)[1][0]
+    assert cal.measure.brier(rows).value == pytest.approx(theirs, rel=1e-9)
+    theirs = metrics.cumulative_dynamic_auc(seen, seen, held["risk"].to_numpy(), 1095.5)[0][0]
+    assert cal.measure.auroc(rows).value == pytest.approx(theirs, rel=1e-9)

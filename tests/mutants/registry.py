@@ -943,6 +943,133 @@ MONITORED = (
 )  # fmt: skip
 
 
+# ---- outcomes by a horizon: Theorem S, weights of censoring, the page ----
+
+SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.survival.curves"
+HORIZONS = (
+    one(
+        "lost_is_no_event",
+        "a row lost before the horizon had no event",
+        SPECS,
+        "Outcomes.labels",
+        "none & (self.kind != LACKING)",
+        "self.kind != LACKING",
+    ),
+    one(
+        "a_competing_event_is_lost",
+        "a competing event ends follow-up as being lost does",
+        SPECS,
+        "Outcomes.labels",
+        "(self.time >= horizon) | (self.kind == COMPETING)",
+        "self.time >= horizon",
+    ),
+    one(
+        "late_rows_are_kept",
+        "rows stay that entered too late",
+        SPECS,
+        "Horizon.outcomes",
+        "start + self.horizon > self._closing(dates)",
+        "start > self._closing(dates)",
+    ),
+    one(
+        "followed_beyond_the_event",
+        "an event is divided by the probability of being followed beyond it",
+        FOLLOW,
+        "Steps.before",
+        'side="left"',
+        'side="right"',
+    ),
+    one(
+        "ends_before_events_of_one_time",
+        "of one time follow-up ends before the event",
+        FOLLOW,
+        "_at_risk",
+        "(times, risk - events, every - events)",
+        "(times, risk, every - events)",
+    ),
+    one(
+        "pilots_are_certified",
+        "rows that estimate the law of censoring are certified too",
+        LAW,
+        "estimated",
+        "Reach(~pilot,",
+        "Reach(np.ones_like(pilot),",
+    ),
+    one(
+        "the_law_from_certified_rows",
+        "the law of censoring comes from the rows that are certified",
+        LAW,
+        "estimated",
+        "q.time[own & pilot], q.kind[own & pilot]",
+        "q.time[own & ~pilot], q.kind[own & ~pilot]",
+    ),
+    one(
+        "levels_do_not_share",
+        "the law of censoring of each level spends what all may",
+        LAW,
+        "estimated",
+        "delta / count",
+        "delta",
+    ),
+    one(
+        "the_law_is_free",
+        "limits of the law of censoring spend nothing of alpha",
+        LAW,
+        "horizon",
+        "alpha * (1.0 - reach.share)",
+        "alpha",
+    ),
+    one(
+        "groups_by_a_horizon_do_not_share",
+        "each group's ends spend what all may",
+        LAW,
+        "horizon",
+        "spend / (1 if i == 0 else len(people) - 1)",
+        "spend",
+    ),
+    one(
+        "the_best_of_both_limits",
+        "ends take the limits of the law that are the narrowest",
+        LAW,
+        "certified",
+        "least, below, _ = limits(high, low, end_high, end_low)",
+        "least, below, _ = limits(low, high, end_low, end_high)",
+    ),
+    one(
+        "limits_of_the_law_spend_twice",
+        "each limit of the law of censoring spends all of delta",
+        "stats.survival.band",
+        "censoring_band",
+        "_least(up[:, j], bet_sizes, delta / 2.0)",
+        "_least(up[:, j], bet_sizes, delta)",
+    ),
+    one(
+        "groups_of_a_page_do_not_share",
+        "each group on a page of rows lost spends what all may",
+        "audit.checks.groups",
+        "of_groups_lost",
+        "plan.alpha / len(groups)",
+        "plan.alpha",
+    ),
+    one(
+        "ranges_of_a_page_do_not_share",
+        "each range of the score on that page spends what all may",
+        "audit.lost",
+        "_ranges",
+        "rows.alpha * (1.0 - BAND) / count",
+        "rows.alpha * (1.0 - BAND)",
+    ),
+    one(
+        "a_wrong_law_moves_one_end",
+        "the page counts a wrong law of censoring for one end",
+        "audit.lost",
+        "shares",
+        "plan.alpha * (BAND + (1.0 - BAND) / 2.0)",
+        "plan.alpha / 2.0",
+    ),
+)
+
+
 def every() -> Iterator[Mutant]:
     """Yield all mutants."""
     for part in (
@@ -960,6 +1087,7 @@ def every() -> Iterator[Mutant]:
         STREAMED,
         PRIVACY,
         MONITORED,
+        HORIZONS,
     ):
         yield from part
 

@@ -103,3 +103,63 @@ def test_exact_weights_have_the_gap_for_their_mean() -> None:
             w = survival.inverse_weights(np.array([time]), np.array([kind], np.int8), horizon, g)[0]
             total += a * b * w * ((t <= horizon) - p)
     assert total == pytest.approx(0.5 - p)
+
+
+@pytest.mark.slow
+def test_exact_shares_of_an_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of its page: everyone, all groups together, and all ranges of the score together."""
+    from calibrant.audit import lost
+
+    spent: list[tuple[int, float]] = []
+    certified = lost.certified
+    monkeypatch.setattr(
+        lost, "certified", lambda q, r, at, delta: (spent.append((int(at.sum()), delta)), certified(q, r, at, delta))[1]
+    )
+    record = cal.audit(made(rows(3, 3000) | {"p": np.linspace(0.1, 0.7, 3000)}), by="g", alpha=0.1, limit=0.2)
+    ranges = len(record.curve("bins").columns["low"])
+    assert ranges > 5
+    assert [delta for _, delta in spent] == pytest.approx([0.08, 0.04, 0.04, *([0.08 / ranges] * ranges)])
+    assert sum(n for n, _ in spent) == 3 * spent[0][0]  # all of those that are no pilots, and no pilot
+    within = [s.alpha for s in record.shares if (s.wrong, s.part) == ("within", "everyone")]
+    assert within == pytest.approx([0.02 + 0.04])  # a wrong limit of the law moves both ends
+
+
+def test_exact_outcomes_of_every_kind() -> None:
+    """Before, at and behind the horizon, by the event, by another one and by nothing."""
+    from calibrant.data.specs.horizon import Outcomes
+
+    time, kind = np.tile([1.0, 2.0, 3.0], 3), np.repeat([0, 1, 2], 3).astype(np.int8)
+    labels = Outcomes(time, kind, np.zeros(9, dtype=bool)).labels(2.0)
+    assert labels.tolist()[1:] == [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert np.isnan(labels[0])
+
+
+def test_exact_worst_of_both_limits_of_the_law() -> None:
+    """An end from below is no higher than at any law between the limits, and from above no lower."""
+    import sys
+    from dataclasses import replace
+
+    module = sys.modules[_.__module__]
+    data = made(rows(5))
+    q = module.FollowedRows.of(data)
+    reach = module.estimated(data, q, (), 0.02, 0)
+    low, high = module.certified(q, reach, reach.rows, 0.08)[1:]
+    for g, end in ((reach.low, reach.end_low), (reach.high, reach.end_high)):
+        law = replace(reach, low=g, high=g, end_low=end, end_high=end)
+        one = module.certified(q, law, reach.rows, 0.08)
+        assert low <= one[1] + 1e-9
+        assert one[2] <= high + 1e-9
+
+
+def test_exact_shares_of_the_limits_of_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of delta is for limits from below at every time, half for those from above."""
+    from calibrant.stats.survival import band
+
+    spent: dict[str, set[float]] = {"_least": set(), "_most": set()}
+    for name in spent:
+        of = getattr(band, name)
+        monkeypatch.setattr(
+            band, name, lambda logs, bets, delta, of=of, name=name: (spent[name].add(delta), of(logs, bets, delta))[1]
+        )
+    censoring_band(np.arange(1.0, 31.0), np.zeros(30, dtype=np.int8), 0.1, 20.0)
+    assert spent == {"_least": {0.05}, "_most": {0.05}}

@@ -181,3 +181,17 @@ def test_clusters_go_with_no_assumption_and_not_with_weights(frame: dict[str, np
     assert audited("unknown", shared, cluster="who", quick=True).everyone.rows == N
     with pytest.raises(cal.NotComputable, match="leave cluster= out"):
         audited("weights", shared, cluster="who")
+
+
+def test_tripod_names_horizon_and_way(frame: dict[str, np.ndarray]) -> None:
+    for way, words_of_it in (("weights", "weights of censoring"), ("unknown", "no assumption")):
+        c = audited(way, frame, limit=0.1).tripod().columns
+        answer = str(c["answer"][c["item"].index("8a")])
+        assert "365 of t; what ended it: e" in answer.replace("`", "")
+        assert f"rows were lost before it: {words_of_it}" in answer
+
+
+def test_what_to_do_is_no_plan(frame: dict[str, np.ndarray]) -> None:
+    assert "no plan says how many, where the outcomes of some are unknown" in words(
+        audited("weights", frame, limit=0.01)
+    )

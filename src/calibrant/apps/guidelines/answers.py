@@ -144,8 +144,20 @@ def preparation(record: AuditRecord) -> Lines:
 
 
 def outcome(record: AuditRecord) -> Lines:
-    """The column and the value that count as the outcome."""
-    return (_outcome(record),)
+    """The column and the value that count as the outcome; by a horizon how it was made, and the way of lost rows."""
+    of = record.data.get("horizon")
+    if not of:
+        return (_outcome(record),)
+    made = say(
+        "Horizon: ", code(f"{of['horizon']:g}"), " of ", code(of["time"]), "; what ended it: ", code(of["event"])
+    )
+    made = (*made, *(say("; competing: ", code(of["competing"])) if of["competing"] else ()), *say("."))
+    entry = say("Entry: ", code(of["entered"]), f"; closed {of['closed']}.") if of["closed"] else ()
+    ways = {"weights": "weights of censoring", "unknown": "no assumption"}
+    lines = [_outcome(record), made, *([entry] if entry else [])]
+    if lost(record):
+        lines.append(say(f"{num.count(of['unknown'])} rows were lost before it: {ways[lost(record)]}."))
+    return tuple(lines)
 
 
 def _outcome(record: AuditRecord) -> Text:

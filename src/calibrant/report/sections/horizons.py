@@ -13,7 +13,7 @@ from calibrant.report.wording.terms import VERDICTS
 
 EVERYONE = "everyone"
 CAPTION = (
-    "All {count} horizons share the {alpha}%: their guaranteed ranges hold simultaneously. This page is about the one "
+    "{count} horizons share the {alpha}%: their guaranteed ranges hold simultaneously. This page is about the one "
     "with the worst verdict, {shown}. Points."
 )
 

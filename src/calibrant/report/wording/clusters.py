@@ -16,6 +16,7 @@ from calibrant.report.findings import (
     declared,
     ends,
     limit_of,
+    lost,
     noun,
     refuted,
 )
@@ -52,6 +53,8 @@ def too_wide(record: AuditRecord, finding: Finding) -> bool:
 
 def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
     """Return why nobody can say how many rows or clusters, called `few`, would decide."""
+    if lost(record):
+        return f"More {few} are needed; no plan says how many, where the outcomes of some are unknown."
     reported = f"The error is too close to the limit to say how many {few} would decide."
     if any(too_wide(record, f) for f in undecided):
         reported = f"More {few} are needed: the range is too wide to say how many."

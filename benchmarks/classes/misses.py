@@ -1,10 +1,11 @@
 """How often intervals of several classes miss a truth that is a sum or a formula, and how wide they are.
 
-    python benchmarks/classes/misses.py [classwise|audited|ordered|ece|broken|bonferroni] [--sets 1000] [--only NAME]
+    python benchmarks/classes/misses.py PART [--sets 1000] [--only NAME]
 
 Each part prints a table (CSV); the tables of all designs are in docs/evidence/classes-*.csv. Seeds are fixed.
 
 classwise   both ends of `certify.classwise` at alpha = 0.05: each may miss in 2.5% of data sets
+perturbed   the same of `certify.jittered_classes` with 20 steps
 audited     `audit`: simultaneous ranges of all classes (gap at 5%, error at 5% from below and 2.5% from above), and
             verdicts at a limit that is the largest true gap or error, where none is over (5%), and at one that is the
             smaller of the first two classes', where neither is within (2.5%)
@@ -83,6 +84,28 @@ def classwise(sets: int, only: str) -> Iterator[Row]:
             sets,
             *_means(low, high),
         )
+
+
+def perturbed(sets: int, only: str) -> Iterator[Row]:
+    """Both ends of the certificate of perturbed vectors."""
+    yield "design", "rows", "error of what is emitted", "low end above", "high end below", "of", "mean low", "mean high"
+    for name, design in DESIGNS.items():
+        if only not in name or design.size > 1:
+            continue
+        p, ends = design.vectors(), []
+        rates, steps = design.rates(p), 20
+        error = sum(
+            abs(np.maximum(0.0, 1.0 - abs(steps * p[:, k] - j)) @ (j / steps - rates[:, k]))
+            for k in range(design.classes)
+            for j in range(steps + 1)
+        ) / len(p)
+        for seed in range(sets):
+            data = design.drawn(_rng(seed, name))
+            interval = cal.certify.jittered_classes(data, steps=steps, alpha=ALPHA, seed=seed).interval
+            ends.append((interval.low, interval.high))
+        low, high = np.array(ends).T
+        misses = int((low > error).sum()), int((high < error).sum())
+        yield name, design.rows, _r(error), *misses, sets, *_means(low, high)
 
 
 def audited(sets: int, only: str, ordered: bool = False) -> Iterator[Row]:
@@ -231,6 +254,7 @@ def _r(x: float) -> str:
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "classwise": classwise,
+    "perturbed": perturbed,
     "audited": audited,
     "ordered": ordered,
     "ece": ece,

@@ -46,7 +46,12 @@ SLOW = {  # they fit models, or search
     *("control_chart", "importance", "subgroup_test", "subgroups", "searched_subgroups"),
 }
 ELSEWHERE = {"missing_labels"}  # of files that lack labels: test_missing_labels.py
-ELSEWHERE |= {"classwise", "classwise_ece", "ranked_probability_score"}  # of several classes: the test below
+ELSEWHERE |= {
+    "classwise",
+    "jittered_classes",
+    "classwise_ece",
+    "ranked_probability_score",
+}  # of several classes: the test below
 COLUMNS = ("--label", "y", "--score", "p")
 FOR_PYTHON = {("rate", "kernel_tuning"), ("subgroups", "subgroup_map")}  # arrays and curves; models everywhere
 

@@ -167,7 +167,7 @@ POPULATIONS = (
 # ---- units ----
 
 ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
-CLASSES = "stats.clusters.classes"
+CLASSES, LATTICE = "stats.clusters.classes", "stats.clusters.lattice"
 OF_CLASSES = (
     one(
         "classes_have_no_price",
@@ -200,6 +200,38 @@ OF_CLASSES = (
         "Classes.bins",
         "np.searchsorted(EDGES, column,",
         "np.searchsorted(EDGES, self.p[:, -1],",
+    ),
+    one(
+        "upper_multiple_alone",
+        "perturbed vectors are certified as if the lower multiple of a probability were never emitted",
+        LATTICE,
+        "masses",
+        "yield low, 1.0 - part",
+        "yield low, 0.0 * part",
+    ),
+    one(
+        "perturbed_rows_win_less",
+        "the reach of a perturbed row is rounded down to half of what it can win",
+        LATTICE,
+        "LatticeClasses.by_reach",
+        "np.ceil(self.reach * GRID + 1e-6)",
+        "np.ceil(0.5 * self.reach * GRID + 1e-6)",
+    ),
+    one(
+        "perturbed_rows_count_twice",
+        "rows that can win about the same count once more than there are",
+        LATTICE,
+        "LatticeClasses.by_reach",
+        "count.astype(np.float64)",
+        "count + 1.0",
+    ),
+    one(
+        "emitted_by_its_nearest",
+        "vectors are rounded down by a fixed offset, not at random",
+        LATTICE,
+        "emitted",
+        "total + uniform[:, None]",
+        "total + 0.5",
     ),
     one(
         "classes_spend_the_top_label_s_alpha",

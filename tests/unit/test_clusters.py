@@ -37,7 +37,12 @@ REFUSED = {
 READS = ("value", "interval", "p_value", "statistic", "columns")
 NEITHER = {"Rounding", "Jitter"}  # maps that read no outcome; and those of several classes
 NEITHER |= {name for name, entry in cal.repair.recipes().items() if not entry.fits(several=False)}
-SEVERAL = "classwise", "classwise_ece", "ranked_probability_score"  # these read several classes: test_classes.py
+SEVERAL = (
+    "classwise",
+    "jittered_classes",
+    "classwise_ece",
+    "ranked_probability_score",
+)  # these read several classes: test_classes.py
 
 
 def functions() -> dict[str, Callable[..., Any]]:

@@ -43,6 +43,7 @@ Part = Literal["everyone", "groups", "subgroups", "classes"]  # of an audit, abo
 Wrong = Literal["over", "within", "error_shown"]  # what a verdict can be wrongly
 ALL_CLASSES = "classwise"  # the code of the check of all classes added up, and the name of its estimate
 CLASS_LOCAL = "class-local"  # the code of the local test of all classes
+CLASS_STRONG = "class-strong"  # the same of the search for groups in each class
 ERROR_SHOWN = "error-shown"  # what `fail_on` calls error that is shown of anybody
 
 

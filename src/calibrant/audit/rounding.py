@@ -415,6 +415,9 @@ def reported_outcome(outcome: Outcome, sums: type[Sums]) -> Outcome:
     if not sums.published:
         return outcome
     p = dict(outcome.parts)
+    if "peak_over_gap" in p:  # of classes
+        every = RandomRounding.of(p["peak_rows"], p["peak_rows"] * p["peak_over_gap"], 0.0)
+        p |= {k: every.near(p[k]) for k in ("peak_over_gap", "peak_under_gap")}
     if "peak_events" in p:
         reported = RandomRounding.of(p["peak_rows"], p["peak_events"], p["peak_expected"])
         p |= {"peak_rows": reported.rows, "peak_events": reported.events, "peak_expected": float(reported.expected)}

@@ -16,6 +16,7 @@ from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.horizon import horizon
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
+from calibrant.certify.jittered_classes import jitter_classes, jittered_classes
 from calibrant.certify.missing_labels import missing_labels
 from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.subgroups import subgroups
@@ -34,8 +35,10 @@ __all__ = [
     "groups",
     "horizon",
     "jitter_bandwidth",
+    "jitter_classes",
     "jitter_cost",
     "jittered",
+    "jittered_classes",
     "missing_labels",
     "raw_lower",
     "rounded",

@@ -71,16 +71,15 @@ def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predicti
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
     several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
     if several.scores and not isinstance(data, Sketch):
-        return _checked(a, answers(classes_in_memory(data, several), by, options))
+        return _checked(a, answers(classes_in_memory(data, several), by, options), several.by)
     if isinstance(data, Sketch):
         return summarised(data, Reading.of(caller=COMMAND, **how))
     # every column: rows may belong together by it, and of a pool there may be groups in it
-    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=EVERY, **how).named()))
+    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=EVERY, **how).named()), by)
 
 
-def _checked(a: Namespace, rows: Predictions) -> Predictions:
-    """Return the rows; refuse groups that are made of the outcome."""
-    by = names("--by", a.by)
+def _checked(a: Namespace, rows: Predictions, by: tuple[str, ...]) -> Predictions:
+    """Return the rows; refuse groups that are made of the outcome, which the predicted class never is."""
     if by:
         refuse_leaks(look_at(rows, SPEC_IN_MEMORY, by), by, names("--allow", a.allow), 0, COMMAND)
     return rows
@@ -153,7 +152,7 @@ def _models(a: Namespace) -> ModelComparison:
         "variables": () if a.cluster else EVERY,
     }
     reading = Reading.of(caller=OF_ALL_ROWS, **how).named()
-    rows = _checked(a, in_memory(data, reading, others))
+    rows = _checked(a, in_memory(data, reading, others), names("--by", a.by))
     report_left_out(rows)
     _report_shared(a, rows)
     return compared(rows, scores_of_columns(rows, others, reading), names("--by", a.by), options)

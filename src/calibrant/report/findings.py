@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from calibrant.arguments import MASK, judged_by
 from calibrant.audit.record import ALL_CLASSES as ALL_CLASSES
 from calibrant.audit.record import CLASS_LOCAL as CLASS_LOCAL
+from calibrant.audit.record import CLASS_STRONG as CLASS_STRONG
 from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize

@@ -60,3 +60,15 @@ def test_the_command_takes_the_columns_of_classes(tmp_path: Path, capsys: pytest
     assert main([*ask, "--risk", "0.05", "--by", "class"]) == 0
     assert "class = fox" in capsys.readouterr().out
     assert main([*ask, "--risk", "0.0001", "--by", "class,site"]) == 3
+
+
+def test_the_predicted_class_is_no_column_that_knows_the_outcome(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where one class alone comes true, right and wrong follow from the prediction, which saw no label."""
+    _, p, _ = drawn(400)
+    frame = pd.DataFrame(p, columns=[f"p_{name}" for name in NAMES]).assign(truth="cat")
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    words = ["accept", str(tmp_path / "one.csv"), "--label", "truth", "--score", "p_*", "--risk", "0.1"]
+    assert main([*words, "--by", "class"]) == 0
+    assert "class = cat" in capsys.readouterr().out

@@ -80,7 +80,9 @@ def test_few_rows_have_no_tree() -> None:
     data, _ = classes(12)
     assert VariableTree(variables="age").fit(data).leaves == ("everyone",)
     one = cal.multiclass_predictions(np.zeros(30, dtype=int), np.full((30, 3), 1 / 3), {"age": np.arange(30)})
-    with pytest.raises(cal.NotComputable, match="VariableTree cannot be fitted: every one of the 30 rows has class 0"):
+    with pytest.raises(
+        cal.NotComputable, match="VariableTree cannot be fitted: every one of the 30 rows has class '0'"
+    ):
         VariableTree(variables="age").fit(one)
 
 

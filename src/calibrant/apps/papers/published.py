@@ -68,6 +68,7 @@ PAPERS = (
             "published_kernel": "Proposition 2, Lemma 1, Appendix E",
             "published_lipschitz": "Corollary 3, Appendix E",
             "perturb": "equation 8, Figure 2",
+            "jittered_classes": "section 5, of several classes",
         },
         {"calibrant.repair.objectives.JitteredCrossEntropy in Python": "Appendix F, equation 34"},
     ),

@@ -13,7 +13,7 @@ from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import verdict_of, worst
 from calibrant.audit.pooling import guarded
-from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL
+from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL, CLASS_STRONG
 from calibrant.audit.rounding import few, reported_outcome
 from calibrant.certify.classwise import classwise
 from calibrant.measure.classes import ranked_probability_score
@@ -23,6 +23,7 @@ from calibrant.views.sample import each_class
 
 CLASS = "class"  # the variable by which a class is named
 RANKED = "ranked_probability_score"
+SEARCHES = 199  # data sets that the search is made in again: seconds each thousand, so the smallest p-value is 0.005
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
 
 
@@ -128,12 +129,30 @@ def _local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     from calibrant.detect.local_calibration_test import local_calibration_test
 
     context.announce("testing all classes at once")
-    # what a screen chose, it chose on rows that are tested here; the test of the most probable class reads it
-    table = None if context.screen is not None or context.sample_rows is None else context.sample_rows.covariates
-    names = () if table is None else tuple(table.schema.names)
-    outcome = local_calibration_test(context.classes, variables=names, draws=DRAWS, seed=context.seed)
+    outcome = local_calibration_test(context.classes, variables=_tested(context), draws=DRAWS, seed=context.seed)
     guard = guarded(outcome, "region_", context.mask)
     return CheckResult(status="measured", outcome=reported_outcome(guard, context.searched))
+
+
+def _strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Search all classes at once for groups that some class's probability serves badly, whatever describes them."""
+    if context.classes is None:
+        return CheckResult()
+    context.needs_no_crossing()
+    context.needs_tests()
+    from calibrant.detect.strong_calibration_test import strong_calibration_test
+
+    context.announce("searching all classes for groups")
+    names, seed = _tested(context), context.seed
+    outcome = strong_calibration_test(context.classes, variables=names, draws=SEARCHES, seed=seed)
+    guard = guarded(outcome, "peak_", context.mask)
+    return CheckResult(status="measured", outcome=reported_outcome(guard, context.searched))
+
+
+def _tested(context: AuditContext) -> tuple[str, ...]:
+    """Covariates that tests of all classes read: what a screen chose, it chose on rows that are tested here."""
+    table = None if context.screen is not None or context.sample_rows is None else context.sample_rows.covariates
+    return () if table is None else tuple(table.schema.names)
 
 
 def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
@@ -176,6 +195,14 @@ DECLARED = (
         make=_repairs,
         make_of_lost=_repairs,
         cost=Cost(flat=0.01, tests=True),
+        crosses=True,
+    ),
+    Check(
+        code=CLASS_STRONG,
+        order=92,
+        make=_strong,
+        make_of_lost=_strong,
+        cost=Cost(flat=0.05, sample_rows=0.01, tests=True),
         crosses=True,
     ),
 )

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, choice, number
+from calibrant.arguments import checked_seed, choice, number, shown
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import Tunable, recipe
@@ -179,8 +179,8 @@ class Dirichlet(Tunable):
             fit, kept, result = fold != f, fold == f, None
             for at in range(len(GRID) - 1, -1, -1):  # from strong to weak, each from where the last one ended
                 result = solved(x[fit], y[fit], weight[fit], self.prices(x.shape[1] - 1, GRID[at]), result)
-                shown = softmax(x[kept] @ result.T)[np.arange(int(kept.sum())), y[kept]]
-                losses[at] -= float((weight[kept] * np.log(np.maximum(shown, 1e-300))).sum())
+                stated = softmax(x[kept] @ result.T)[np.arange(int(kept.sum())), y[kept]]
+                losses[at] -= float((weight[kept] * np.log(np.maximum(stated, 1e-300))).sum())
         return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]  # of equal losses the stronger penalty
 
 
@@ -313,9 +313,8 @@ def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
     if data.rest:
         raise NotComputable(f"{recipe} {LISTED}")
     if len(np.unique(data.y)) < 2:
-        raise NotComputable(
-            f"{recipe} cannot be fitted: every one of the {len(data.y):,} rows has class {int(data.y[0])}"
-        )
+        only = shown(data.name_of(int(data.y[0])))
+        raise NotComputable(f"{recipe} cannot be fitted: every one of the {len(data.y):,} rows has class {only}")
     return data
 
 

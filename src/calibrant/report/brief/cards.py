@@ -111,11 +111,15 @@ def _classes(record: AuditRecord) -> Text:
 
 def _exchanged(record: AuditRecord) -> Text:
     """Which class gets too much at the cost of which, where the test of all classes shows error."""
-    check = facts.ran(record, facts.CLASS_LOCAL)
-    if check is None or check.outcome is None or not record.test_shows(check):
-        return ()
-    over, under = (clipped(sanitize(str(check.outcome.parts[f"{k}_class"])), NAMED) for k in ("over", "under"))
-    return say(" By score, ", Span(over, "name"), " gets too much, mostly at the cost of ", Span(under, "name"), ".")
+    for test, of, where in ((facts.CLASS_LOCAL, "", "By score, "), (facts.CLASS_STRONG, "peak_", "Somewhere ")):
+        check = facts.ran(record, test)
+        if check is None or check.outcome is None or not record.test_shows(check):
+            continue
+        named = [check.outcome.parts.get(f"{of}{k}_class") for k in ("over", "under")]
+        if None not in named:
+            over, under = (Span(clipped(sanitize(str(name)), NAMED), "name") for name in named)
+            return say(f" {where}", over, " gets too much, mostly at the cost of ", under, ".")
+    return ()
 
 
 def _sure(record: AuditRecord, finding: Finding) -> str:

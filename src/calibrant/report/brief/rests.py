@@ -37,6 +37,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     facts.ALL_CLASSES: "all classes together",
     "class-matrix": "which class comes true in place of which",
     facts.CLASS_LOCAL: "the local test of all classes",
+    facts.CLASS_STRONG: "the strong test of all classes",
     "class-repairs": "repairs of all classes",
     facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",

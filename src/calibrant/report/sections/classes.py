@@ -69,6 +69,8 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
         yield _cells(record, curve)
     if (check := facts.ran(record, facts.CLASS_LOCAL)) is not None:
         yield doc.Paragraph(_exchanged(record, check), "answer")
+    if (check := facts.ran(record, facts.CLASS_STRONG)) is not None:
+        yield doc.Paragraph(_searched(record, check), "answer")
     if (tried := record.curve(CLASS_REPAIRS)).columns:
         yield doc.Paragraph(_recommended(record), "answer")
         yield _repairs(record, tried)
@@ -244,6 +246,23 @@ def _exchanged(record: AuditRecord, check: CheckRecord) -> Text:
     return say(shown, f" ({reported}). ", *_pair(parts, ""), " over all rows", *where, estimated)
 
 
+def _searched(record: AuditRecord, check: CheckRecord) -> Text:
+    """What the search of all classes for groups says: in which one which class gets too much at the cost of which."""
+    outcome = check.outcome
+    if outcome is None or facts.impossible(outcome):
+        return ()
+    reported, parts = p_reported(outcome), outcome.parts
+    if not record.test_shows(check):
+        return say(f"A search of each class for groups that nobody named finds no error, {UNPROVEN} ({reported}).")
+    shown = strong("A search of each class for groups that nobody named shows error")
+    if "peak_over_class" not in parts:
+        return say(shown, f" ({reported}).")
+    who = f"{num.count(int(parts['peak_rows']))} {facts.noun(record)}" if "peak_rows" in parts else "some rows"
+    cause = literal(str(parts["peak_class"]))
+    where = say(f" among {who} that were searched out for ", cause, "; these gaps are estimates.")
+    return say(shown, f" ({reported}). ", *_pair(parts, "peak_"), *where)
+
+
 def _pair(parts: Mapping[str, object], of: str) -> Text:
     """Such as "cat gets 3.1 points too much, mostly at the cost of dog (2.9 too little)"."""
     over, under = (num.decimals(100.0 * abs(float(str(parts[f"{of}{side}_gap"]))), 1) for side in ("over", "under"))
@@ -302,6 +321,12 @@ def _cells_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     return OutlineCheck("Which class comes true in place of which?", f"{cells} cells", "all ranges hold simultaneously")
 
 
+def _strong_check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    p = "" if check.outcome is None else p_reported(check.outcome)
+    how = "one search of all classes, made again in simulated rows"
+    return OutlineCheck("Is some group that nobody named badly served by a class?", p, how, record.test_shows(check))
+
+
 def _local_check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     shown = record.test_shows(check)
     p = "" if check.outcome is None else p_reported(check.outcome)
@@ -340,6 +365,7 @@ DECLARED = (
             facts.ALL_CLASSES: _sum_check,
             "class-matrix": _cells_check,
             facts.CLASS_LOCAL: _local_check,
+            facts.CLASS_STRONG: _strong_check,
             "class-repairs": _repairs_check,
         },
         there=lambda record: bool(record.classes),

@@ -147,6 +147,10 @@ class Classes:
             out[k] = np.searchsorted(EDGES, column, side="right")
         return out
 
+    def parts(self, k: int, column: Floats) -> Iterator[tuple[NDArray[np.uint8], Floats, NDArray[np.bool_]]]:
+        """What signs of a class read of each row, ``p - 1{y = k}``, and where p is high: of each value it may take."""
+        yield self.bins[k], column - (self.y == k), column > SURE
+
     def below(self, delta: float, seed: int) -> BelowClasses:
         """Bet that the class-wise error is larger, with bets that are the best at `delta`.
 
@@ -160,12 +164,13 @@ class Classes:
         gains, sure = np.zeros((len(orders), len(self.y))), np.zeros(len(self.y))
         tried = np.zeros((*signs.shape[:2], len(pilot)))
         for k, column in self.columns():
-            residual = clusters.weight * (column - (self.y == k))
-            sure += np.where(column > SURE, residual, -residual)
-            at = block * BINS + self.bins[k]
-            for gain, f in zip(gains, signs[:, :, k], strict=True):
-                gain += f.reshape(-1)[at] * residual
-            tried += signs[:, :, k, self.bins[k][pilot]] * residual[pilot]
+            for bins, each, high in self.parts(k, column):
+                residual = clusters.weight * each
+                sure += np.where(high, residual, -residual)
+                at = block * BINS + bins
+                for gain, f in zip(gains, signs[:, :, k], strict=True):
+                    gain += f.reshape(-1)[at] * residual
+                tried += signs[:, :, k, bins[pilot]] * residual[pilot]
         wagers = steady(clusters, summed(clusters.cluster, sure, clusters.count), orders[0], delta)
         certified = int(np.count_nonzero(own))
         for order, gain, won in zip(orders, gains, tried, strict=True):
@@ -204,13 +209,14 @@ class Classes:
         block = clusters.block[clusters.cluster]
         total, square = np.empty((2, self.k, (BLOCKS + 1) * BINS))
         for k, column in self.columns():
-            residual = clusters.weight * (column - (self.y == k))
-            at = block * BINS + self.bins[k]
-            total[k] = summed(at, residual, total.shape[1])
-            if clusters.count < len(self.y):
-                pair, each = np.unique(clusters.cluster * BINS + self.bins[k], return_inverse=True)
-                residual = summed(each.reshape(-1), residual, len(pair))
-                at = clusters.block[pair // BINS] * BINS + pair % BINS
-            square[k] = summed(at, residual**2, total.shape[1])
+            total[k] = square[k] = 0.0
+            for bins, own, _ in self.parts(k, column):
+                residual, at = clusters.weight * own, block * BINS + bins
+                total[k] += summed(at, residual, total.shape[1])
+                if clusters.count < len(self.y):
+                    pair, each = np.unique(clusters.cluster * BINS + bins, return_inverse=True)
+                    residual = summed(each.reshape(-1), residual, len(pair))
+                    at = clusters.block[pair // BINS] * BINS + pair % BINS
+                square[k] += summed(at, residual**2, total.shape[1])
         of = (self.k, BLOCKS + 1, BINS)
         return total.reshape(of).swapaxes(0, 1), square.reshape(of).swapaxes(0, 1)

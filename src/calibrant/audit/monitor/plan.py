@@ -25,9 +25,12 @@ Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair"
 # How much of the evidence each kind of direction has, before what is there is scaled to one.
 PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25, "pair": 0.15}
 QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
+PERIODS = 2  # and sines of it, with whole periods
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
 PAIRED = 6  # attributes of which every pair of levels is watched, too, as long as directions are not too many
+SHAPES = 2 + WAVES + PERIODS  # functions of the score, with two slopes
 MOST = 600  # directions, so that the state stays below two megabytes
+HALF = 3.0  # log odds: scores beyond take all of a bet on the slope around one half
 WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
 
 
@@ -108,8 +111,11 @@ class Plan:
     def _watched(self) -> Iterator[Watched]:
         yield Watched("everyone", "everyone")
         yield Watched("slope", "slope of the score")
+        yield Watched("slope", "slope of the score around one half")
         for k in range(1, WAVES + 1):
             yield Watched("shape", f"curve along the score ({k} {'change' if k == 1 else 'changes'} of sign)")
+        for k in range(1, PERIODS + 1):
+            yield Watched("shape", f"wave along the score ({k} {'period' if k == 1 else 'periods'})")
         ends = (0.0, *self._edges, 1.0)
         for low, high in pairwise(ends):
             yield Watched("score", f"score {100 * low:.3g}% to {100 * high:.3g}%")
@@ -127,7 +133,7 @@ class Plan:
     def paired(self) -> tuple[Variable, ...]:
         """Attributes whose levels are watched in pairs: all if they are few, else those of groups, else none."""
         groups = tuple(v for v in self.attributes if v.name in self.settings.by)
-        single = 2 + WAVES + len(self._edges) + 1 + sum(len(v.labels) for v in self.attributes)
+        single = 1 + SHAPES + len(self._edges) + 1 + sum(len(v.labels) for v in self.attributes)
         for some in (self.attributes, groups[:PAIRED]):
             pairs = sum(len(a.labels) * len(b.labels) for a, b in combinations(some, 2))
             if len(some) <= PAIRED and single + pairs <= MOST:
@@ -149,8 +155,6 @@ class Plan:
     def directions(self, data: Predictions) -> list[bets.Direction]:
         """The directions of some rows."""
         p = data.p
-        rank = np.interp(p, self.quantiles, np.linspace(0.0, 1.0, len(self.quantiles)))
-        waves = [bets.Function(np.cos(math.pi * k * rank)) for k in range(1, WAVES + 1)]
         edges = np.asarray(self._edges)
         codes = [v.codes(data.covariates.column(v.name)) for v in self.attributes]
         levels = [bets.Levels(c, len(v.labels)) for c, v in zip(codes, self.attributes, strict=True)]
@@ -158,12 +162,20 @@ class Plan:
         pairs = [(by_name[a.name], by_name[b.name]) for a, b in self._pairs]
         return [
             bets.Levels(np.zeros(len(p), dtype=np.int32), 1),
-            bets.Function(self._slope(p)),
-            *waves,
+            *map(bets.Function, self.functions(p)),
             bets.Levels(np.searchsorted(edges, p, side="right"), len(edges) + 1),
             *levels,
             *(bets.Levels(a.codes * b.size + b.codes, a.size * b.size) for a, b in pairs),
         ]
+
+    def functions(self, p: Floats) -> list[Floats]:
+        """How much of a bet scores take along a slope, and along each shape."""
+        rank = np.interp(p, self.quantiles, np.linspace(0.0, 1.0, len(self.quantiles)))
+        # A model that is too sure, or not sure enough, is off by a multiple of its log odds: around one half.
+        around_half = np.clip(_log_odds(p) / HALF, -1.0, 1.0)
+        cosines = [np.cos(math.pi * k * rank) for k in range(1, WAVES + 1)]
+        sines = [np.sin(2.0 * math.pi * k * rank) for k in range(1, PERIODS + 1)]
+        return [self._slope(p), around_half, *cosines, *sines]
 
     def _slope(self, p: Floats) -> Floats:
         """The log odds of the score around the first day's middle, in units of twice their usual distance from it."""

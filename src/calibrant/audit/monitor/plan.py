@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,10 +21,14 @@ from calibrant.stats.sequential import bets, ranges
 
 Floats = NDArray[np.float64]
 Judge: TypeAlias = Literal["error", "gap"]
-Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair"]
+Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair", "season"]
 
 # How much of the evidence each kind of direction has, before what is there is scaled to one.
-PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25, "pair": 0.15}
+PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25}
+PRIOR |= {"pair": 0.15, "season": 0.05}
+WEEKDAYS = "Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
+MONTHS += ("November", "December")
 QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
 PERIODS = 2  # and sines of it, with whole periods
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
@@ -82,6 +87,7 @@ class Plan:
     settings: Settings
     attributes: tuple[Variable, ...]
     quantiles: tuple[float, ...]  # of the first day's scores, increasing
+    dated: bool = False  # days are dates: each weekday and each month is a direction, too
 
     @classmethod
     def of(cls, settings: Settings, data: Predictions) -> Plan:
@@ -123,6 +129,8 @@ class Plan:
             yield from (Watched("level", f"{v.name} = {level}") for level in v.labels)
         for a, b in self._pairs:
             yield from (Watched("pair", f"{a.name} = {x}, {b.name} = {z}") for x in a.labels for z in b.labels)
+        if self.dated:
+            yield from (Watched("season", name) for name in (*WEEKDAYS, *MONTHS))
 
     @property
     def _edges(self) -> tuple[float, ...]:
@@ -152,8 +160,8 @@ class Plan:
         shares = bets.bet_count(self.settings.independent_rows)
         return np.repeat(weight[:, None] / weight.sum() / shares, shares, axis=1)
 
-    def directions(self, data: Predictions) -> list[bets.Direction]:
-        """The directions of some rows."""
+    def directions(self, data: Predictions, day: int | None = None) -> list[bets.Direction]:
+        """The directions of some rows, of the date with this ordinal where days are dates."""
         p = data.p
         edges = np.asarray(self._edges)
         codes = [v.codes(data.covariates.column(v.name)) for v in self.attributes]
@@ -166,7 +174,15 @@ class Plan:
             bets.Levels(np.searchsorted(edges, p, side="right"), len(edges) + 1),
             *levels,
             *(bets.Levels(a.codes * b.size + b.codes, a.size * b.size) for a, b in pairs),
+            *self._seasons(day, len(p)),
         ]
+
+    def _seasons(self, day: int | None, rows: int) -> Iterator[bets.Levels]:
+        """The weekday and the month, which all rows of a day share."""
+        if self.dated and day is not None:
+            when = date.fromordinal(day)
+            yield bets.Levels(np.full(rows, when.weekday()), len(WEEKDAYS))
+            yield bets.Levels(np.full(rows, when.month - 1), len(MONTHS))
 
     def functions(self, p: Floats) -> list[Floats]:
         """How much of a bet scores take along a slope, and along each shape."""
@@ -197,13 +213,13 @@ class Plan:
         sums = np.zeros((len(self.populations), ranges.SUMS))
         return np.zeros(self.prior.shape), sums, np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64)
 
-    def day(self, data: Predictions) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    def day(self, data: Predictions, day: int | None = None) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""
         if data.weights is not None:
             raise NotComputable("a monitor has no proof for weights: leave them out")
         y, p, s = data.y.astype(np.float64), data.p, self.settings
         cluster, clusters = _clusters(data, s)
-        directions = self.directions(data)
+        directions = self.directions(data, day)
         if cluster is None:
             gains = bets.row_gains(y, p, directions, s.tolerance)
         else:

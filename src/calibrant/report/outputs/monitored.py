@@ -251,7 +251,7 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
             f"Alarms look in {len(plan.watched):,} directions: everyone, along the score and its ranges",
             *((", at the levels of ", literal(", ".join(v.name for v in plan.attributes))) if plan.attributes else ()),
             *((", and at pairs of levels of ", literal(pairs)) if pairs else ()),
-            ". An error elsewhere stays unseen.",
+            ", on each weekday and in each month" * plan.dated + ". An error elsewhere stays unseen.",
         )
     )
     yield doc.Paragraph(

@@ -27,8 +27,10 @@ Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair"
 PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25}
 PRIOR |= {"pair": 0.15, "season": 0.05}
 WEEKDAYS = "Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
-MONTHS += ("November", "December")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
 PERIODS = 2  # and sines of it, with whole periods
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign

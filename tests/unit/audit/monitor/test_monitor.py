@@ -201,6 +201,9 @@ def test_reports_say_what_is_known(tmp_path: Path) -> None:
         assert "site = B (underpredicts)" in text
         assert "Over the limit of 10.0 points since" in text
     assert "<svg" in page
+    assert "with probability 95% none" in page
+    assert "false with probability at most 5%, ever" in page
+    assert "Evidence of any error since the start: more than an alarm takes" in page
     assert "calibrant-result" in page
     with pytest.raises(BadInput, match=r"a monitor is written as .html, .json, .md"):
         watch.report(tmp_path / "page.pdf")

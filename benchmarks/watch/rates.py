@@ -32,7 +32,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.audit.monitor.plan import WAVES, Plan
+from calibrant.audit.monitor.plan import SHAPES, Plan
 from calibrant.audit.monitor.state import EVERYONE, GAP, WINDOW
 from calibrant.stats.betting import log_curvature
 from calibrant.stats.sequential import bets, ranges
@@ -143,16 +143,13 @@ class Bets:
         return [np.zeros(day.p.shape, dtype=np.int64), score, day.site, day.sex, day.site * wide + day.sex]
 
     def functions(self, day: Day) -> Floats:
-        q = self.plan.quantiles
-        rank = np.interp(day.p, q, np.linspace(0.0, 1.0, len(q)))
-        waves = [np.cos(np.pi * k * rank) for k in range(1, WAVES + 1)]
-        return np.stack([self.plan._slope(day.p.ravel()).reshape(day.p.shape), *waves])
+        return np.stack([f.reshape(day.p.shape) for f in self.plan.functions(day.p.ravel())])
 
     def gains(self, day: Day) -> Floats:
         """What each bet of each stream won, (streams, directions, bets)."""
         size, streams = sum(self.sizes), len(day.p)
         if self.independent:
-            first = np.array([0, *np.cumsum(self.sizes)[1 + WAVES :][:-1]])
+            first = np.array([0, *np.cumsum(self.sizes)[SHAPES:][:-1]])
             out = np.empty((streams, size, len(TILTS)))
             codes = np.stack(self.codes(day))
             won((day.y, day.p, day.there), self.functions(day), (codes, first), TILTS, out)
@@ -166,7 +163,7 @@ class Bets:
         return out
 
     def of_clusters(self, day: Day, s: int, codes: list[NDArray[np.int64]], f: Floats) -> Floats:
-        levels = [bets.Levels(c, n) for c, n in zip(codes, (1, *self.sizes[2 + WAVES :]), strict=True)]
+        levels = [bets.Levels(c, n) for c, n in zip(codes, (1, *self.sizes[1 + SHAPES :]), strict=True)]
         directions = [levels[0], *map(bets.Function, f), *levels[1:]]
         of = np.zeros(ROWS, dtype=np.int64) if day.cluster is None else day.cluster[s]
         return bets.cluster_gains(day.y[s], day.p[s], directions, 0.0, of, int(of.max()) + 1)

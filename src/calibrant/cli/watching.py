@@ -195,7 +195,7 @@ def report(a: Namespace) -> int:
     checked_targets({f"-o {o}": o for o in a.out}, [str(where)])
     for target in a.out:
         written(target, content(monitor, target, open_days).encode())
-    if not a.out:
+    if a.json or not a.out:
         print_result(a.json, monitor.state.to_dict, lambda: lines(monitor, open_days))
     return monitor.state.exit_status
 

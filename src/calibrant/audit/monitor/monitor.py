@@ -143,8 +143,9 @@ class Monitor:
     time, also under drift of the scores. Alarms "changed" are false once in `days_between_false_alarms` days in the
     mean, at most.
     **Method.** Verdicts: confidence sequences by betting, the k-th look at ``6 alpha / (pi^2 k^2)``. Alarms: likelihood
-    ratios against the tolerance for every direction (everyone, slope, shapes and ranges of the score, levels, pairs of
-    levels), mixed and never maximised, as an e-process and as an e-detector (documentation: Proofs, monitoring).
+    ratios against the tolerance for every direction (everyone, slopes, shapes and ranges of the score, levels, pairs of
+    levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector
+    (documentation: Proofs, monitoring).
     **Cost.** Linear in a day's rows; the state is below two megabytes at any age.
     **Reads.** Rows.
 
@@ -244,11 +245,10 @@ class Monitor:
         """The state after the rows of a day that is complete; None of a day of which no label came."""
         day = self.day_number(at)
         self._check_day(day, replace)
-        if data is None:
-            plan, (gains, sums, counts) = self.plan, self.plan.no_rows()
-        else:
-            plan = self._plan or Plan.of(self.settings, data)
-            gains, sums, counts = plan.day(data)
+        plan = self.plan if data is None else self._plan or Plan.of(self.settings, data)
+        if self._settled is None:  # the first day says whether days are dates, which have weekdays and months
+            plan = changed(plan, dated=self.is_date(at))
+        gains, sums, counts = plan.no_rows() if data is None else plan.day(data, day)
         again = self._latest is not None and day == self._latest.day
         before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
         self._plan, self._settled, self._latest = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,14 +21,23 @@ from calibrant.stats.sequential import bets, ranges
 
 Floats = NDArray[np.float64]
 Judge: TypeAlias = Literal["error", "gap"]
-Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair"]
+Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair", "season"]
 
 # How much of the evidence each kind of direction has, before what is there is scaled to one.
-PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25, "pair": 0.15}
+PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "score": 0.1, "level": 0.25}
+PRIOR |= {"pair": 0.15, "season": 0.05}
+WEEKDAYS = "Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
+PERIODS = 2  # and sines of it, with whole periods
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
 PAIRED = 6  # attributes of which every pair of levels is watched, too, as long as directions are not too many
+SHAPES = 2 + WAVES + PERIODS  # functions of the score, with two slopes
 MOST = 600  # directions, so that the state stays below two megabytes
+HALF = 3.0  # log odds: scores beyond take all of a bet on the slope around one half
 WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
 
 
@@ -79,6 +89,7 @@ class Plan:
     settings: Settings
     attributes: tuple[Variable, ...]
     quantiles: tuple[float, ...]  # of the first day's scores, increasing
+    dated: bool = False  # days are dates: each weekday and each month is a direction, too
 
     @classmethod
     def of(cls, settings: Settings, data: Predictions) -> Plan:
@@ -108,8 +119,11 @@ class Plan:
     def _watched(self) -> Iterator[Watched]:
         yield Watched("everyone", "everyone")
         yield Watched("slope", "slope of the score")
+        yield Watched("slope", "slope of the score around one half")
         for k in range(1, WAVES + 1):
             yield Watched("shape", f"curve along the score ({k} {'change' if k == 1 else 'changes'} of sign)")
+        for k in range(1, PERIODS + 1):
+            yield Watched("shape", f"wave along the score ({k} {'period' if k == 1 else 'periods'})")
         ends = (0.0, *self._edges, 1.0)
         for low, high in pairwise(ends):
             yield Watched("score", f"score {100 * low:.3g}% to {100 * high:.3g}%")
@@ -117,6 +131,8 @@ class Plan:
             yield from (Watched("level", f"{v.name} = {level}") for level in v.labels)
         for a, b in self._pairs:
             yield from (Watched("pair", f"{a.name} = {x}, {b.name} = {z}") for x in a.labels for z in b.labels)
+        if self.dated:
+            yield from (Watched("season", name) for name in (*WEEKDAYS, *MONTHS))
 
     @property
     def _edges(self) -> tuple[float, ...]:
@@ -127,7 +143,7 @@ class Plan:
     def paired(self) -> tuple[Variable, ...]:
         """Attributes whose levels are watched in pairs: all if they are few, else those of groups, else none."""
         groups = tuple(v for v in self.attributes if v.name in self.settings.by)
-        single = 2 + WAVES + len(self._edges) + 1 + sum(len(v.labels) for v in self.attributes)
+        single = 1 + SHAPES + len(self._edges) + 1 + sum(len(v.labels) for v in self.attributes)
         for some in (self.attributes, groups[:PAIRED]):
             pairs = sum(len(a.labels) * len(b.labels) for a, b in combinations(some, 2))
             if len(some) <= PAIRED and single + pairs <= MOST:
@@ -146,11 +162,9 @@ class Plan:
         shares = bets.bet_count(self.settings.independent_rows)
         return np.repeat(weight[:, None] / weight.sum() / shares, shares, axis=1)
 
-    def directions(self, data: Predictions) -> list[bets.Direction]:
-        """The directions of some rows."""
+    def directions(self, data: Predictions, day: int | None = None) -> list[bets.Direction]:
+        """The directions of some rows, of the date with this ordinal where days are dates."""
         p = data.p
-        rank = np.interp(p, self.quantiles, np.linspace(0.0, 1.0, len(self.quantiles)))
-        waves = [bets.Function(np.cos(math.pi * k * rank)) for k in range(1, WAVES + 1)]
         edges = np.asarray(self._edges)
         codes = [v.codes(data.covariates.column(v.name)) for v in self.attributes]
         levels = [bets.Levels(c, len(v.labels)) for c, v in zip(codes, self.attributes, strict=True)]
@@ -158,12 +172,28 @@ class Plan:
         pairs = [(by_name[a.name], by_name[b.name]) for a, b in self._pairs]
         return [
             bets.Levels(np.zeros(len(p), dtype=np.int32), 1),
-            bets.Function(self._slope(p)),
-            *waves,
+            *map(bets.Function, self.functions(p)),
             bets.Levels(np.searchsorted(edges, p, side="right"), len(edges) + 1),
             *levels,
             *(bets.Levels(a.codes * b.size + b.codes, a.size * b.size) for a, b in pairs),
+            *self._seasons(day, len(p)),
         ]
+
+    def _seasons(self, day: int | None, rows: int) -> Iterator[bets.Levels]:
+        """The weekday and the month, which all rows of a day share."""
+        if self.dated and day is not None:
+            when = date.fromordinal(day)
+            yield bets.Levels(np.full(rows, when.weekday()), len(WEEKDAYS))
+            yield bets.Levels(np.full(rows, when.month - 1), len(MONTHS))
+
+    def functions(self, p: Floats) -> list[Floats]:
+        """How much of a bet scores take along a slope, and along each shape."""
+        rank = np.interp(p, self.quantiles, np.linspace(0.0, 1.0, len(self.quantiles)))
+        # A model that is too sure, or not sure enough, is off by a multiple of its log odds: around one half.
+        around_half = np.clip(_log_odds(p) / HALF, -1.0, 1.0)
+        cosines = [np.cos(math.pi * k * rank) for k in range(1, WAVES + 1)]
+        sines = [np.sin(2.0 * math.pi * k * rank) for k in range(1, PERIODS + 1)]
+        return [self._slope(p), around_half, *cosines, *sines]
 
     def _slope(self, p: Floats) -> Floats:
         """The log odds of the score around the first day's middle, in units of twice their usual distance from it."""
@@ -185,13 +215,13 @@ class Plan:
         sums = np.zeros((len(self.populations), ranges.SUMS))
         return np.zeros(self.prior.shape), sums, np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64)
 
-    def day(self, data: Predictions) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    def day(self, data: Predictions, day: int | None = None) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""
         if data.weights is not None:
             raise NotComputable("a monitor has no proof for weights: leave them out")
         y, p, s = data.y.astype(np.float64), data.p, self.settings
         cluster, clusters = _clusters(data, s)
-        directions = self.directions(data)
+        directions = self.directions(data, day)
         if cluster is None:
             gains = bets.row_gains(y, p, directions, s.tolerance)
         else:

@@ -179,14 +179,15 @@ def _who(suspect: Suspect) -> str:
 
 
 def _table(s: Settings, state: MonitorState) -> doc.Table:
-    days = f"Last {s.window:,} days"
-    heads = ("Population", "Rows", f"{days}: gap", "Guaranteed", "Verdict", "Since the start: guaranteed", "Verdict")
+    heads = ("Population", "Rows", f"Gap, {s.window:,} days", "Guaranteed", "Verdict", "Since the start", "Verdict")
     rows = [
         (doc.Cell(say(literal(clipped(r.name, 80)))), *_cells(r), *_cells(a)[2:])
         for r, a in zip(state.window, state.all_days, strict=True)
         if r.name == "everyone" or r.rows >= MASK
     ]
-    caption = "Gap: observed minus predicted event rate, in points."
+    caption = (
+        "Gap: observed minus predicted event rate, in points, with its guaranteed range; the same since the start."
+    )
     return doc.number_table(caption, heads, rows, "cards")
 
 
@@ -215,8 +216,11 @@ def _alarms(state: MonitorState) -> doc.Table:
 
 
 def _evidence(state: MonitorState) -> Iterator[doc.Node]:
-    change, ever = (f"{100 * max(0.0, v):.0f}%" for v in (state.change, state.ever))
-    yield doc.Paragraph(say(f"Evidence of a change: {change} of what an alarm takes; of any error at all: {ever}."))
+    change, ever = (
+        "more than an alarm takes" if v >= 1.0 else f"{100 * max(0.0, v):.0f}% of what an alarm takes"
+        for v in (state.change, state.ever)
+    )
+    yield doc.Paragraph(say(f"Evidence of a change: {change}. Evidence of any error since the start: {ever}."))
     if state.onset is not None and state.suspects:
         rows = [(say(literal(_who(x))), f"{100 * x.share:.0f}%") for x in state.suspects]
         yield doc.number_table("Directions with most of the evidence now.", ("For whom", "Share"), rows, "cards")
@@ -224,7 +228,7 @@ def _evidence(state: MonitorState) -> Iterator[doc.Node]:
 
 
 def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
-    level = num.confidence(1.0 - s.alpha)[0]
+    level = num.percent(1.0 - s.alpha)
     rows = "Rows"
     if s.cluster:
         rows = f"Clusters ({sanitize(s.cluster)}) within a day"
@@ -232,7 +236,7 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
         rows = "Days"
     yield doc.Paragraph(
         say(
-            f"Verdicts: with probability {level} none, of anyone at any look, is ever wrong. The ranges at the k-th "
+            f"Verdicts: with probability {level}% none, of anyone at any look, is ever wrong. The ranges at the k-th "
             "look have error probability proportional to 1/k². They hold for the rows of those days."
         )
     )
@@ -240,7 +244,7 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
     yield doc.Paragraph(
         say(
             f"Alarms test whether any person's probability is off by more than {tolerance}. An alarm of any error "
-            f"since the start is false with probability at most {num.percent(s.alpha)}, ever. An alarm of a change is "
+            f"since the start is false with probability at most {num.percent(s.alpha)}%, ever. An alarm of a change is "
             f"false at most once in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for "
             "who and when, and the interval of the start is plausible, not guaranteed."
         )
@@ -251,7 +255,7 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
             f"Alarms look in {len(plan.watched):,} directions: everyone, along the score and its ranges",
             *((", at the levels of ", literal(", ".join(v.name for v in plan.attributes))) if plan.attributes else ()),
             *((", and at pairs of levels of ", literal(pairs)) if pairs else ()),
-            ". An error elsewhere stays unseen.",
+            ", on each weekday and in each month" * plan.dated + ". An error elsewhere stays unseen.",
         )
     )
     yield doc.Paragraph(

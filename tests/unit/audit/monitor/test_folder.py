@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from unittest.mock import patch
 
@@ -347,3 +348,13 @@ def test_refusals_name_options(tmp_path: Path, capsys: pytest.CaptureFixture[str
         error = capsys.readouterr().err
         assert line in error
         assert "=True" not in error
+
+
+def test_a_report_is_printed_as_json_next_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = tmp_path / "m"
+    watch("start", home, *SETTINGS)
+    watch("update", home, day(tmp_path, 1), "--at", "1")
+    capsys.readouterr()
+    assert watch("report", home, "--json", "-o", tmp_path / "alert.md") == 0
+    assert json.loads(capsys.readouterr().out)["at"] == "1"
+    assert (tmp_path / "alert.md").exists()

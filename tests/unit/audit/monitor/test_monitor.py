@@ -203,6 +203,9 @@ def test_reports_say_what_is_known(tmp_path: Path) -> None:
         assert "site = B (underpredicts)" in text
         assert "Over the limit of 10.0 points since" in text
     assert "<svg" in page
+    assert "with probability 95% none" in page
+    assert "false with probability at most 5%, ever" in page
+    assert "Evidence of any error since the start: more than an alarm takes" in page
     assert "calibrant-result" in page
     with pytest.raises(BadInput, match=r"a monitor is written as .html, .json, .md"):
         watch.report(tmp_path / "page.pdf")
@@ -228,3 +231,34 @@ def test_years_without_a_look_are_no_alarm() -> None:
     state = watch.update(rows(3), at="2056-01-04")
     assert not state.alarms
     assert watch._now.detector.days.sum() == 4
+
+
+def test_an_error_on_one_weekday_is_found_by_it() -> None:
+    watch, first = cal.Monitor(label="y", score="p"), datetime.date(2026, 1, 1)
+    for number in range(60):
+        day = first + datetime.timedelta(number)
+        state = watch.update(rows(number, 0.25 * (day.weekday() == 6) or 0.0, n=600), at=day)
+    assert state.alarms[0].suspects[0].name == "Sundays"
+    assert state.alarms[0].suspects[0].kind == "season"
+    assert cal.Monitor.from_json(watch.to_json()).to_json() == watch.to_json()
+
+
+def test_a_date_bets_on_its_weekday_and_month_and_on_no_other() -> None:
+    watch = watched(1)  # a Thursday in January
+    plan, names = watch.plan, [w.name for w in watch.plan.watched]
+    gains = plan.day(watch.rows_of(rows(7)), datetime.date(2026, 2, 3).toordinal())[0]
+    seasons = {w.name: g for w, g in zip(plan.watched, gains, strict=True) if w.kind == "season"}
+    assert len(seasons) == 19
+    for name, won in seasons.items():
+        assert np.array_equal(won, gains[0] if name in ("Tuesdays", "February") else np.zeros(len(won)))
+    assert np.isclose(plan.prior.sum(), 1.0)
+    assert len(names) == len(plan.prior)
+
+
+def test_days_by_number_have_no_seasons_and_a_reference_leaves_them_open() -> None:
+    numbers = cal.Monitor(label="y", score="p")
+    numbers.update(rows(), at=1)
+    assert all(w.kind != "season" for w in numbers.plan.watched)
+    referred = cal.Monitor(rows(1), label="y", score="p", by="site")
+    referred.update(rows(), at="2026-01-01")
+    assert sum(w.kind == "season" for w in referred.plan.watched) == 19

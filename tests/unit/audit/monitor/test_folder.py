@@ -342,7 +342,7 @@ def test_refusals_name_options(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ((rows, "--at", "7"), "--at=7: the days before are dates"),
         ((rows, "--at", "2026-01-02T10:00:00Z"), "--at='2026-01-02T10:00:00Z': pass a date"),
         ((rows, "--at", "2025-12-31"), "2025-12-31 is earlier than the latest day, 2026-01-01"),
-        ((rows, "--at", "2025-12-31", "--replace"), "leave --replace out"),
+        ((rows, "--at", "2025-12-31", "--replace"), "only the latest can be replaced"),
     ):
         assert watch("update", home, *arguments) == 2
         error = capsys.readouterr().err

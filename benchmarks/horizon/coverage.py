@@ -1,7 +1,6 @@
 """How often ranges of the gap by a horizon miss the truth: three ways, seven worlds, four mistakes; Markdown tables.
 
-    OMP_NUM_THREADS=1 python benchmarks/horizon/coverage.py [--sets 1000] [--rows 1500] [--what ways]
-        [--only weibull,months]
+    OMP_NUM_THREADS=1 python benchmarks/horizon/coverage.py [--sets 1000] [--rows 1500] [--what ways] [--only months]
 
 Truth is a formula: rows have exponential or Weibull times of the event, follow-up that ends at random, at one closing
 date, faster at one site or for rows of a higher risk, and a competing event. Every range claims to miss at most 5 in

@@ -467,20 +467,6 @@ CURVES = {
             "clusters_unlabelled?": Count,
         },
     ),
-    "horizons": curve(
-        "audit.horizons",
-        "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst "
-        "verdict, at its share. Observed is estimated where outcomes are unknown. Absent of one horizon.",
-        {
-            "horizon": Positive,
-            "score people": str,
-            "rows": Some,
-            "predicted observed": Share,
-            "gap low high": Gap,
-            "verdict": Verdict,
-        },
-        {"alpha": Level, "horizons": list[Positive], "scores": list[str]},
-    ),
     "without_label": curve(
         "diagnose.missing_labels",
         "Who is without a label: the share in each range of the score and each group shown, its standardised "

@@ -225,6 +225,20 @@ CURVES = {
             "min_share": Share,
         },
     ),
+    "horizons": curve(
+        "audit.horizons",
+        "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst "
+        "verdict, at its share. Observed is estimated where outcomes are unknown. Absent of one horizon.",
+        {
+            "horizon": Positive,
+            "score people": str,
+            "rows": Some,
+            "predicted observed": Share,
+            "gap low high": Gap,
+            "verdict": Verdict,
+        },
+        {"alpha": Level, "horizons": list[Positive], "scores": list[str]},
+    ),
     "change": curve(
         "audit.change",
         "By how much the gaps of everyone and the groups changed since an earlier audit: before and now, the change "

@@ -45,7 +45,6 @@ from calibrant.audit.schema.kinds import (
     part,
     settings_of,
 )
-from calibrant.audit.schema.horizons import HORIZONS
 from calibrant.errors import BadInput
 from calibrant.results import Guarantee, converted, plain
 
@@ -458,7 +457,6 @@ def of_verdict(verdict: Mapping[str, object]) -> dict[str, object]:
 
 
 FEWEST = 5  # the smallest mask
-EVERY = CURVES | {"horizons": HORIZONS}
 RECORD = part(
     "AuditRecord",
     {
@@ -503,10 +501,7 @@ RECORD = part(
         "estimates": ESTIMATES,
         "curves": part(
             "Curves",
-            {
-                f"{name.rstrip('/')}?": named(kind) if name.endswith("/") else kind
-                for name, kind in (CURVES | {"horizons": HORIZONS}).items()
-            },
+            {f"{name.rstrip('/')}?": named(kind) if name.endswith("/") else kind for name, kind in CURVES.items()},
             "What could be drawn, by name; covariates' names follow the slash.",
         ),
         "data": DATA,

@@ -96,8 +96,9 @@ class Monitor:
     r"""A watch over a model's probabilities with guarantees at every look.
 
     Estimand: at each look, for everyone and each group, the mean of ``E[y | features] - p`` over the rows of the recent
-    window and of all days, and everyone's calibration error; in probability units. Alarms are about the pointwise
-    tolerance: that ``|E[y | features] - p| <= tolerance`` for every row.
+    window and of all days, and everyone's calibration error, from above of the score rounded to whole percent; in
+    probability units. Alarms are about the pointwise tolerance: that ``|E[y | features] - p| <= tolerance`` for every
+    row.
 
     Parameters
     ----------
@@ -121,7 +122,8 @@ class Monitor:
     tolerance : float from 0 to below 1, optional
         What alarms tolerate of every single row; the limit by default, 0 without one.
     judge : {"error", "gap"}, optional
-        What of everyone must be within the limit: the calibration error (default for independent rows), or the gap.
+        What of everyone must be within the limit: the gap and the calibration error of the score rounded to whole
+        percent (default for independent rows), or the gap alone.
     alpha : float in (0, 0.5]
         Probability, at most, that any verdict at any look is ever wrong; and that the alarm "ever" is ever false.
     days_between_false_alarms : float of at least 2

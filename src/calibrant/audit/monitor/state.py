@@ -41,8 +41,8 @@ class RangeNow(Plain):
     gap: float
     low: float
     high: float
-    error_low: float
-    error_high: float
+    error_low: float  # of the score itself, as `gap`
+    error_high: float  # of the score rounded to whole percent, and never below the size of the gap; 1 where none is known
     verdict: Verdict
 
 
@@ -205,7 +205,9 @@ def _judged(plan: Plan, sums: Floats, counts: NDArray[np.int64], alpha: float) -
     with_error = s.independent_rows
     gap_share = everyone * (GAP if with_error else 1.0)
     low, high = ranges.gap_limits(sums[0], gap_share)
-    error_high = ranges.error_limit(counts, everyone - gap_share) if with_error else 1.0
+    error_high = 1.0
+    if with_error:  # of the score in whole percent, whose gap is another: an error is no smaller than its own gap
+        error_high = min(1.0, max(ranges.error_limit(counts, everyone - gap_share), -low, high))
     out = [_range("everyone", sums[0], (low, high), error_high, s.limit, error=s.judge == "error")]
     for name, own in zip(plan.populations[1:], sums[1:], strict=True):
         limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups)

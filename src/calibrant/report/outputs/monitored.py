@@ -126,11 +126,12 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     yield doc.Opening(headline(s, state))
     e = state.window[0]
     low, high = num.signed_range(e.low, e.high)
-    error = f" Calibration error of everyone: at most {num.upper_bound(e.error_high, s.limit)}." * (e.error_high < 1.0)
+    most = num.upper_bound(e.error_high, s.limit)
+    error = f" Calibration error of everyone, of the score rounded to whole percent: at most {most}."
     yield doc.Paragraph(
         say(
             f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "
-            f"guaranteed {low} to {high}.{error}"
+            f"guaranteed {low} to {high}.{error * (e.error_high < 1.0)}"
         ),
         "answer",
     )

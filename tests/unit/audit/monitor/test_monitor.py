@@ -228,3 +228,17 @@ def test_years_without_a_look_are_no_alarm() -> None:
     state = watch.update(rows(3), at="2056-01-04")
     assert not state.alarms
     assert watch._now.detector.days.sum() == 4
+
+
+def test_a_score_that_rounding_moves_towards_the_truth_is_not_within() -> None:
+    """Scores of .0149 are shown as 1%, which is the truth; the score itself is off by half a point."""
+    rng = np.random.default_rng(0)
+    watch = cal.Monitor(label="y", score="p", limit=0.004)
+    for day in range(4):
+        y = (rng.uniform(size=100_000) < 0.01).astype(int)
+        state = watch.update(cal.predictions(y, np.full(len(y), 0.0149)), at=day)
+    for r in (state.window[0], state.all_days[0]):
+        assert r.error_low <= r.error_high
+        assert -r.low <= r.error_high
+    assert state.window[0].verdict == "over"
+    assert all(k.verdict != "within" for k in state.history)

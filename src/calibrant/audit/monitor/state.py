@@ -156,7 +156,7 @@ class State:
             alarms.append(_alarm(detector, plan, day, change=True))
             detector = detector.restarted()
         first = [a for a in alarms if a.kind == "ever"]
-        alarms = [*first, *(a for a in alarms if a.kind == "changed")][-ALARMS:]
+        alarms = [*first, *[a for a in alarms if a.kind == "changed"][-(ALARMS - len(first)) :]]
         new = self._with_rows(day, plan)
         alpha = ranges.look_alpha(s.alpha, new.looks)
         total = ranges.added(new.sums), new.counts.sum(axis=0)

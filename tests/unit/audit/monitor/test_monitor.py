@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from calibrant.audit.monitor.state import ALARMS
 from calibrant.errors import BadInput, NotComputable
 
 
@@ -242,3 +243,12 @@ def test_a_score_that_rounding_moves_towards_the_truth_is_not_within() -> None:
         assert -r.low <= r.error_high
     assert state.window[0].verdict == "over"
     assert all(k.verdict != "within" for k in state.history)
+
+
+def test_the_alarm_of_any_error_stays_after_many_alarms_of_a_change() -> None:
+    watch = cal.Monitor(label="y", score="p", days_between_false_alarms=2)
+    for day in range(ALARMS + 5):
+        state = watch.update(cal.predictions([1] * 300, [0.05] * 300), at=day)
+    assert [a.kind for a in state.alarms].count("changed") == ALARMS - 1
+    assert [a.day for a in state.alarms if a.kind == "ever"] == ["0"]
+    assert state.alarms[-1].day == str(ALARMS + 4)

@@ -42,7 +42,7 @@ class RangeNow(Plain):
     low: float
     high: float
     error_low: float  # of the score itself, as `gap`
-    error_high: float  # of the score rounded to whole percent, and never below the size of the gap; 1 where none is known
+    error_high: float  # of the score rounded to whole percent, or the end of the gap if that is larger; 1: not known
     verdict: Verdict
 
 

@@ -31,6 +31,7 @@ from calibrant.arguments import (
 from calibrant.audit.monitor.plan import Judge, Plan, Settings
 from calibrant.audit.monitor.state import (
     LEVEL,
+    MASK,
     Alarm,
     Day,
     Look,
@@ -39,9 +40,11 @@ from calibrant.audit.monitor.state import (
     Suspect,
     Verdict,
     day_of,
+    lasting,
     state_of,
     suspects,
 )
+from calibrant.audit.monitor.state import shown as shown_of
 from calibrant.audit.monitor.state import to_plain as plain_of
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
@@ -72,8 +75,9 @@ class MonitorState(Plain):
     unlabelled: int  # rows left out, whose labels had not come when their day closed
     verdict: Verdict  # of the recent window: the worst of everyone and the groups
     since: str  # the first of the looks up to now that all have this verdict
-    window: tuple[RangeNow, ...]  # everyone, then the groups, in the recent window
+    window: tuple[RangeNow, ...]  # everyone, then the groups of 20 rows or more, in the recent window
     all_days: tuple[RangeNow, ...]  # the same since the first day
+    small_groups: int  # groups with rows in the recent window, but fewer than 20: they are not judged, and not shown
     alarms: tuple[Alarm, ...]
     alarmed: bool  # the latest day brought an alarm
     # Of the alarms of a change that follow each other within the window up to now, the first: it says when the error
@@ -247,16 +251,16 @@ class Monitor:
         day = self.day_number(at)
         self._check_day(day, replace)
         if data is None:
-            plan, (gains, sums, counts) = self.plan, self.plan.no_rows()
+            plan, (gains, sums, counts, seen) = self.plan, self.plan.no_rows()
         else:
             plan = self._plan or Plan.of(self.settings, data)
-            gains, sums, counts = plan.day(data)
+            gains, sums, counts, seen = plan.day(data)
         again = self._latest is not None and day == self._latest.day
         before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
         self._plan, self._settled, self._latest = (
             plan,
             before,
-            Day(day, gains, sums, counts, self.is_date(at), unlabelled),
+            Day(day, gains, sums, counts, seen, self.is_date(at), unlabelled),
         )
         self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
@@ -359,25 +363,18 @@ class Monitor:
             unlabelled=now.unlabelled,
             verdict=now.worst,
             since=say(now.since),
-            window=now.window,
-            all_days=now.all_days,
+            window=shown_of(now.window),
+            all_days=shown_of(now.all_days),
+            small_groups=sum(0 < r.rows < MASK for r in now.window[1:]),
             alarms=now.alarms,
             alarmed=any(a.day == last.day for a in now.alarms),
-            lasting=self._lasting(now),
+            lasting=lasting(now.alarms, int(now.days[-1]), s.window, self.day_of_text),
             ever=last.log_ever / -math.log(s.alpha),
             change=last.log_change / math.log(s.days_between_false_alarms),
-            suspects=suspects(detector, self.plan.watched, change=True),
+            suspects=suspects(detector, self.plan.watched, now.seen, change=True),
             onset=None if onset is None else (say(onset[0]), say(onset[1]), say(onset[2])),
             history=now.history,
         )
-
-    def _lasting(self, now: State) -> Alarm | None:
-        first, day = None, now.days[-1]
-        for a in reversed([a for a in now.alarms if a.kind == "changed"]):
-            if day - (before := self.day_of_text(a.day)) >= self.settings.window:
-                break
-            first, day = a, before
-        return first
 
     # ---- files ----
 
@@ -425,6 +422,8 @@ class Monitor:
         shape, populations = plan.prior.shape, len(plan.populations)
         if latest.gains.shape != shape or settled.detector.ever.shape != shape or len(latest.sums) != populations:
             raise BadInput("the evidence is of other directions than the plan's")
+        if not len(latest.seen) == len(settled.seen) == shape[0]:
+            raise BadInput("the rows are of other directions than the plan's")
         if settled.detector.starts.shape[1:] != shape or settled.sums.shape[1] != populations:
             raise BadInput("the sums are of other groups than the plan's")
 

@@ -55,7 +55,8 @@ def keep(folder: Path, day: int, names: pa.ChunkedArray) -> None:
         parts.append(_written(folder, day, day, np.unique(hashed(names))))
     while len(parts) > 1 and parts[-2].size < 2 * parts[-1].size and parts[-2].size + parts[-1].size <= MOST:
         *parts, old, new = parts
-        parts.append(_written(folder, old.first, new.last, np.sort(np.concatenate([old.read(), new.read()]), kind="stable")))
+        both = np.sort(np.concatenate([old.read(), new.read()]), kind="stable")
+        parts.append(_written(folder, old.first, new.last, both))
         remove(old.path)
         remove(new.path)
 

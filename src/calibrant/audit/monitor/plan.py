@@ -38,6 +38,15 @@ class Watched(NamedTuple):
     name: str
 
 
+class Kept(NamedTuple):
+    """What is kept of a day."""
+
+    gains: Floats  # what its bets won, shape (directions, bets)
+    sums: Floats  # of its populations, shape (populations, SUMS)
+    counts: NDArray[np.int64]  # its rows without and with the event, by score in whole percent
+    seen: NDArray[np.int64]  # its rows of each direction
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What is asked of a monitor, checked."""
@@ -180,13 +189,14 @@ class Plan:
         groups = (f"{v.name} = {level}" for v in self.attributes if v.name in self.settings.by for level in v.labels)
         return ("everyone", *groups)
 
-    def no_rows(self) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    def no_rows(self) -> Kept:
         """What is kept of a day without outcomes."""
         sums = np.zeros((len(self.populations), ranges.SUMS))
-        return np.zeros(self.prior.shape), sums, np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64)
+        counts, seen = np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64), np.zeros(len(self.watched), dtype=np.int64)
+        return Kept(np.zeros(self.prior.shape), sums, counts, seen)
 
-    def day(self, data: Predictions) -> tuple[Floats, Floats, NDArray[np.int64]]:
-        """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""
+    def day(self, data: Predictions) -> Kept:
+        """What is kept of a day."""
         if data.weights is not None:
             raise NotComputable("a monitor has no proof for weights: leave them out")
         y, p, s = data.y.astype(np.float64), data.p, self.settings
@@ -202,7 +212,8 @@ class Plan:
             for v in self.attributes
             if v.name in s.by
         ]
-        return gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p)
+        seen = np.concatenate([d.rows for d in directions])
+        return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen)
 
 
 def _log_odds(p: Floats) -> Floats:

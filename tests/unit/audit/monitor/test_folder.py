@@ -271,7 +271,7 @@ def test_columns_may_be_called_as_ours(tmp_path: Path) -> None:
     assert watch("labels", home, tmp_path / "y.parquet", "--at", 1) == 0
     assert watch("labels", home, "--at", 3) == 1
     state = folder.opened(home).state
-    assert [r.rows for r in state.window] == [60, 30, 30, 0, 0]
+    assert [r.rows for r in state.window] == [60, 30, 30]
     assert [round(r.gap, 9) for r in state.window[1:3]] == [-0.5, 0.5]
 
 

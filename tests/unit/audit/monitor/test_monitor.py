@@ -202,7 +202,7 @@ def test_reports_say_what_is_known(tmp_path: Path) -> None:
     assert state == watch.state.to_dict()
     for text in (page, alert):
         assert "site = B (underpredicts)" in text
-        assert "Over the limit of 10.0 points since" in text
+        assert "Over the limit of 10.0 points: " in text
     assert "<svg" in page
     assert "calibrant-result" in page
     with pytest.raises(BadInput, match=r"a monitor is written as .html, .json, .md"):
@@ -252,3 +252,62 @@ def test_the_alarm_of_any_error_stays_after_many_alarms_of_a_change() -> None:
     assert [a.kind for a in state.alarms].count("changed") == ALARMS - 1
     assert [a.day for a in state.alarms if a.kind == "ever"] == ["0"]
     assert state.alarms[-1].day == str(ALARMS + 4)
+
+
+def groups(day: int, b: float = 0.0, c: float = 0.0, of_c: int = 300) -> cal.Predictions:
+    """Two groups of 3,000 rows, and one of `of_c`, of which b and c are off."""
+    rng, site = np.random.default_rng(day), np.repeat(["A", "B", "C"], [3000, 3000, of_c])
+    p = rng.uniform(0.2, 0.6, len(site))
+    y = rng.uniform(size=len(site)) < p + np.where(site == "B", b, np.where(site == "C", c, 0.0))
+    return cal.predictions(y.astype(int), p, {"site": site})
+
+
+def test_each_group_has_its_own_since(tmp_path: Path) -> None:
+    watch = cal.Monitor(label="y", score="p", by="site", limit=0.1, window=5)
+    for day in range(14):
+        state = watch.update(groups(day, b=0.3 * (day >= 3), c=0.35 * (day >= 9)), at=day)
+    since = {r.name: int(r.since) for r in state.window if r.verdict == "over"}
+    assert since["site = B"] < 9 < since["site = C"]
+    assert int(state.since) == since["site = B"]
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    assert f"site = B since {since['site = B']}, site = C since {since['site = C']}." in alert
+    again = cal.Monitor.from_json(watch.to_json()).state
+    assert [r.since for r in again.window] == [r.since for r in state.window]
+
+
+def test_groups_of_few_rows_are_counted_and_not_shown(tmp_path: Path) -> None:
+    watch = cal.Monitor(label="y", score="p", by="site", limit=0.1, tolerance=0.0, days_between_false_alarms=2)
+    for day in range(6):
+        state = watch.update(groups(day, c=0.4, of_c=3), at=day)
+    assert [r.name for r in state.window] == ["everyone", "site = A", "site = B"]
+    assert [r.name for r in state.all_days] == ["everyone", "site = A", "site = B"]
+    assert state.small_groups == 1
+    assert state.alarms
+    assert state.verdict == "within"
+    for target in ("page.html", "alert.md", "state.json"):
+        assert "site = C" not in watch.report(tmp_path / target).read_text()
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    assert "for everyone and every group of 20 rows or more, at every look since" in alert
+    assert "1 group has fewer rows, and no verdict." in alert
+    watch.update(groups(6, c=0.4, of_c=3), at=6)
+    assert "site = C" in {r.name for r in watch.update(groups(7, c=0.4, of_c=3), at=7).window}
+
+
+@pytest.mark.parametrize("passed", [0, 40])
+def test_the_alarm_of_any_error_knows_no_onset_from_a_search_that_started_again(passed: int, tmp_path: Path) -> None:
+    """Of an error that lasts it is that of the first alarm; where alarms before it have passed, none is known."""
+    watch = cal.Monitor(label="y", score="p", days_between_false_alarms=1e4, alpha=1e-6, window=10)
+    state, day = watch.update(cal.predictions([0, 1] * 20, [0.5] * 40), at=0), 0
+    while not any(a.kind == "ever" for a in state.alarms):
+        day += 1
+        at = day + passed * bool(state.alarms)
+        state = watch.update(cal.predictions([1] * 25 + [0] * 15, [0.5] * 40), at=at)
+    first, ever = state.alarms
+    assert (first.kind, ever.kind) == ("changed", "ever")
+    assert ever.onset == (None if passed else first.onset)
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    assert ("not known" in alert) == bool(passed)
+    for day in range(100, 130):
+        state = watch.update(cal.predictions([1] * 40, [0.1] * 40), at=day)
+    assert "any error since the start" in watch.report(tmp_path / "alert.md").read_text()
+    assert "(since the last alarm)" in (tmp_path / "alert.md").read_text()

@@ -9,13 +9,12 @@ finds either a day that still waits, or files that are no longer needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import Caller, shown
 from calibrant.audit.monitor import names as kept_names
+from calibrant.audit.monitor.locking import locked
 from calibrant.audit.monitor.monitor import SAVED, Monitor, MonitorState
 from calibrant.data.columns import label_values, require
 from calibrant.data.predictions import Predictions
@@ -32,7 +32,7 @@ from calibrant.data.sources.files import open_source
 from calibrant.data.targets import remove, temporary, written
 from calibrant.errors import BadInput
 
-MONITOR, WAITING, LABELS, LOCK = "monitor.json", "waiting", "labels", "lock"
+MONITOR, WAITING, LABELS = "monitor.json", "waiting", "labels"
 NAME, LABEL = "calibrant: name", "calibrant: label"  # columns of what is kept, next to columns of the data
 NONE = pa.schema({NAME: pa.string(), LABEL: pa.int8()})
 COMMAND = Caller(command=True, lacks=("missing",))
@@ -50,33 +50,6 @@ class Arrived:
     entered: tuple[str, ...]  # days that were complete, and have entered
     alarmed: bool  # one of these days brought an alarm
     state: MonitorState | None  # None before the first day has entered
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Refuse two writers; the lock of a process that ends, however it ends, is gone with it."""
-    if not folder.is_dir():
-        raise BadInput(f"there is no directory {str(folder)!r}: start one with calibrant watch start")
-    with (folder / LOCK).open("ab") as file:
-        if not _lock(file):
-            raise BadInput(f"another process is writing to {str(folder)!r}: wait until it is done")
-        yield
-
-
-def _lock(file: BinaryIO) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        take = partial(msvcrt.locking, file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-    else:
-        take = partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    try:
-        take()
-    except OSError:
-        return False
-    return True
 
 
 def start(folder: Path, monitor: Monitor) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from functools import cached_property
@@ -28,6 +30,7 @@ from calibrant.arguments import (
     shown,
     text,
 )
+from calibrant.audit.monitor.locking import LOCK, locked
 from calibrant.audit.monitor.plan import Judge, Plan, Settings
 from calibrant.audit.monitor.state import (
     LEVEL,
@@ -208,6 +211,7 @@ class Monitor:
         self._settled: State | None = None  # before the latest day, which can be replaced
         self._latest: Day | None = None
         self._dated: bool | None = None
+        self._files: dict[Path, bytes] = {}  # digests of the files that this was read from, or saved to
         self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
 
     # ---- days ----
@@ -428,9 +432,26 @@ class Monitor:
             raise BadInput("the sums are of other groups than the plan's")
 
     def save(self, target: str | os.PathLike[str]) -> Path:
-        """Write the monitor to a file, whole or not at all; `load` reads it."""
-        written(os.fspath(target), self.to_json().encode())
-        return Path(target)
+        """Write the monitor to a file, whole or not at all; `load` reads it.
+
+        Raises
+        ------
+        BadInput
+            The file that was loaded, or saved before, has changed meanwhile: another process has entered days, which
+            this would undo. Or another process is writing to the directory of `calibrant watch`.
+        """
+        path = Path(target)
+        with locked(path.parent) if (path.parent / LOCK).is_file() else nullcontext():
+            before = self._files.get(path.resolve())
+            if before is not None and path.is_file() and _digest(path.read_bytes()) != before:
+                raise BadInput(
+                    f"{os.fspath(target)!r} has changed since it was read, and days that were entered would be lost: "
+                    "load it again, and update that"
+                )
+            content = self.to_json().encode()
+            written(os.fspath(target), content)
+        self._files[path.resolve()] = _digest(content)
+        return path
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> Monitor:
@@ -438,7 +459,10 @@ class Monitor:
         path = Path(source)
         if not path.is_file():
             raise BadInput(f"there is no file {os.fspath(source)!r}: {SAVED}")
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        made = cls.from_json(content.decode("utf-8"))
+        made._files[path.resolve()] = _digest(content)
+        return made
 
     def report(self, target: str | os.PathLike[str]) -> Path:
         """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state."""
@@ -457,6 +481,10 @@ def _plain(value: object) -> object:
     import msgspec
 
     return msgspec.to_builtins(value)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def _day_number(at: object) -> int:

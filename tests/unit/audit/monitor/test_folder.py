@@ -429,3 +429,25 @@ def test_an_export_that_brings_nothing_new_is_no_failure(tmp_path: Path, capsys:
     assert folder.opened(home).state.rows == 600
     assert watch("labels", home, delivery(tmp_path, 99, [1] * 5), "--at", 5) == 2
     assert "none of 5 labels is of a row that waits, or that has entered" in capsys.readouterr().err
+
+
+def test_python_does_not_undo_what_a_scheduler_entered(tmp_path: Path) -> None:
+    home, path = tmp_path / "m", tmp_path / "m" / folder.MONITOR
+    watch("start", home, *SETTINGS)
+    mine = Monitor.load(path)
+    mine.update(day(tmp_path, 1), at=1)
+    mine.save(path)
+    mine.update(day(tmp_path, 2), at=2)
+    mine.save(path)  # what it wrote itself is no change
+    assert watch("update", home, day(tmp_path, 3), "--at", 3) == 0
+    mine.update(day(tmp_path, 4), at=4)
+    with pytest.raises(BadInput, match="has changed since it was read, and days that were entered would be lost"):
+        mine.save(path)
+    assert folder.opened(home).state.looks == 3
+    mine.save(tmp_path / "copy.json")
+    again = Monitor.load(path)
+    again.update(day(tmp_path, 4), at=4)
+    with folder.locked(home), pytest.raises(BadInput, match="another process is writing"):
+        again.save(path)
+    again.save(path)
+    assert folder.opened(home).state.looks == 4

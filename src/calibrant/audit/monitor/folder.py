@@ -121,7 +121,7 @@ def predictions(folder: Path, files: object, at: object) -> int:
         if (old := kept_names.entered(folder, names)).any():
             raise BadInput(
                 f"{shown(_plain(names.filter(pa.array(old))[0]))} has named a row of an earlier day, whose outcome "
-                "would be taken for this row's: start with a --key that has the day, too, or a number of the prediction"
+                "would become this row's label: start with a --key that has the day, too, or a number of the prediction"
             )
         # Read as they will be when the day is complete, so that what cannot be used is refused today; and what is
         # watched is fixed by all rows of the first day, not by those that will have a label.

@@ -27,7 +27,7 @@ PRIOR: dict[Kind, float] = {"everyone": 0.25, "slope": 0.1, "shape": 0.15, "scor
 QUANTILES = 21  # of the first day's scores: every other one ends a range of the score, a tenth of that day's rows
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
 PAIRED = 6  # attributes of which every pair of levels is watched, too, as long as directions are not too many
-MOST = 600  # directions, so that the state stays below two megabytes
+MOST = 600  # directions, so that the state stays small: three megabytes after ten years, next to its window's days
 WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
 
 

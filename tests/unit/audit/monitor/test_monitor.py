@@ -192,6 +192,18 @@ def test_the_state_stays_small() -> None:
     assert sizes[47] - sizes[23] < 24 * 300 + 4 * 8 * 10 * len(watch.plan.watched) * 4 / 3
 
 
+@pytest.mark.parametrize(("levels", "window"), [(3, 40), (12, 3), (12, 40)])
+def test_the_state_has_the_size_that_is_said(levels: int, window: int) -> None:
+    watch = cal.Monitor(label="y", score="p", by=("a", "b"), window=window, tolerance=0.6)
+    codes = np.arange(240)
+    covariates = {"a": [f"a{i % levels}" for i in codes], "b": [f"b{i // 3 % levels}" for i in codes]}
+    for day in range(48):
+        watch.update(cal.predictions(codes % 2, np.linspace(0.3, 0.7, 240), covariates), at=day)
+    directions, populations = len(watch.plan.watched), len(watch.plan.populations)
+    numbers = 10 * directions * (3 * np.log2(48) + 3) + min(window, 48) * (10 * populations + 203)
+    assert 0.5 < len(watch.to_json()) / (11 * numbers + 300 * 48 + 8000) < 1.0
+
+
 def test_reports_say_what_is_known(tmp_path: Path) -> None:
     watch = watched(4, window=4)
     for day in range(4, 8):

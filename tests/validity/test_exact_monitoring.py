@@ -235,7 +235,7 @@ def test_the_window_holds_its_days_whatever_came_of_them() -> None:
 def test_everyones_range_and_bets_count_clusters(more: dict[str, object], clusters: int, independent: int) -> None:
     watch, rows = cal.Monitor(label="y", score="p", **more), watching(0, 40, clusters=clusters)
     watch.update(rows, at=0)
-    gains, sums, _ = watch.plan.day(rows)
+    gains, sums, *_ = watch.plan.day(rows)
     assert sums[0, ranges.CLUSTERS] == independent
     assert sums[0, ranges.LARGEST] == 40 / independent
     if more:

@@ -2,20 +2,19 @@
 
 ``monitor.json`` is the monitor. Of predictions that wait for their labels ``waiting/DAY.parquet`` holds the rows, and
 ``labels/DAY/`` the labels of that day's rows, a file for each delivery, as 0 and 1. A day enters `monitor.json` in one
-step, and the files it was made of are removed after it, so that whoever is ended in between finds either a day that
-still waits, or files that are no longer needed.
+step, then its names are kept (`names`), and the files it was made of are removed, so that whoever is ended in between
+finds either a day that still waits, or files that are no longer needed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +23,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from calibrant.arguments import Caller, shown
+from calibrant.audit.monitor import names as kept_names
+from calibrant.audit.monitor.locking import locked
 from calibrant.audit.monitor.monitor import SAVED, Monitor, MonitorState
 from calibrant.data.columns import label_values, require
 from calibrant.data.predictions import Predictions
@@ -31,7 +32,7 @@ from calibrant.data.sources.files import open_source
 from calibrant.data.targets import remove, temporary, written
 from calibrant.errors import BadInput
 
-MONITOR, WAITING, LABELS, LOCK = "monitor.json", "waiting", "labels", "lock"
+MONITOR, WAITING, LABELS = "monitor.json", "waiting", "labels"
 NAME, LABEL = "calibrant: name", "calibrant: label"  # columns of what is kept, next to columns of the data
 NONE = pa.schema({NAME: pa.string(), LABEL: pa.int8()})
 COMMAND = Caller(command=True, lacks=("missing",))
@@ -44,38 +45,11 @@ class Arrived:
 
     matched: int = 0  # labels of rows that wait
     again: int = 0  # of these, how many had come before
-    unmatched: int = 0  # labels of no row that waits: their day has closed, or was never entered
+    unmatched: int = 0  # labels of no row that still waits: their day has closed, or was never entered
     absent: int = 0  # rows of the files without a label yet
     entered: tuple[str, ...]  # days that were complete, and have entered
     alarmed: bool  # one of these days brought an alarm
     state: MonitorState | None  # None before the first day has entered
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Refuse two writers; the lock of a process that ends, however it ends, is gone with it."""
-    if not folder.is_dir():
-        raise BadInput(f"there is no directory {str(folder)!r}: start one with calibrant watch start")
-    with (folder / LOCK).open("ab") as file:
-        if not _lock(file):
-            raise BadInput(f"another process is writing to {str(folder)!r}: wait until it is done")
-        yield
-
-
-def _lock(file: BinaryIO) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        take = partial(msvcrt.locking, file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-    else:
-        take = partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    try:
-        take()
-    except OSError:
-        return False
-    return True
 
 
 def start(folder: Path, monitor: Monitor) -> None:
@@ -144,6 +118,11 @@ def predictions(folder: Path, files: object, at: object) -> int:
                     f"{shown(again)} waits for its label since {_text(at, other)}: a row's name must be its "
                     "own, such as a number of the prediction"
                 )
+        if (old := kept_names.entered(folder, names)).any():
+            raise BadInput(
+                f"{shown(_plain(names.filter(pa.array(old))[0]))} has named a row of an earlier day, whose outcome "
+                "would become this row's label: start with a --key that has the day, too, or a number of the prediction"
+            )
         # Read as they will be when the day is complete, so that what cannot be used is refused today; and what is
         # watched is fixed by all rows of the first day, not by those that will have a label.
         no_outcomes = np.zeros(table.num_rows, dtype=np.int8)
@@ -160,17 +139,26 @@ def labels(folder: Path, files: object | None, at: object) -> tuple[Monitor, Arr
     with locked(folder):
         monitor = _waits(opened(folder))
         day, s = monitor.day_number(at), monitor.settings
-        new = None if files is None else _delivered(monitor, files)  # what cannot be used is refused first
-        entered, alarmed = _closed(folder, monitor, day, at)
-        counts = {} if new is None else _kept(folder, new, day)
-        if new is not None and new.table.num_rows and not counts["matched"]:
-            raise BadInput(
-                f"none of {new.table.num_rows:,} labels is of a row that waits: check --key {','.join(s.key)} "
-                "and the days"
-            )
+        new = None if files is None else _delivered(monitor, files)
+        closing = [d for d in _days(folder) if _closes(monitor, d, day)]
+        own = {} if new is None else _by_day(folder, new, [d for d in _days(folder) if d not in closing])
+        matched = sum(o.rows for o in own.values())
+        if new is not None and new.table.num_rows and not matched:
+            _check_names(folder, new.table.column(NAME), closing, s.key)
+        # What cannot be used has been refused: from here on days enter, and labels are kept.
+        entered, alarmed = _closed(folder, monitor, closing, at)
+        for other, labels_ in own.items():
+            _keep(folder, other, labels_.fresh, day)
         state = None if monitor.last is None else monitor.state
-        absent = 0 if new is None else new.absent
-        return monitor, Arrived(**counts, absent=absent, entered=entered, alarmed=alarmed, state=state)
+        return monitor, Arrived(
+            matched=matched,
+            again=sum(o.rows - o.fresh.num_rows for o in own.values()),
+            unmatched=0 if new is None else new.table.num_rows - matched,
+            absent=0 if new is None else new.absent,
+            entered=entered,
+            alarmed=alarmed,
+            state=state,
+        )
 
 
 def waiting(folder: Path) -> tuple[tuple[int, int, int], ...]:
@@ -279,27 +267,47 @@ def _delivered(monitor: Monitor, files: object) -> Delivered:
     return Delivered(pa.table({NAME: names, LABEL: known}).filter(pa.array(there)), int(np.sum(~there)))
 
 
-def _kept(folder: Path, new: Delivered, day: int) -> dict[str, int]:
-    """Keep labels of rows that wait, by the day that they wait for; those of others are counted."""
-    counts, names = dict.fromkeys(("matched", "again"), 0), new.table.column(NAME)
-    for other in _days(folder):
-        own = new.table.filter(pc.is_in(names, _names_of(folder, other)))
-        known = _known(folder, other, None)
+class OfDay(NamedTuple):
+    """The labels of a delivery that are of one day's rows: how many, and those that had not come before."""
+
+    rows: int
+    fresh: pa.Table
+
+
+def _by_day(folder: Path, new: Delivered, days: Sequence[int]) -> dict[int, OfDay]:
+    """The labels of rows that wait, by the day that they wait for."""
+    out, names = {}, new.table.column(NAME)
+    for day in days:
+        own = new.table.filter(pc.is_in(names, _names_of(folder, day)))
+        known = _known(folder, day, None)
         at = pc.index_in(own.column(NAME), known.column(NAME))
         before = known.column(LABEL).take(at)
         if pc.any(differs := pc.fill_null(pc.not_equal(own.column(LABEL), before), False)).as_py():
             one = shown(_plain(own.column(NAME).filter(differs)[0]))
             raise BadInput(f"{one} has another label already, and labels that came stay: leave it out of the file")
-        counts["matched"] += own.num_rows
-        counts["again"] += own.num_rows - at.null_count
-        fresh = own.filter(pc.is_null(at))
-        if fresh.num_rows:
-            content = hashlib.sha256("\n".join(map(str, fresh.to_pydict().items())).encode()).hexdigest()[:16]
-            target = folder / LABELS / str(other) / f"{day}-{content}.parquet"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with temporary(target) as part:
-                pq.write_table(fresh, part)
-    return counts | {"unmatched": new.table.num_rows - counts["matched"]}
+        out[day] = OfDay(own.num_rows, own.filter(pc.is_null(at)))
+    return out
+
+
+def _check_names(folder: Path, names: pa.ChunkedArray, closing: Sequence[int], key: Sequence[str]) -> None:
+    """Refuse labels of which none is of a row that was ever predicted."""
+    if any(pc.any(pc.is_in(names, _names_of(folder, day))).as_py() for day in closing):
+        return
+    if not kept_names.entered(folder, names).any():
+        raise BadInput(
+            f"none of {len(names):,} labels is of a row that waits, or that has entered: check --key {','.join(key)} "
+            "and the days"
+        )
+
+
+def _keep(folder: Path, day: int, fresh: pa.Table, came: int) -> None:
+    """Keep the labels of a day's rows that came on a day."""
+    if fresh.num_rows:
+        content = hashlib.sha256("\n".join(map(str, fresh.to_pydict().items())).encode()).hexdigest()[:16]
+        target = folder / LABELS / str(day) / f"{came}-{content}.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary(target) as part:
+            pq.write_table(fresh, part)
 
 
 def _known(folder: Path, day: int, until: int | None) -> pa.Table:
@@ -313,15 +321,20 @@ def _joined(monitor: Monitor, rows: pa.Table, outcomes: NDArray[np.int8]) -> Pre
     return monitor.rows_of(rows.append_column(monitor.settings.label, pa.array(outcomes)), coded=True)
 
 
-def _closed(folder: Path, monitor: Monitor, today: int, at: object) -> tuple[tuple[str, ...], bool]:
-    """Enter every day that is complete before `today`, oldest first; return them, and whether one brought an alarm."""
+def _closes(monitor: Monitor, day: int, today: int) -> bool:
+    """Whether a day that waits is complete before `today`, or had entered when a process ended."""
+    return (monitor.last is not None and day <= monitor.last) or day + (monitor.settings.labels_within or 0) < today
+
+
+def _closed(folder: Path, monitor: Monitor, days: Sequence[int], at: object) -> tuple[tuple[str, ...], bool]:
+    """Enter days that are complete, oldest first; return them, and whether one brought an alarm."""
     entered, alarmed, within = [], False, monitor.settings.labels_within or 0
-    for day in _days(folder):
-        done = monitor.last is not None and day <= monitor.last  # it had entered when a process ended
-        if not done and day + within < today:
+    for day in days:
+        if monitor.last is None or day > monitor.last:
             rows = pq.read_table(_file(folder, day))
             known = _known(folder, day, day + within)
-            at_ = pc.index_in(rows.column(NAME), known.column(NAME))
+            names = rows.column(NAME)
+            at_ = pc.index_in(names, known.column(NAME))
             there = pc.is_valid(at_)
             outcomes = known.column(LABEL).take(at_.drop_null()).to_numpy()
             data = _joined(monitor, rows.filter(there).drop_columns([NAME]), outcomes) if len(outcomes) else None
@@ -331,8 +344,9 @@ def _closed(folder: Path, monitor: Monitor, today: int, at: object) -> tuple[tup
             _save(folder, monitor)
             entered.append(text)
             alarmed |= state.alarmed
-            done = True
-        if done:  # the labels first: a day whose file is there is found again
-            remove(folder / LABELS / str(day))
-            remove(_file(folder, day))
+        else:  # it had entered when a process ended
+            names = _names_of(folder, day)
+        kept_names.keep(folder, day, names)
+        remove(folder / LABELS / str(day))  # the labels first: a day whose file is there is found again
+        remove(_file(folder, day))
     return tuple(entered), alarmed

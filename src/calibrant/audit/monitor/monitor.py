@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from functools import cached_property
@@ -28,9 +30,11 @@ from calibrant.arguments import (
     shown,
     text,
 )
+from calibrant.audit.monitor.locking import LOCK, locked
 from calibrant.audit.monitor.plan import Judge, Plan, Settings
 from calibrant.audit.monitor.state import (
     LEVEL,
+    MASK,
     Alarm,
     Day,
     Look,
@@ -39,9 +43,11 @@ from calibrant.audit.monitor.state import (
     Suspect,
     Verdict,
     day_of,
+    lasting,
     state_of,
     suspects,
 )
+from calibrant.audit.monitor.state import shown as shown_of
 from calibrant.audit.monitor.state import to_plain as plain_of
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
@@ -72,8 +78,9 @@ class MonitorState(Plain):
     unlabelled: int  # rows left out, whose labels had not come when their day closed
     verdict: Verdict  # of the recent window: the worst of everyone and the groups
     since: str  # the first of the looks up to now that all have this verdict
-    window: tuple[RangeNow, ...]  # everyone, then the groups, in the recent window
+    window: tuple[RangeNow, ...]  # everyone, then the groups of 20 rows or more, in the recent window
     all_days: tuple[RangeNow, ...]  # the same since the first day
+    small_groups: int  # groups with rows in the recent window, but fewer than 20: they are not judged, and not shown
     alarms: tuple[Alarm, ...]
     alarmed: bool  # the latest day brought an alarm
     # Of the alarms of a change that follow each other within the window up to now, the first: it says when the error
@@ -96,8 +103,9 @@ class Monitor:
     r"""A watch over a model's probabilities with guarantees at every look.
 
     Estimand: at each look, for everyone and each group, the mean of ``E[y | features] - p`` over the rows of the recent
-    window and of all days, and everyone's calibration error; in probability units. Alarms are about the pointwise
-    tolerance: that ``|E[y | features] - p| <= tolerance`` for every row.
+    window and of all days, and everyone's calibration error, from above of the score rounded to whole percent; in
+    probability units. Alarms are about the pointwise tolerance: that ``|E[y | features] - p| <= tolerance`` for every
+    row.
 
     Parameters
     ----------
@@ -121,7 +129,8 @@ class Monitor:
     tolerance : float from 0 to below 1, optional
         What alarms tolerate of every single row; the limit by default, 0 without one.
     judge : {"error", "gap"}, optional
-        What of everyone must be within the limit: the calibration error (default for independent rows), or the gap.
+        What of everyone must be within the limit: the gap and the calibration error of the score rounded to whole
+        percent (default for independent rows), or the gap alone.
     alpha : float in (0, 0.5]
         Probability, at most, that any verdict at any look is ever wrong; and that the alarm "ever" is ever false.
     days_between_false_alarms : float of at least 2
@@ -146,7 +155,10 @@ class Monitor:
     ratios against the tolerance for every direction (everyone, slopes, shapes and ranges of the score, levels, pairs of
     levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector
     (documentation: Proofs, monitoring).
-    **Cost.** Linear in a day's rows; the state is below two megabytes at any age.
+    **Cost.** Linear in a day's rows. The state has about 11 bytes for each of ``10 directions (3 log2(days) + 3)``
+    numbers, and of ``window (10 populations + 203)``, the days of the window with rows; and 300 for each look, of which
+    1,000 are kept. With 226 directions, 15 populations and 28 days that is half a megabyte in the first year; with 591,
+    47 and 365 days five.
     **Reads.** Rows.
 
     References
@@ -203,6 +215,7 @@ class Monitor:
         self._settled: State | None = None  # before the latest day, which can be replaced
         self._latest: Day | None = None
         self._dated: bool | None = None
+        self._files: dict[Path, bytes] = {}  # digests of the files that this was read from, or saved to
         self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
 
     # ---- days ----
@@ -248,13 +261,13 @@ class Monitor:
         plan = self.plan if data is None else self._plan or Plan.of(self.settings, data)
         if self._settled is None:  # the first day says whether days are dates, which have weekdays and months
             plan = changed(plan, dated=self.is_date(at))
-        gains, sums, counts = plan.no_rows() if data is None else plan.day(data, day)
+        gains, sums, counts, seen = plan.no_rows() if data is None else plan.day(data, day)
         again = self._latest is not None and day == self._latest.day
         before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
         self._plan, self._settled, self._latest = (
             plan,
             before,
-            Day(day, gains, sums, counts, self.is_date(at), unlabelled),
+            Day(day, gains, sums, counts, seen, self.is_date(at), unlabelled),
         )
         self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
@@ -357,25 +370,18 @@ class Monitor:
             unlabelled=now.unlabelled,
             verdict=now.worst,
             since=say(now.since),
-            window=now.window,
-            all_days=now.all_days,
+            window=shown_of(now.window),
+            all_days=shown_of(now.all_days),
+            small_groups=sum(0 < r.rows < MASK for r in now.window[1:]),
             alarms=now.alarms,
             alarmed=any(a.day == last.day for a in now.alarms),
-            lasting=self._lasting(now),
+            lasting=lasting(now.alarms, int(now.days[-1]), s.window, self.day_of_text),
             ever=last.log_ever / -math.log(s.alpha),
             change=last.log_change / math.log(s.days_between_false_alarms),
-            suspects=suspects(detector, self.plan.watched, change=True),
+            suspects=suspects(detector, self.plan.watched, now.seen, change=True),
             onset=None if onset is None else (say(onset[0]), say(onset[1]), say(onset[2])),
             history=now.history,
         )
-
-    def _lasting(self, now: State) -> Alarm | None:
-        first, day = None, now.days[-1]
-        for a in reversed([a for a in now.alarms if a.kind == "changed"]):
-            if day - (before := self.day_of_text(a.day)) >= self.settings.window:
-                break
-            first, day = a, before
-        return first
 
     # ---- files ----
 
@@ -423,13 +429,32 @@ class Monitor:
         shape, populations = plan.prior.shape, len(plan.populations)
         if latest.gains.shape != shape or settled.detector.ever.shape != shape or len(latest.sums) != populations:
             raise BadInput("the evidence is of other directions than the plan's")
+        if not len(latest.seen) == len(settled.seen) == shape[0]:
+            raise BadInput("the rows are of other directions than the plan's")
         if settled.detector.starts.shape[1:] != shape or settled.sums.shape[1] != populations:
             raise BadInput("the sums are of other groups than the plan's")
 
     def save(self, target: str | os.PathLike[str]) -> Path:
-        """Write the monitor to a file, whole or not at all; `load` reads it."""
-        written(os.fspath(target), self.to_json().encode())
-        return Path(target)
+        """Write the monitor to a file, whole or not at all; `load` reads it.
+
+        Raises
+        ------
+        BadInput
+            The file that was loaded, or saved before, has changed meanwhile: another process has entered days, which
+            this would undo. Or another process is writing to the directory of `calibrant watch`.
+        """
+        path = Path(target)
+        with locked(path.parent) if (path.parent / LOCK).is_file() else nullcontext():
+            before = self._files.get(path.resolve())
+            if before is not None and path.is_file() and _digest(path.read_bytes()) != before:
+                raise BadInput(
+                    f"{os.fspath(target)!r} has changed since it was read, and days that were entered would be lost: "
+                    "load it again, and update that"
+                )
+            content = self.to_json().encode()
+            written(os.fspath(target), content)
+        self._files[path.resolve()] = _digest(content)
+        return path
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> Monitor:
@@ -437,7 +462,10 @@ class Monitor:
         path = Path(source)
         if not path.is_file():
             raise BadInput(f"there is no file {os.fspath(source)!r}: {SAVED}")
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        made = cls.from_json(content.decode("utf-8"))
+        made._files[path.resolve()] = _digest(content)
+        return made
 
     def report(self, target: str | os.PathLike[str]) -> Path:
         """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state."""
@@ -456,6 +484,10 @@ def _plain(value: object) -> object:
     import msgspec
 
     return msgspec.to_builtins(value)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def _day_number(at: object) -> int:

@@ -36,7 +36,7 @@ PERIODS = 2  # and sines of it, with whole periods
 WAVES = 4  # shapes of an error along the score: cosines of its rank, with one to four changes of sign
 PAIRED = 6  # attributes of which every pair of levels is watched, too, as long as directions are not too many
 SHAPES = 2 + WAVES + PERIODS  # functions of the score, with two slopes
-MOST = 600  # directions, so that the state stays below two megabytes
+MOST = 600  # directions, so that the state stays small: three megabytes after ten years, next to its window's days
 HALF = 3.0  # log odds: scores beyond take all of a bet on the slope around one half
 WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
 
@@ -46,6 +46,15 @@ class Watched(NamedTuple):
 
     kind: Kind
     name: str
+
+
+class Kept(NamedTuple):
+    """What is kept of a day."""
+
+    gains: Floats  # what its bets won, shape (directions, bets)
+    sums: Floats  # of its populations, shape (populations, SUMS)
+    counts: NDArray[np.int64]  # its rows without and with the event, by score in whole percent
+    seen: NDArray[np.int64]  # its rows of each direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,13 +219,14 @@ class Plan:
         groups = (f"{v.name} = {level}" for v in self.attributes if v.name in self.settings.by for level in v.labels)
         return ("everyone", *groups)
 
-    def no_rows(self) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    def no_rows(self) -> Kept:
         """What is kept of a day without outcomes."""
         sums = np.zeros((len(self.populations), ranges.SUMS))
-        return np.zeros(self.prior.shape), sums, np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64)
+        counts, seen = np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64), np.zeros(len(self.watched), dtype=np.int64)
+        return Kept(np.zeros(self.prior.shape), sums, counts, seen)
 
-    def day(self, data: Predictions, day: int | None = None) -> tuple[Floats, Floats, NDArray[np.int64]]:
-        """What is kept of a day: what its bets won, the sums of its populations, and its rows by shown score."""
+    def day(self, data: Predictions, day: int | None = None) -> Kept:
+        """What is kept of a day."""
         if data.weights is not None:
             raise NotComputable("a monitor has no proof for weights: leave them out")
         y, p, s = data.y.astype(np.float64), data.p, self.settings
@@ -232,7 +242,8 @@ class Plan:
             for v in self.attributes
             if v.name in s.by
         ]
-        return gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p)
+        seen = np.concatenate([d.rows for d in directions])
+        return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen)
 
 
 def _log_odds(p: Floats) -> Floats:

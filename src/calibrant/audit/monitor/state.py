@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from typing import Literal, TypeAlias
@@ -26,6 +26,7 @@ WINDOW, EVERYONE, GAP = 0.8, 0.5, 0.5
 MASK = 20  # rows of which a group must have so many in the window to be shown and judged
 LEVEL = 0.9  # of the evidence, in the interval of when an error began
 LONG = 100.0  # how often the days that one look stands for go into the time between false alarms, at least
+OF_ALL = "everyone", "slope", "shape"  # kinds of directions that every row is of
 NAMED = 5  # directions that an alarm names
 POINTS, ALARMS = 1000, 100  # looks, and alarms, that are kept; of older looks every other one
 ENCODED = "base64"
@@ -41,9 +42,10 @@ class RangeNow(Plain):
     gap: float
     low: float
     high: float
-    error_low: float
-    error_high: float
+    error_low: float  # of the score itself, as `gap`
+    error_high: float  # of the score rounded to whole percent, or the end of the gap if that is larger; 1: not known
     verdict: Verdict
+    since: str = ""  # the first of the looks up to now that all have this verdict on it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,10 +65,11 @@ class Alarm(Plain):
     day: str
     kind: Literal["changed", "ever"]
     log_evidence: float
-    # The day on which it most plausibly began, and the first and last of those that share 90% of the evidence.
-    onset: str
-    onset_first: str
-    onset_last: str
+    # The day on which it most plausibly began, and the first and last of those that share 90% of the evidence: of a
+    # change since the alarm before; of any error, of the change that lasts, and None if alarms before it have passed.
+    onset: str | None
+    onset_first: str | None
+    onset_last: str | None
     suspects: tuple[Suspect, ...]
 
 
@@ -93,12 +96,17 @@ class Day:
     gains: Floats
     sums: Floats
     counts: NDArray[np.int64]
+    seen: NDArray[np.int64]  # rows of each direction, shape (directions,)
     dated: bool = False  # it is a date, by its ordinal
     unlabelled: int = 0  # rows whose label had not come when the day closed: left out
 
     def text(self, day: int) -> str:
         """A day as it was entered."""
         return date.fromordinal(day).isoformat() if self.dated else str(day)
+
+    def number(self, text: str) -> int:
+        """The number of a day that `text` wrote."""
+        return date.fromisoformat(text).toordinal() if self.dated else int(text)
 
     @property
     def rows(self) -> int:
@@ -116,9 +124,10 @@ class State:
     days: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sums: Floats = field(default_factory=lambda: np.zeros((0, 0, ranges.SUMS)))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, ranges.LEVELS + 1, 2), dtype=np.int64))
-    # Of all days: `all_sums` (populations, SUMS), `all_counts` (levels, 2), rows left out.
+    # Of all days: `all_sums` (populations, SUMS), `all_counts` (levels, 2), rows of each direction, rows left out.
     all_sums: Floats = field(default_factory=lambda: np.zeros((0, ranges.SUMS)))
     all_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64))
+    seen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     unlabelled: int = 0
     window: tuple[RangeNow, ...] = ()  # everyone and the groups, in the window
     all_days: tuple[RangeNow, ...] = ()  # the same since the first day
@@ -130,7 +139,8 @@ class State:
     def fresh(cls, plan: Plan) -> State:
         populations = len(plan.populations)
         sums = np.zeros((0, populations, ranges.SUMS))
-        return cls(Detector.fresh(plan.prior), sums=sums, all_sums=np.zeros((populations, ranges.SUMS)))
+        seen = np.zeros(len(plan.watched), dtype=np.int64)
+        return cls(Detector.fresh(plan.prior), sums=sums, all_sums=np.zeros((populations, ranges.SUMS)), seen=seen)
 
     @property
     def last(self) -> int | None:
@@ -148,16 +158,20 @@ class State:
         # Fewer days than have passed may count: after years without a look a day must be no alarm by itself.
         elapsed = 1 if last is None else min(day.day - last, max(1, int(s.days_between_false_alarms / LONG)))
         detector = self.detector.after(day.gains, day.day, elapsed)
-        alarms = list(self.alarms)
+        alarms, new = list(self.alarms), self._with_rows(day, plan)
         if detector.log_ever >= -math.log(s.alpha) and not any(a.kind == "ever" for a in alarms):
-            alarms.append(_alarm(detector, plan, day, change=False))
+            ever = _alarm(detector, plan, day, new.seen, change=False)
+            if any(a.kind == "changed" for a in alarms):  # the detector has started again since
+                began = lasting(alarms, day.day, s.window, day.number)
+                of = (None,) * 3 if began is None else (began.onset, began.onset_first, began.onset_last)
+                ever = replace(ever, onset=of[0], onset_first=of[1], onset_last=of[2])
+            alarms.append(ever)
         log_change = detector.log_change
         if log_change >= math.log(s.days_between_false_alarms):
-            alarms.append(_alarm(detector, plan, day, change=True))
+            alarms.append(_alarm(detector, plan, day, new.seen, change=True))
             detector = detector.restarted()
-        first = [a for a in alarms if a.kind == "ever"]
-        alarms = [*first, *(a for a in alarms if a.kind == "changed")][-ALARMS:]
-        new = self._with_rows(day, plan)
+        while len(alarms) > ALARMS:  # the one of any error stays
+            alarms.remove(next(a for a in alarms if a.kind == "changed"))
         alpha = ranges.look_alpha(s.alpha, new.looks)
         total = ranges.added(new.sums), new.counts.sum(axis=0)
         window = _judged(plan, *total, WINDOW * alpha)
@@ -167,8 +181,8 @@ class State:
         return replace(
             new,
             detector=detector,
-            window=window,
-            all_days=all_days,
+            window=_since(window, self.window, day),
+            all_days=_since(all_days, self.all_days, day),
             since=self.since if self.looks and self.worst == worst else day.day,
             alarms=tuple(alarms),
             history=_thinned((*self.history, look)),
@@ -186,6 +200,7 @@ class State:
             counts=np.concatenate([self.counts[kept], day.counts[None]]),
             all_sums=ranges.added(np.stack([self.all_sums, day.sums])),
             all_counts=self.all_counts + day.counts,
+            seen=self.seen + day.seen,
             unlabelled=self.unlabelled + day.unlabelled,
         )
 
@@ -198,6 +213,28 @@ def worst_of(judged: list[RangeNow]) -> Verdict:
     return "over" if "over" in verdicts else "within" if verdicts == {"within"} else "undecided"
 
 
+def lasting(alarms: Sequence[Alarm], last: int, window: int, number: Callable[[str], int]) -> Alarm | None:
+    """Of the alarms of a change that follow each other within the window up to a day, the first; None without any."""
+    first = None
+    for a in reversed([a for a in alarms if a.kind == "changed"]):
+        if last - (before := number(a.day)) >= window:
+            break
+        first, last = a, before
+    return first
+
+
+def shown(judged: Sequence[RangeNow]) -> tuple[RangeNow, ...]:
+    """Everyone, and the groups that have so many rows that they may be shown."""
+    return tuple(r for i, r in enumerate(judged) if i == 0 or r.rows >= MASK)
+
+
+def _since(judged: tuple[RangeNow, ...], before: tuple[RangeNow, ...], day: Day) -> tuple[RangeNow, ...]:
+    """Ranges with the first of the looks that all have their verdict."""
+    old, now = {r.name: r for r in before}, day.text(day.day)
+    same = (old[r.name].since if before and old[r.name].verdict == r.verdict else now for r in judged)
+    return tuple(replace(r, since=since) for r, since in zip(judged, same, strict=True))
+
+
 def _judged(plan: Plan, sums: Floats, counts: NDArray[np.int64], alpha: float) -> tuple[RangeNow, ...]:
     """The ranges of every population, which hold simultaneously with probability at least ``1 - alpha``."""
     s, groups = plan.settings, len(sums) - 1
@@ -205,7 +242,9 @@ def _judged(plan: Plan, sums: Floats, counts: NDArray[np.int64], alpha: float) -
     with_error = s.independent_rows
     gap_share = everyone * (GAP if with_error else 1.0)
     low, high = ranges.gap_limits(sums[0], gap_share)
-    error_high = ranges.error_limit(counts, everyone - gap_share) if with_error else 1.0
+    error_high = 1.0
+    if with_error:  # of the score in whole percent, whose gap is another: an error is no smaller than its own gap
+        error_high = min(1.0, max(ranges.error_limit(counts, everyone - gap_share), -low, high))
     out = [_range("everyone", sums[0], (low, high), error_high, s.limit, error=s.judge == "error")]
     for name, own in zip(plan.populations[1:], sums[1:], strict=True):
         limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups)
@@ -261,7 +300,7 @@ def _thinned(history: tuple[Look, ...]) -> tuple[Look, ...]:
     return (*history[:half:2], *history[half:]) if len(history) > POINTS else history
 
 
-def _alarm(detector: Detector, plan: Plan, day: Day, *, change: bool) -> Alarm:
+def _alarm(detector: Detector, plan: Plan, day: Day, seen: NDArray[np.int64], *, change: bool) -> Alarm:
     onset = detector.onset(LEVEL) if len(detector.starts) else (day.day,) * 3
     most, first, last = map(day.text, onset)
     return Alarm(
@@ -271,16 +310,18 @@ def _alarm(detector: Detector, plan: Plan, day: Day, *, change: bool) -> Alarm:
         onset=most,
         onset_first=first,
         onset_last=last,
-        suspects=suspects(detector, plan.watched, change=change),
+        suspects=suspects(detector, plan.watched, seen, change=change),
     )
 
 
-def suspects(detector: Detector, watched: tuple[Watched, ...], *, change: bool) -> tuple[Suspect, ...]:
-    """The directions that have most of the evidence."""
+def suspects(
+    detector: Detector, watched: tuple[Watched, ...], seen: NDArray[np.int64], *, change: bool
+) -> tuple[Suspect, ...]:
+    """The directions that have most of the evidence, without those of too few rows to be shown."""
     if change and not len(detector.starts):
         return ()
     share = detector.directions(change=change)
-    order = np.argsort(-share.sum(axis=1), kind="stable")[:NAMED]
+    order = [i for i in np.argsort(-share.sum(axis=1), kind="stable") if seen[i] >= MASK or watched[i].kind in OF_ALL]
     return tuple(
         Suspect(
             name=watched[i].name,
@@ -288,7 +329,7 @@ def suspects(detector: Detector, watched: tuple[Watched, ...], *, change: bool) 
             observed="above" if share[i, 0] >= share[i, 1] else "below",
             share=float(share[i].sum()),
         )
-        for i in order
+        for i in order[:NAMED]
     )
 
 

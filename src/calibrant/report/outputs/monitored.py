@@ -27,7 +27,8 @@ WORDS = {"over": "Over the limit", "within": "Within the limit", "undecided": "U
 SIDES = {"above": "underpredicts", "below": "overpredicts"}
 ALONG = {"slope": ("too flat", "too steep"), "shape": ("follows the score", "follows the score, reversed")}
 Waiting: TypeAlias = Sequence[tuple[int, int, int]]  # a day's number, its rows, and how many have a label
-SHOWN = 10  # alarms in the table, latest first
+SHOWN = 10  # alarms in the table, latest first, and that of any error
+SINCE_LAST = " (since the last alarm)"
 ENDINGS = (".html", ".json", ".md")
 
 
@@ -108,13 +109,14 @@ def _judged(s: Settings, state: MonitorState) -> str:
     if s.limit is None:
         return "No limit was set: ranges and alarms only."
     limit = f"{num.limit_points(s.limit)} points"
-    over = [r.name for r in state.window if r.verdict == "over"]
+    over = [f"{r.name} since {r.since}" for r in state.window if r.verdict == "over"]
     if over:
-        names = clipped(sanitize(", ".join(over)), 120)
-        return f"Over the limit of {limit} since {state.since}: {names}."
+        return f"Over the limit of {limit}: {clipped(sanitize(', '.join(over)), 160)}."
     if state.verdict == "within":
-        groups = " and every group" if any(r.verdict == "within" for r in state.window[1:]) else ""
-        return f"Within the limit of {limit} for everyone{groups}, at every look since {state.since}."
+        groups = f" and every group of {MASK} rows or more" if len(state.window) > 1 else ""
+        small = "1 group has" if state.small_groups == 1 else f"{state.small_groups:,} groups have"
+        rest = f" {small} fewer rows, and no verdict." if state.small_groups else ""
+        return f"Within the limit of {limit} for everyone{groups}, at every look since {state.since}.{rest}"
     undecided = sum(r.verdict == "undecided" for r in state.window[1:])
     many = "1 group" if undecided == 1 else f"{undecided:,} groups"
     if state.window[0].verdict == "within":
@@ -126,11 +128,12 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     yield doc.Opening(headline(s, state))
     e = state.window[0]
     low, high = num.signed_range(e.low, e.high)
-    error = f" Calibration error of everyone: at most {num.upper_bound(e.error_high, s.limit)}." * (e.error_high < 1.0)
+    most = num.upper_bound(e.error_high, s.limit)
+    error = f" Calibration error of everyone, of the score rounded to whole percent: at most {most}."
     yield doc.Paragraph(
         say(
             f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "
-            f"guaranteed {low} to {high}.{error}"
+            f"guaranteed {low} to {high}.{error * (e.error_high < 1.0)}"
         ),
         "answer",
     )
@@ -164,8 +167,8 @@ def _alarm(state: MonitorState) -> tuple[str, ...]:
     latest = state.alarms[-1]
     a = latest if state.lasting is None else state.lasting
     lasts = "" if a is latest else f" It lasts: alarm again on {latest.day}."
-    began = f"It most plausibly began about {a.onset}, between {a.onset_first} and {a.onset_last}."
-    return f"Alarm on {a.day}: ", _who(a.suspects[0]), f". {began}{lasts}"
+    began = f" It most plausibly began about {a.onset}, between {a.onset_first} and {a.onset_last}."
+    return f"Alarm on {a.day}: ", _who(a.suspects[0]), f".{began * (a.onset is not None)}{lasts}"
 
 
 def _who(suspect: Suspect) -> str:
@@ -180,10 +183,10 @@ def _who(suspect: Suspect) -> str:
 
 def _table(s: Settings, state: MonitorState) -> doc.Table:
     heads = ("Population", "Rows", f"Gap, {s.window:,} days", "Guaranteed", "Verdict", "Since the start", "Verdict")
+    since_start = {a.name: a for a in state.all_days}  # whoever has so many rows in the window has them in all days
     rows = [
-        (doc.Cell(say(literal(clipped(r.name, 80)))), *_cells(r), *_cells(a)[2:])
-        for r, a in zip(state.window, state.all_days, strict=True)
-        if r.name == "everyone" or r.rows >= MASK
+        (doc.Cell(say(literal(clipped(r.name, 80)))), *_cells(r), *_cells(since_start[r.name])[2:])
+        for r in state.window
     ]
     caption = (
         "Gap: observed minus predicted event rate, in points, with its guaranteed range; the same since the start."
@@ -199,16 +202,18 @@ def _cells(r: RangeNow) -> tuple[str | doc.Cell, ...]:
 
 def _alarms(state: MonitorState) -> doc.Table:
     kinds = {"changed": "change", "ever": "any error since the start"}
+    latest = state.alarms[-SHOWN:]
+    changes = [a for a in state.alarms if a.kind == "changed"]
     rows = [
         (
             a.day,
             kinds[a.kind],
             say(literal(_who(a.suspects[0]))),
             f"{100 * a.suspects[0].share:.0f}%",
-            a.onset,
-            f"{a.onset_first} to {a.onset_last}",
+            "not known" if a.onset is None else a.onset,
+            "" if a.onset is None else f"{a.onset_first} to {a.onset_last}{SINCE_LAST * (a in changes[1:])}",
         )
-        for a in reversed(state.alarms[-SHOWN:])
+        for a in (*reversed(latest), *(a for a in state.alarms if a.kind == "ever" and a not in latest))
     ]
     heads = ("Day", "Of", "For whom", "Share of the evidence", "Began about", "Between")
     caption = "While an error lasts, the alarm of a change repeats: after each it starts again."

@@ -35,6 +35,11 @@ class Levels:
     codes: Codes  # shape (n,)
     size: int
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of each level."""
+        return np.bincount(self.codes, minlength=self.size)
+
     def sums(self, values: Floats, cluster: Codes, clusters: int) -> Floats:
         """Sums of values by level and cluster, shape (size, clusters)."""
         at = self.codes.astype(np.int64) * clusters + cluster
@@ -48,6 +53,11 @@ class Function:
     values: Floats  # shape (n,)
 
     size = 1
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """All rows."""
+        return np.array([len(self.values)])
 
 
 Direction: TypeAlias = Levels | Function

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant.audit.monitor import folder
+from calibrant.audit.monitor import folder, names
 from calibrant.audit.monitor.monitor import Monitor
 from calibrant.cli.run import main
 from calibrant.errors import BadInput
@@ -91,8 +91,9 @@ def test_labels_enter_when_their_day_is_complete(tmp_path: Path, capsys: pytest.
     assert folder.opened(home).last is None  # nothing is used before its day is complete
     # On day 4 the first day is complete: the labels that come now are too late for it.
     missed = without(days[1], "p", "site", rows=slice(500, 600))
-    assert watch("labels", home, missed, "--at", 4) == 2
-    assert "none of 100 labels is of a row that waits" in capsys.readouterr().err
+    capsys.readouterr()
+    assert watch("labels", home, missed, "--at", 4) == 0
+    assert "0 labels kept, 100 of rows that do not wait; entered: 1" in capsys.readouterr().out
     state = folder.opened(home).state
     assert (state.rows, state.unlabelled) == (500, 100)
     assert watch("labels", home, without(days[2], "p", "site"), "--at", 4) == 0
@@ -262,16 +263,16 @@ def test_whoever_is_ended_between_two_files_of_a_delivery_can_bring_it_again(tmp
 
 def test_columns_may_be_called_as_ours(tmp_path: Path) -> None:
     """A key `name` and a group `label`, and keys that one file has as whole numbers and the other as real ones."""
-    home, names = tmp_path / "m", np.arange(60)
+    home, numbers = tmp_path / "m", np.arange(60)
     watch("start", home, "--label", "y", "--score", "p", "--by", "label", "--key", "name", "--labels-within", 1)
-    rows = {"name": names, "p": np.full(60, 0.5), "label": ["u", "v"] * 30}
+    rows = {"name": numbers, "p": np.full(60, 0.5), "label": ["u", "v"] * 30}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
-    pq.write_table(pa.table({"name": names * 1.0, "y": [0, 1] * 30}), tmp_path / "y.parquet")
+    pq.write_table(pa.table({"name": numbers * 1.0, "y": [0, 1] * 30}), tmp_path / "y.parquet")
     assert watch("predictions", home, tmp_path / "rows.parquet", "--at", 1) == 0
     assert watch("labels", home, tmp_path / "y.parquet", "--at", 1) == 0
     assert watch("labels", home, "--at", 3) == 1
     state = folder.opened(home).state
-    assert [r.rows for r in state.window] == [60, 30, 30, 0, 0]
+    assert [r.rows for r in state.window] == [60, 30, 30]
     assert [round(r.gap, 9) for r in state.window[1:3]] == [-0.5, 0.5]
 
 
@@ -358,3 +359,106 @@ def test_a_report_is_printed_as_json_next_to_a_file(tmp_path: Path, capsys: pyte
     assert watch("report", home, "--json", "-o", tmp_path / "alert.md") == 0
     assert json.loads(capsys.readouterr().out)["at"] == "1"
     assert (tmp_path / "alert.md").exists()
+
+
+def again(path: str, number: int, old: int) -> str:
+    """A day's predictions whose rows are named as those of another day."""
+    table = pq.read_table(path)
+    ids = pa.array([f"{old}-{i}" for i in range(table.num_rows)])
+    out = path.replace(f"day{number}", f"again{number}")
+    pq.write_table(table.set_column(0, "id", ids).drop_columns(["y"]), out)
+    return out
+
+
+def test_a_name_is_used_once_though_its_day_has_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An export of all outcomes would bring those of day 1 as labels of the same people on day 8."""
+    home = late(tmp_path, 1)
+    watch("labels", home, without(day(tmp_path, 1), "p", "site"), "--at", 2)
+    assert watch("labels", home, "--at", 4) == 0
+    second = day(tmp_path, 8)
+    assert watch("predictions", home, again(second, 8, 1), "--at", 8) == 2
+    assert "'1-0' has named a row of an earlier day" in (error := capsys.readouterr().err)
+    assert "a --key that has the day, too" in error
+    assert watch("predictions", home, without(second, "y"), "--at", 8) == 0
+    assert folder.waiting(home) == ((8, 600, 0),)
+
+
+@pytest.mark.parametrize("step", ["written", "remove"])
+def test_names_are_kept_whenever_the_process_ends(tmp_path: Path, step: str) -> None:
+    """Ended before the names are written, or before the files of the day are removed: the names are there after it."""
+    home = late(tmp_path, 1)
+    watch("labels", home, without(day(tmp_path, 1), "p", "site"), "--at", 2)
+    where = (names, "_written") if step == "written" else (folder, "remove")
+    with patch.object(*where, side_effect=KeyboardInterrupt):
+        watch("labels", home, "--at", 9)
+    assert folder.opened(home).state.looks == 1
+    second = day(tmp_path, 10)
+    assert watch("predictions", home, again(second, 10, 1), "--at", 10) == 2
+    assert watch("labels", home, "--at", 10) == 0
+    assert watch("predictions", home, again(second, 10, 1), "--at", 10) == 2
+
+
+def test_names_of_many_days_are_in_few_files(tmp_path: Path) -> None:
+    def of(day: int) -> pa.ChunkedArray:
+        return pa.chunked_array([[f"{day}-{i}" for i in range(50)]])
+
+    for n in range(40):
+        names.keep(tmp_path, n, of(n))
+        names.keep(tmp_path, n, of(n))  # once more, after a process has ended
+    files = list((tmp_path / names.ENTERED).iterdir())
+    assert len(files) <= 6
+    assert sum(f.stat().st_size for f in files) == 8 * 50 * 40
+    assert all(names.entered(tmp_path, of(n)).all() for n in range(40))
+    assert not names.entered(tmp_path, of(40)).any()
+    # Ended between a file that holds several days and the removal of those: they are there twice, and then once.
+    names.keep(tmp_path, 40, of(40))
+    with patch.object(names, "remove", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        names.keep(tmp_path, 41, of(41))
+    assert names.entered(tmp_path, of(41)).all()
+    names.keep(tmp_path, 42, of(42))
+    assert sum(f.stat().st_size for f in (tmp_path / names.ENTERED).iterdir()) == 8 * 50 * 43
+
+
+def test_what_cannot_be_used_is_refused_before_a_day_enters(tmp_path: Path) -> None:
+    home = late(tmp_path, 1, 2)
+    watch("labels", home, delivery(tmp_path, 2, [1] * 10), "--at", 2)
+    for bad in (delivery(tmp_path, 99, [1] * 5), delivery(tmp_path, 2, [0] * 10)):  # of no row; another label
+        assert watch("labels", home, bad, "--at", 4) == 2
+        assert folder.opened(home).last is None
+        assert [d for d, _, _ in folder.waiting(home)] == [1, 2]
+
+
+def test_an_export_that_brings_nothing_new_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels of rows whose day closes now, and of those whose day has closed, are counted and not used."""
+    home = late(tmp_path, 1)
+    export = without(day(tmp_path, 1), "p", "site")
+    assert watch("labels", home, export, "--at", 2) == 0
+    for at, entered in ((4, "1"), (5, "no day")):
+        capsys.readouterr()
+        assert watch("labels", home, export, "--at", at) == 0
+        assert f"0 labels kept, 600 of rows that do not wait; entered: {entered}" in capsys.readouterr().out
+    assert folder.opened(home).state.rows == 600
+    assert watch("labels", home, delivery(tmp_path, 99, [1] * 5), "--at", 5) == 2
+    assert "none of 5 labels is of a row that waits, or that has entered" in capsys.readouterr().err
+
+
+def test_python_does_not_undo_what_a_scheduler_entered(tmp_path: Path) -> None:
+    home, path = tmp_path / "m", tmp_path / "m" / folder.MONITOR
+    watch("start", home, *SETTINGS)
+    mine = Monitor.load(path)
+    mine.update(day(tmp_path, 1), at=1)
+    mine.save(path)
+    mine.update(day(tmp_path, 2), at=2)
+    mine.save(path)  # what it wrote itself is no change
+    assert watch("update", home, day(tmp_path, 3), "--at", 3) == 0
+    mine.update(day(tmp_path, 4), at=4)
+    with pytest.raises(BadInput, match="has changed since it was read, and days that were entered would be lost"):
+        mine.save(path)
+    assert folder.opened(home).state.looks == 3
+    mine.save(tmp_path / "copy.json")
+    again = Monitor.load(path)
+    again.update(day(tmp_path, 4), at=4)
+    with folder.locked(home), pytest.raises(BadInput, match="another process is writing"):
+        again.save(path)
+    again.save(path)
+    assert folder.opened(home).state.looks == 4

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from calibrant.audit.monitor.state import ALARMS
 from calibrant.errors import BadInput, NotComputable
 
 
@@ -191,6 +192,18 @@ def test_the_state_stays_small() -> None:
     assert sizes[47] - sizes[23] < 24 * 300 + 4 * 8 * 10 * len(watch.plan.watched) * 4 / 3
 
 
+@pytest.mark.parametrize(("levels", "window"), [(3, 40), (12, 3), (12, 40)])
+def test_the_state_has_the_size_that_is_said(levels: int, window: int) -> None:
+    watch = cal.Monitor(label="y", score="p", by=("a", "b"), window=window, tolerance=0.6)
+    codes = np.arange(240)
+    covariates = {"a": [f"a{i % levels}" for i in codes], "b": [f"b{i // 3 % levels}" for i in codes]}
+    for day in range(48):
+        watch.update(cal.predictions(codes % 2, np.linspace(0.3, 0.7, 240), covariates), at=day)
+    directions, populations = len(watch.plan.watched), len(watch.plan.populations)
+    numbers = 10 * directions * (3 * np.log2(48) + 3) + min(window, 48) * (10 * populations + 203)
+    assert 0.5 < len(watch.to_json()) / (11 * numbers + 300 * 48 + 8000) < 1.0
+
+
 def test_reports_say_what_is_known(tmp_path: Path) -> None:
     watch = watched(4, window=4)
     for day in range(4, 8):
@@ -201,7 +214,7 @@ def test_reports_say_what_is_known(tmp_path: Path) -> None:
     assert state == watch.state.to_dict()
     for text in (page, alert):
         assert "site = B (underpredicts)" in text
-        assert "Over the limit of 10.0 points since" in text
+        assert "Over the limit of 10.0 points: " in text
     assert "<svg" in page
     assert "with probability 95% none" in page
     assert "false with probability at most 5%, ever" in page
@@ -262,3 +275,85 @@ def test_days_by_number_have_no_seasons_and_a_reference_leaves_them_open() -> No
     referred = cal.Monitor(rows(1), label="y", score="p", by="site")
     referred.update(rows(), at="2026-01-01")
     assert sum(w.kind == "season" for w in referred.plan.watched) == 19
+
+
+def test_a_score_that_rounding_moves_towards_the_truth_is_not_within() -> None:
+    """Scores of .0149 are shown as 1%, which is the truth; the score itself is off by half a point."""
+    rng = np.random.default_rng(0)
+    watch = cal.Monitor(label="y", score="p", limit=0.004)
+    for day in range(4):
+        y = (rng.uniform(size=100_000) < 0.01).astype(int)
+        state = watch.update(cal.predictions(y, np.full(len(y), 0.0149)), at=day)
+    for r in (state.window[0], state.all_days[0]):
+        assert r.error_low <= r.error_high
+        assert -r.low <= r.error_high
+    assert state.window[0].verdict == "over"
+    assert all(k.verdict != "within" for k in state.history)
+
+
+def test_the_alarm_of_any_error_stays_after_many_alarms_of_a_change() -> None:
+    watch = cal.Monitor(label="y", score="p", days_between_false_alarms=2)
+    for day in range(ALARMS + 5):
+        state = watch.update(cal.predictions([1] * 300, [0.05] * 300), at=day)
+    assert [a.kind for a in state.alarms].count("changed") == ALARMS - 1
+    assert [a.day for a in state.alarms if a.kind == "ever"] == ["0"]
+    assert state.alarms[-1].day == str(ALARMS + 4)
+
+
+def groups(day: int, b: float = 0.0, c: float = 0.0, of_c: int = 300) -> cal.Predictions:
+    """Two groups of 3,000 rows, and one of `of_c`, of which b and c are off."""
+    rng, site = np.random.default_rng(day), np.repeat(["A", "B", "C"], [3000, 3000, of_c])
+    p = rng.uniform(0.2, 0.6, len(site))
+    y = rng.uniform(size=len(site)) < p + np.where(site == "B", b, np.where(site == "C", c, 0.0))
+    return cal.predictions(y.astype(int), p, {"site": site})
+
+
+def test_each_group_has_its_own_since(tmp_path: Path) -> None:
+    watch = cal.Monitor(label="y", score="p", by="site", limit=0.1, window=5)
+    for day in range(14):
+        state = watch.update(groups(day, b=0.3 * (day >= 3), c=0.35 * (day >= 9)), at=day)
+    since = {r.name: int(r.since) for r in state.window if r.verdict == "over"}
+    assert since["site = B"] < 9 < since["site = C"]
+    assert int(state.since) == since["site = B"]
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    assert f"site = B since {since['site = B']}, site = C since {since['site = C']}." in alert
+    again = cal.Monitor.from_json(watch.to_json()).state
+    assert [r.since for r in again.window] == [r.since for r in state.window]
+
+
+def test_groups_of_few_rows_are_counted_and_not_shown(tmp_path: Path) -> None:
+    watch = cal.Monitor(label="y", score="p", by="site", limit=0.1, tolerance=0.0, days_between_false_alarms=2)
+    for day in range(6):
+        state = watch.update(groups(day, c=0.4, of_c=3), at=day)
+    assert [r.name for r in state.window] == ["everyone", "site = A", "site = B"]
+    assert [r.name for r in state.all_days] == ["everyone", "site = A", "site = B"]
+    assert state.small_groups == 1
+    assert state.alarms
+    assert state.verdict == "within"
+    for target in ("page.html", "alert.md", "state.json"):
+        assert "site = C" not in watch.report(tmp_path / target).read_text()
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    assert "for everyone and every group of 20 rows or more, at every look since" in alert
+    assert "1 group has fewer rows, and no verdict." in alert
+    watch.update(groups(6, c=0.4, of_c=3), at=6)
+    assert "site = C" in {r.name for r in watch.update(groups(7, c=0.4, of_c=3), at=7).window}
+
+
+@pytest.mark.parametrize("passed", [0, 40])
+def test_the_alarm_of_any_error_knows_no_onset_from_a_search_that_started_again(passed: int, tmp_path: Path) -> None:
+    """Of an error that lasts it is that of the first alarm; where alarms before it have passed, none is known."""
+    watch = cal.Monitor(label="y", score="p", days_between_false_alarms=1e4, alpha=1e-6, window=10)
+    state, day = watch.update(cal.predictions([0, 1] * 20, [0.5] * 40), at=0), 0
+    while not any(a.kind == "ever" for a in state.alarms):
+        day += 1
+        at = day + passed * bool(state.alarms)
+        state = watch.update(cal.predictions([1] * 25 + [0] * 15, [0.5] * 40), at=at)
+    first, ever = state.alarms
+    assert (first.kind, ever.kind) == ("changed", "ever")
+    assert ever.onset == (None if passed else first.onset)
+    alert = watch.report(tmp_path / "alert.md").read_text()
+    assert ("not known" in alert) == bool(passed)
+    for day in range(100, 130):
+        state = watch.update(cal.predictions([1] * 40, [0.1] * 40), at=day)
+    assert "any error since the start" in watch.report(tmp_path / "alert.md").read_text()
+    assert "(since the last alarm)" in (tmp_path / "alert.md").read_text()

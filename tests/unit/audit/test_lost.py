@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.lost import WEIGHTS
+from calibrant.audit.lost import WEIGHTS, LostRows
 from calibrant.audit.record import AuditRecord
 from calibrant.report import markdown, terminal
 from calibrant.stats.survival import curves
@@ -91,7 +91,8 @@ def test_measures_are_by_weights_or_not_at_all(frame: dict[str, np.ndarray]) -> 
 def test_the_first_screen_says_the_way_and_what_it_assumes(frame: dict[str, np.ndarray]) -> None:
     by_weights, by_none = (words(audited(way, frame, limit=0.1)) for way in ("weights", "unknown"))
     assert "rows were lost before 365" in by_weights
-    assert "being lost as independent of outcome and score, which no data can show" in by_weights
+    assert "being lost as independent of outcome and score together: for everyone among all rows" in by_weights
+    assert "for a group among its own. No data can show it" in by_weights
     assert "pilot rows, which are certified nowhere" in by_weights
     assert "hold whatever their outcomes" in by_none
     assert "Nothing is assumed of them" in by_none
@@ -111,6 +112,51 @@ def test_the_page_and_the_command_name_the_way(record: AuditRecord) -> None:
     assert "–100.0" not in page or way == "unknown"
     assert terminal.render(record)
     assert "<" in record.to_html()
+
+
+def by_ward(n: int, seed: int, *means: float) -> dict[str, np.ndarray]:
+    """A score that is right for all, in wards whose follow-up has these means."""
+    rng = np.random.default_rng(seed)
+    ward = rng.integers(0, len(means), n)
+    event, end = rng.exponential(900.0, n), rng.exponential(np.array(means)[ward], n)
+    p = np.full(n, 1.0 - np.exp(-H / 900.0))
+    return {"t": np.minimum(event, end), "e": (event <= end).astype(int), "p": p, "site": np.array([*"ABC"])[ward]}
+
+
+def test_groups_followed_unlike_one_another_hold_their_own_gap() -> None:
+    """One law of censoring for both certified A above 2 points and B below 0 where the truth is 0."""
+    record = audited("weights", by_ward(20_000, 0, 350.0, 3000.0), limit=0.1, quick=True)
+    assert len(record.groups) == 2
+    for f in (record.everyone, *record.groups):
+        ends = f.gap.guaranteed
+        assert ends.low <= 0.0 <= ends.high
+        assert f.verdict == "within"
+        assert f.withheld is None
+    wide, narrow = (f.gap.guaranteed.high - f.gap.guaranteed.low for f in sorted(record.groups, key=lambda f: f.id))
+    assert wide > 1.5 * narrow  # whoever is lost sooner has weights of its own
+
+
+def test_a_group_that_hardly_anybody_of_reached_the_horizon_is_not_judged() -> None:
+    record = audited("weights", by_ward(8000, 1, 80.0, 2000.0), limit=0.2, quick=True)
+    bare = next(f for f in record.groups if f.withheld is not None)
+    assert dict(bare.variables) == {"site": "A"}
+    assert "may be less likely than 0.05" in bare.withheld
+    assert (bare.verdict, bare.gap.guaranteed.low, bare.gap.guaranteed.high) == ("undecided", -1.0, 1.0)
+    assert record.verdict == "undecided"
+    assert record.exit_status == 3
+    assert "Not judged: site = A, for by" in words(record)
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+
+
+def test_an_estimate_outside_of_the_range_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that what both assume is not so; a group is then not judged, and shows no error."""
+    monkeypatch.setattr(LostRows, "gap", lambda *_: (0.3, 0.4))
+    record = audited("weights", log(), limit=0.2, quick=True)
+    assert record.everyone.gap.value < 0.1
+    assert record.everyone.gap.interval.high < 0.3
+    assert all("follow-up differs" in f.withheld and not f.error_shown for f in record.groups)
+    assert {f.verdict for f in record.groups} == {"undecided"}
+    assert "lies outside of the guaranteed range" in words(record)
 
 
 def test_a_record_is_read_again(record: AuditRecord) -> None:

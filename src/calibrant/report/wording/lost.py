@@ -7,15 +7,24 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, lost
-from calibrant.report.spans import Text, code, say
+from calibrant.report.spans import Text, clipped, code, label, say
 from calibrant.report.wording.terms import VERDICTS, gap_ends
+from calibrant.sanitize import sanitize
+
+NAMED, LONGEST = 3, 60  # groups that are not judged, and characters of a name
 
 WEIGHTS = (
-    "Weights of censoring take being lost as independent of outcome and score, which no data can show. Their law comes "
-    "from {pilots} pilot rows, which are certified nowhere, with limits that hold at this number of rows: being "
-    "followed to {horizon} has probability {least} or more, so no row counts over {most} times. None was truncated."
+    "Weights of censoring take being lost as independent of outcome and score together: for everyone among all rows, "
+    "for a group among its own. No data can show it. A group that is lost sooner and has more events than its score "
+    "breaks it for everyone. The law of censoring comes from {pilots} pilot rows, which are certified nowhere, with "
+    "limits that hold at this number of rows: being followed to {horizon} has probability {least} or more, so no row "
+    "counts over {most} times. None was truncated."
 )
 UNKNOWN = "Nothing is assumed of them: guaranteed ranges hold whatever their outcomes."
+OUTSIDE = (
+    "Everyone's estimate lies outside of the guaranteed range: being lost depends on outcome or score, so that neither "
+    "can be relied on."
+)
 ESTIMATED = "Estimates are Aalen and Johansen's, which take being lost as independent of the outcome."
 HOW = (
     "Each known outcome counts by the inverse of how probable it was to be followed to it, between limits that pilot "
@@ -48,7 +57,15 @@ def way(record: AuditRecord) -> Iterator[str]:
             least=f"{int(least * 1000) / 1000:g}",
             most=f"{int(10.0 / least) / 10 + 0.1:.1f}",
         )
+        low, high = gap_ends(record.everyone)
+        if not low <= record.everyone.gap.value <= high:
+            yield OUTSIDE
     yield ESTIMATED
+    apart = [f for f in record.groups if f.withheld is not None]
+    for f in apart[:NAMED]:
+        yield f"Not judged: {clipped(label(f), LONGEST)}, for {sanitize(f.withheld or '')}."
+    if len(apart) > NAMED:
+        yield f"{num.count(len(apart) - NAMED)} more groups are not judged."
 
 
 def happened(record: AuditRecord, predicted: str, observed: str) -> str:

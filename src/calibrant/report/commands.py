@@ -386,7 +386,10 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
     flags += [("--infer", _list(listed(s.get("infer"))))]
-    flags += [("--judge", s["judge"] if s["judge"] != "auto" else None), ("--target", s.get("target"))]
+    flags += [
+        ("--judge", judge if (judge := {**s, **family}["judge"]) != "auto" else None),
+        ("--target", s.get("target")),
+    ]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     if from_python(record):  # where each word is an argument
         flags += [(f"--{k.replace('_', '-')}", v) for k, v in _words(record).items()]

@@ -463,8 +463,9 @@ CURVES = {
     ),
     "horizons": curve(
         "audit.horizons",
-        "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst "
-        "verdict, at its share. Observed is estimated where outcomes are unknown. Absent of one horizon.",
+        "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst, "
+        "at its share; its verdicts, error_shown and exit status are the worst of all. Observed is estimated where "
+        "outcomes are unknown. Absent of one horizon.",
         {
             "horizon": Positive,
             "score people": str,
@@ -473,7 +474,16 @@ CURVES = {
             "gap low high": Gap,
             "verdict": Verdict,
         },
-        {"alpha": Level, "horizons": list[Positive], "scores": list[str]},
+        {
+            "alpha": Level,
+            "horizons": list[Positive],
+            "scores": list[str],
+            "exit_statuses?": list[Literal[0, 1, 3]],
+            "ways?": list[Literal["followed", "weights", "unknown"]],
+            "unknown?": list[Count],
+            "judged?": list[Literal["error", "gap"]],
+            "judge?": Judge,
+        },
     ),
     "without_label": curve(
         "diagnose.missing_labels",

@@ -9,12 +9,13 @@ from calibrant.report import numbers as num
 from calibrant.report.document import Node, Paragraph, number_table
 from calibrant.report.findings import limit_of, lines_of, lost
 from calibrant.report.spans import say
+from calibrant.report.wording.lost import each, recorded
 from calibrant.report.wording.terms import VERDICTS
 
 EVERYONE = "everyone"
 CAPTION = (
-    "All {count} horizons share the {alpha}%: their guaranteed ranges hold simultaneously. This page is about the one "
-    "with the worst verdict, {shown}. Points."
+    "All {count} horizons share the {alpha}%: everyone's guaranteed ranges hold simultaneously, and so do those of "
+    "groups. This page is about {which}, {shown}. Points."
 )
 
 
@@ -25,9 +26,11 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
     if not lines:
         return
     judged = limit_of(record) is not None
-    happened = "Estimated, in 100" if lost(record) else "Happened, in 100"
+    gone = {horizon: (how, unknown) for horizon, how, unknown in each(record)}
+    happened = "Estimated, in 100" if lost(record) or any(n for _, n in gone.values()) else "Happened, in 100"
     heads = [
         "Horizon",
+        *(["Rows lost"] if gone else []),
         "Model says, in 100",
         happened,
         "Gap",
@@ -42,10 +45,16 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
         low, high = num.signed_range(float(line["low"]), float(line["high"]))
         cells = [f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
         more = (VERDICTS[line["verdict"]], summed) if judged else ()
-        rows.append((f"{float(line['horizon']):g}", *cells, num.gap(float(line["gap"])), f"{low} to {high}", *more))
+        how, unknown = gone.get(line["horizon"], ("", 0))
+        ways = "weights" if how == "weights" else "nothing assumed"
+        left = (f"{num.count(unknown)}, {ways}" if unknown else "none",) if gone else ()
+        rows.append(
+            (f"{float(line['horizon']):g}", *left, *cells, num.gap(float(line["gap"])), f"{low} to {high}", *more)
+        )
     caption = CAPTION.format(
         count=num.count(len(rows)),
         alpha=f"{100 * float(curve.settings['alpha']):g}",
+        which=recorded(record),
         shown=f"{record.data['horizon']['horizon']:g}",
     )
     yield Paragraph(say(caption))

@@ -13,10 +13,13 @@ from calibrant.sanitize import sanitize
 
 NAMED, LONGEST = 3, 60  # groups that are not judged, and characters of a name
 
-WEIGHTS = (
+TAKES = (
     "Weights of censoring take being lost as independent of outcome and score together: for everyone among all rows, "
     "for a group among its own. No data can show it. A group that is lost sooner and has more events than its score "
-    "breaks it for everyone. The law of censoring comes from {pilots} pilot rows, which are certified nowhere, with "
+    "breaks it for everyone."
+)
+LAW = (
+    "The law of censoring comes from {pilots} pilot rows, which are certified nowhere, with "
     "limits that hold at this number of rows: being followed to {horizon} has probability {least} or more, so no row "
     "counts over {most} times. None was truncated."
 )
@@ -44,6 +47,8 @@ def way(record: AuditRecord) -> Iterator[str]:
     """Yield how many rows were lost, the way that was chosen, and what it takes for granted; nothing of others."""
     of = record.data.get("horizon") or {}
     if not lost(record):
+        others = [assumed for _, assumed, unknown in each(record) if unknown]
+        yield from (TAKES if others[0] == "weights" else UNKNOWN, ESTIMATED) if others else ()
         return
     audited = of["rows"] - of["late"] - of["lacking"]
     yield f"{num.count(of['unknown'])} of {num.count(audited)} rows were lost before {of['horizon']:g}."
@@ -51,7 +56,8 @@ def way(record: AuditRecord) -> Iterator[str]:
         yield UNKNOWN
     else:
         least = float(of["followed_at_least"])
-        yield WEIGHTS.format(
+        yield TAKES
+        yield LAW.format(
             pilots=num.count(of["pilots"]),
             horizon=f"{of['horizon']:g}",
             least=f"{int(least * 1000) / 1000:g}",
@@ -66,6 +72,37 @@ def way(record: AuditRecord) -> Iterator[str]:
         yield f"Not judged: {clipped(label(f), LONGEST)}, for {sanitize(f.withheld or '')}."
     if len(apart) > NAMED:
         yield f"{num.count(len(apart) - NAMED)} more groups are not judged."
+
+
+def each(record: AuditRecord) -> list[tuple[float, str, int]]:
+    """Of several horizons each, the way of its rows that were lost, and how many these are."""
+    of = record.curve("horizons").settings
+    return list(zip(*(of.get(k, ()) for k in ("horizons", "ways", "unknown")), strict=True))
+
+
+def any_lost(record: AuditRecord) -> bool:
+    """Whether rows were lost before the horizon, of several before any."""
+    return bool(lost(record)) or any(unknown for _, _, unknown in each(record))
+
+
+def by_each(record: AuditRecord) -> Iterator[str]:
+    """Yield a sentence for each of several horizons: rows lost, the way, what is judged, and what the share is."""
+    of = record.curve("horizons").settings
+    for (horizon, how, unknown), by in zip(each(record), of.get("judged", ()), strict=True):
+        about = f"the {'gap' if by == 'gap' else 'calibration error'} is {'judged' if limit_of(record) else 'shown'}"
+        if not unknown:
+            yield f"By {horizon:g}: no row lost, nothing assumed, events observed, {about}."
+        elif how == "weights":
+            yield f"By {horizon:g}: {num.count(unknown)} rows lost, weights of censoring, events estimated, {about}."
+        else:
+            yield f"By {horizon:g}: {num.count(unknown)} rows lost, nothing assumed, events estimated, {about}."
+
+
+def recorded(record: AuditRecord) -> str:
+    """Which of several horizons a page is about."""
+    if limit_of(record) is not None:
+        return "the one with the worst verdict"
+    return "one that shows error" if any(record.error_shown.values()) else "the last, for none shows error"
 
 
 def happened(record: AuditRecord, predicted: str, observed: str) -> str:

@@ -112,10 +112,20 @@ class LostRows:
         return ends_of(people.cells.ranged(steps, math.inf), "error", people.delta / 2.0)
 
     def estimate(self, at: Flags) -> tuple[float, float, float, int]:
-        """The risk of some rows, its standard error, their mean score, and how many they are."""
+        """The risk of some rows, its standard error, their mean score, and how many they are.
+
+        Where follow-up of these rows ended before the horizon the risk is that of the middle of what may be.
+        """
+        if not self.reaches(at):
+            risk = float(np.where(np.isnan(self.q.y[at]), 0.5, self.q.y[at]).mean())
+            return risk, 0.5, float(self.q.p[at].mean()), int(at.sum())
         risk = curves.incidence(self.q.time[at], self.q.kind[at]).at(self.q.horizon)
         variance = curves.incidence_variance(self.q.time[at], self.q.kind[at], self.q.horizon)
         return risk, math.sqrt(variance), float(self.q.p[at].mean()), int(at.sum())
+
+    def reaches(self, at: Flags) -> bool:
+        """Whether follow-up of some rows says what happened by the horizon."""
+        return curves.reaches(self.q.time[at], self.q.kind[at], self.q.horizon)
 
     @property
     def assumes(self) -> str:
@@ -144,12 +154,14 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
     least, most = rows.error(who, (low, high), plan.steps)
     error_ends = reported.end(least, -1, 0.0), reported.end(most, 1, 0.0)
     settings = {"about": "the raw score", "target": "rows", "way": "weights" if weighs else "unknown"}
+    if not rows.reaches(who.at):
+        settings["estimate"] = "none"
     range_of = Interval(low=gap_ends[0], high=gap_ends[1], level=round(1.0 - plan.alpha, 12), guarantee="finite-sample")
     value = reported.near(risk - predicted)
     value = value if weighs else min(max(value, gap_ends[0]), gap_ends[1])
     reach = normal_quantile(plan.alpha) * noise
     ordinary = None
-    if weighs:
+    if weighs and rows.reaches(who.at):
         ends = (reported.end(risk - predicted + s * reach, s) for s in (-1, 1))
         about = dict(zip(("low", "high"), ends, strict=True))
         ordinary = Interval(**about, level=1.0 - plan.alpha, guarantee="asymptotic")
@@ -313,6 +325,8 @@ def measured(name: str, context: AuditContext) -> Estimate:
 def implied_odds(context: AuditContext) -> float | None:
     """How many times the odds of rows lost would be those of rows known, were loss independent of the outcome."""
     rows = LostRows.of(context)
+    if not rows.q.reaches:
+        return None
     m = int((~rows.q.known).sum())
     events, n = float(np.nansum(rows.q.y)), int(rows.q.known.sum())
     lost = rows.q.risk * (n + m) - events

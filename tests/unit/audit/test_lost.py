@@ -159,6 +159,31 @@ def test_an_estimate_outside_of_the_range_is_shown_where_it_is(monkeypatch: pyte
     assert "lies outside of the guaranteed range" in words(record)
 
 
+def never_so_long() -> dict[str, np.ndarray]:
+    """Sites b and c are closed after 200 days; the curve of its events would go on flat to 365."""
+    frame = log(3, lost=3000.0)
+    end = np.where(frame["site"] != "a", np.random.default_rng(5).uniform(50.0, 200.0, N), 1e9)
+    return frame | {"t": np.minimum(frame["t"], end), "e": np.where(frame["t"] <= end, frame["e"], 0)}
+
+
+def test_nothing_is_estimated_behind_all_follow_up() -> None:
+    record = audited("unknown", never_so_long(), limit=0.2, quick=True)
+    f = next(f for f in record.groups if f.pooled)  # b and c
+    assert f.gap.settings["estimate"] == "none"
+    assert f.gap.value == pytest.approx((f.gap.guaranteed.low + f.gap.guaranteed.high) / 2, abs=0.05)
+    assert "estimate" not in record.everyone.gap.settings
+    assert "no estimate" in words(record)
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+    only = {k: v[never_so_long()["site"] != "a"] for k, v in never_so_long().items()}
+    alone = audited("unknown", only, limit=0.2, quick=True)
+    assert "Nobody was followed to 365, so that there is no estimate" in words(alone)
+    assert "implied_odds" not in alone.data["horizon"]
+    rows = cal.at_horizon(only, **AT, way="weights")
+    for measure in (cal.measure.brier, cal.measure.auroc, cal.measure.observed_expected):
+        with pytest.raises(cal.NotComputable, match="was followed to 365"):
+            measure(rows)
+
+
 def test_a_record_is_read_again(record: AuditRecord) -> None:
     assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
 

@@ -465,13 +465,15 @@ CURVES = {
         "audit.horizons",
         "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst, "
         "at its share; its verdicts, error_shown and exit status are the worst of all. Observed is estimated where "
-        "outcomes are unknown. Absent of one horizon.",
+        "outcomes are unknown, and null where nobody was followed so long. Absent of one horizon.",
         {
             "horizon": Positive,
             "score people": str,
             "rows": Some,
-            "predicted observed": Share,
-            "gap low high": Gap,
+            "predicted": Share,
+            "observed": Share | None,
+            "gap": Gap | None,
+            "low high": Gap,
             "verdict": Verdict,
         },
         {

@@ -13,6 +13,7 @@ from calibrant.report.wording.lost import each, recorded
 from calibrant.report.wording.terms import VERDICTS
 
 EVERYONE = "everyone"
+NONE = "no estimate"
 CAPTION = (
     "All {count} horizons share the {alpha}%: everyone's guaranteed ranges hold simultaneously, and so do those of "
     "groups. This page is about {which}, {shown}. Points."
@@ -43,14 +44,13 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
         counts = ((v, groups.count(v)) for v in ("over", "undecided", "within"))
         summed = ", ".join(f"{num.count(n)} {VERDICTS[v].lower()}" for v, n in counts if n) or "none"
         low, high = num.signed_range(float(line["low"]), float(line["high"]))
-        cells = [f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
+        cells = [NONE if line[k] is None else f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
+        cells += [NONE if line["gap"] is None else num.gap(float(line["gap"]))]
         more = (VERDICTS[line["verdict"]], summed) if judged else ()
         how, unknown = gone.get(line["horizon"], ("", 0))
         ways = "weights" if how == "weights" else "nothing assumed"
         left = (f"{num.count(unknown)}, {ways}" if unknown else "none",) if gone else ()
-        rows.append(
-            (f"{float(line['horizon']):g}", *left, *cells, num.gap(float(line["gap"])), f"{low} to {high}", *more)
-        )
+        rows.append((f"{float(line['horizon']):g}", *left, *cells, f"{low} to {high}", *more))
     caption = CAPTION.format(
         count=num.count(len(rows)),
         alpha=f"{100 * float(curve.settings['alpha']):g}",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import limit_of, lost
+from calibrant.report.findings import limit_of, lost, unestimated
 from calibrant.report.spans import Text, clipped, code, label, say
 from calibrant.report.wording.terms import VERDICTS, gap_ends
 from calibrant.sanitize import sanitize
@@ -28,6 +28,7 @@ OUTSIDE = (
     "Everyone's estimate lies outside of the guaranteed range: being lost depends on outcome or score, so that neither "
     "can be relied on."
 )
+NO_ESTIMATE = "Nobody was followed to {}, so that there is no estimate, only the guaranteed range."
 ESTIMATED = "Estimates are Aalen and Johansen's, which take being lost as independent of the outcome."
 HOW = (
     "Each known outcome counts by the inverse of how probable it was to be followed to it, between limits that pilot "
@@ -66,7 +67,7 @@ def way(record: AuditRecord) -> Iterator[str]:
         low, high = gap_ends(record.everyone)
         if not low <= record.everyone.gap.value <= high:
             yield OUTSIDE
-    yield ESTIMATED
+    yield NO_ESTIMATE.format(f"{of['horizon']:g}") if unestimated(record.everyone) else ESTIMATED
     apart = [f for f in record.groups if f.withheld is not None]
     for f in apart[:NAMED]:
         yield f"Not judged: {clipped(label(f), LONGEST)}, for {sanitize(f.withheld or '')}."

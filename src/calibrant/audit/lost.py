@@ -132,7 +132,7 @@ class LostRows:
         """What the ends take for granted."""
         if self.reach is not None:
             return self.reach.assumes
-        return ASSUMES if self.data.cluster is None and self.data.weights is None else OF_CLUSTERS
+        return ASSUMES if self.data.cluster is None else OF_CLUSTERS
 
     @property
     def method(self) -> str:

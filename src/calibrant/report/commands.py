@@ -57,6 +57,7 @@ TEXTS = (
     *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
+AT = ("time", "event", "horizon", "entered", "closed", "competing", "way")
 READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
 OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
 HELP = re.compile(r"calibrant (\w+) (\w+) --help")
@@ -95,7 +96,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     start = _start(record, "repair")
     if not start:
         return ""
-    kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    kept = [(k, v) for k, v in _of_one_horizon(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     if record.data.get("classes"):  # judged as they are by everyone, at no limit
         kept = [(k, v) for k, v in kept if k not in OF_TWO]
     elif record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
@@ -205,7 +206,8 @@ def _reading(record: AuditRecord, what: str, options: Collection[str], more: Seq
     start = _start(record, what)
     if not start:
         return ""
-    kept = [(k, v) for k, v in _flags(record) if k in options and DEFAULTS.get(k) != v]
+    flags = _flags(record) if what == "look" else _of_one_horizon(record)
+    kept = [(k, v) for k, v in flags if k in options and DEFAULTS.get(k) != v]
     switched = [k for k in _switched(record) if k in options]
     return _finished(record, [start, *_typed(kept), *switched, *more])
 
@@ -248,7 +250,7 @@ def _rows_in_python(record: AuditRecord, name: str) -> str:
     rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
     variable = of[0][0] if of else str(rules[name][0]["variable"])
     made = _classes_in_python(record, [variable], project=True) if record.data.get("classes") else ""
-    kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
+    kept = [(k, v) for k, v in _of_one_horizon(record) if k in READING and DEFAULTS.get(k) != v]
     return call("audit", _typed(kept), arrays(record), variable, made)
 
 
@@ -360,7 +362,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         every, scores = family.get("horizons") or (of["horizon"],), _list(family.get("scores") or ()) or flags[1][1]
         flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", ",".join(map("{:g}".format, every)))]
         flags += [("--score", scores), *((f"--{k}", of[k]) for k in ("entered", "closed", "competing"))]
-        flags += [("--way", of["way"] if of["way"] != "followed" else None)]
+        ways = family.get("ways", (of["way"],))
+        flags += [("--way", next((how for how in ways if how != "followed"), None))]
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
@@ -396,6 +399,16 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     else:
         flags += [("--about", ABOUT if _words(record) else None)]
     return [(flag, value) for flag, value in flags if value is not None]
+
+
+def _of_one_horizon(record: AuditRecord) -> list[tuple[str, object]]:
+    """The same for what takes one horizon: of several that which the record is about."""
+    of, own = record.data.get("horizon"), {}
+    if of and record.curve("horizons").columns:
+        way = of["way"] if of["way"] != "followed" else None
+        own = {"--horizon": f"{of['horizon']:g}", "--score": _list([record.data["score"]]), "--way": way}
+    kept = ((flag, own.get(flag, value)) for flag, value in _flags(record))
+    return [(flag, value) for flag, value in kept if value is not None]
 
 
 def wording(record: AuditRecord) -> str:
@@ -530,7 +543,9 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made
     if what == "audit" and not variable:
         return "\n".join([_called("record = cal.audit", kept), *(f"record.save({_literal(out)})" for out in saved)])
     rows = DATA if arrays and not made else "rows"
-    lines = [made] if made else [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
+    reader = "at_horizon" if "horizon" in kept else "read"
+    own = {k: kept[k] for k in (*AT, *READ) if k in kept}
+    lines = [made] if made else [] if arrays else [_called(f"rows = cal.{reader}", own)]
     if variable:
         lines.append(f"print(cal.diagnose.variable_curve({rows}, {_literal(variable)}).to_frame())")
     elif what == "plan":

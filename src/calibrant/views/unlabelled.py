@@ -255,6 +255,12 @@ NO_PROOF = (
 )
 
 
+NOT_WEIGHTED = (
+    "an audit in which some outcomes by a horizon are unknown counts each row once: leave weights= (--weights) out, or "
+    "certify the weighted rows by certify.missing_labels"
+)
+
+
 @takes_arrays
 @takes(RowOptions, FIRST)
 def at_horizon(
@@ -339,6 +345,10 @@ class WithLost:
 
     rows: Predictions
     sketch: Sketch
+
+    def __post_init__(self) -> None:
+        if self.rows.weights is not None and not self.weighs:
+            raise NotComputable(NOT_WEIGHTED)
 
     @property
     def weighs(self) -> bool:

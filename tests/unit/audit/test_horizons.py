@@ -11,7 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.cli.run import main
-from calibrant.report import markdown, terminal
+from calibrant.report import commands, markdown, terminal
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +120,25 @@ def test_a_page_says_by_which_horizon_something_is_assumed(mixed: pd.DataFrame) 
     assert "| 30 | none |" in page
     assert "judge=" not in page  # as it was asked for
     assert made.curve("horizons").settings["judged"] == ("gap", "gap")
+
+
+@pytest.mark.parametrize(
+    ("horizon", "score"), [(30, "off"), ([30, 365], ["off", "right"]), ([20, 30], ["right", "off"])]
+)
+def test_code_that_a_page_prints_runs(mixed: pd.DataFrame, horizon: object, score: object) -> None:
+    made = cal.audit(mixed, **{**MIXED, "horizon": horizon, "score": score}, limit=0.05, by="g")
+    code = commands.repair(made, "")
+    assert 'cal.at_horizon(data, time="t", event="e", horizon=30, score="off"' in " ".join(code.split()).replace(
+        "( data", "(data"
+    )
+    names: dict[str, object] = {"cal": cal, "data": mixed}
+    exec(code, names)  # noqa: S102
+    assert names["calibrator"] is not None
+    again: dict[str, object] = {"cal": cal, "data": mixed}
+    exec(commands.audit_again(made).replace('record.save("audit.html")', ""), again)  # noqa: S102
+    assert again["record"].everyone.to_dict() == made.everyone.to_dict()
+    assert again["record"].exit_status == made.exit_status
+    exec(commands.plan(made), {"cal": cal, "data": mixed})  # noqa: S102
 
 
 def test_one_score_may_serve_all(frame: pd.DataFrame) -> None:

@@ -252,3 +252,13 @@ def test_clusters_go_with_no_assumption_and_not_with_weights(frame: dict[str, np
     assert audited("unknown", shared, cluster="who", quick=True).everyone.rows == N
     with pytest.raises(cal.NotComputable, match="leave cluster= out"):
         audited("weights", shared, cluster="who")
+
+
+@pytest.mark.parametrize("limit", [{"limit": 0.1}, {"limit_relative": 0.5}])
+def test_weights_of_rows_are_refused_in_words_that_are_true(frame: dict[str, np.ndarray], limit: dict) -> None:
+    weighted = frame | {"w": np.random.default_rng(1).uniform(0.5, 2.0, N)}
+    with pytest.raises(cal.NotComputable, match=r"counts each row once.*certify.missing_labels"):
+        audited("unknown", weighted, weights="w", **limit)
+    rows = cal.at_horizon(weighted, **AT, way="unknown", weights="w")
+    low, high = (cal.certify.missing_labels(rows, judge="gap").columns[k][3] for k in ("low", "high"))
+    assert -1.0 < low < 0.0 < high < 1.0  # which is the way it names

@@ -168,6 +168,8 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
     size = min(max(abs(value), error_ends[0]), error_ends[1])
     of_error = replace(range_of, low=error_ends[0], high=error_ends[1])
     certified_rows = int((who.at & rows.certified).sum()) or 1
+    if name and context.sums is not Sums:  # as counts of groups are published
+        certified_rows = max(5 * round(certified_rows / 5), 5)
     made = Estimate(
         method=rows.method, value=size, unit="probability", n=certified_rows, interval=of_error,
         assumes=rows.assumes, settings=settings,

@@ -114,6 +114,19 @@ def test_the_page_and_the_command_name_the_way(record: AuditRecord) -> None:
     assert "<" in record.to_html()
 
 
+def test_a_page_says_of_how_many_rows_its_ranges_are(frame: dict[str, np.ndarray]) -> None:
+    record = audited("weights", frame, limit=0.1, quick=True)
+    pilots = record.data["horizon"]["pilots"]
+    assert record.everyone.upper.n == N - pilots
+    assert sum(f.upper.n for f in record.groups) == N - pilots
+    page = " ".join(markdown.render(record).split())
+    assert f"of the {N - pilots:,} rows that are no pilots" in page
+    assert f"site = a {record.groups['site = a'].upper.n:,}" in page
+    assert "of the rows in the data, observed minus predicted" in " ".join(
+        markdown.render(audited("unknown", frame, limit=0.1, quick=True)).split()
+    )
+
+
 def by_ward(n: int, seed: int, *means: float) -> dict[str, np.ndarray]:
     """A score that is right for all, in wards whose follow-up has these means."""
     rng = np.random.default_rng(seed)

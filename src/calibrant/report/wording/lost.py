@@ -8,7 +8,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, lost, unestimated
 from calibrant.report.spans import Text, clipped, code, label, say
-from calibrant.report.wording.terms import VERDICTS, gap_ends
+from calibrant.report.wording.terms import gap_ends
 from calibrant.sanitize import sanitize
 
 NAMED, LONGEST = 3, 60  # groups that are not judged, and characters of a name
@@ -120,15 +120,6 @@ def implied(record: AuditRecord) -> str:
     """How unlike those known the others would be if loss were independent of the outcome; empty where not known."""
     odds = (record.data.get("horizon") or {}).get("implied_odds")
     return "" if odds is None or not lost(record) else ODDS.format(odds=f"{float(odds):.2g}")
-
-
-def sensitivity(record: AuditRecord, stands: float) -> str:
-    """How far the odds of those lost may differ before the verdict is another."""
-    if limit_of(record) is None or not stands:
-        return ""
-    ratio = "any ratio" if stands == float("inf") else f"{int(stands * 10) / 10:.1f} times"
-    word = VERDICTS[record.everyone.verdict].lower()
-    return f"If those lost have odds up to {ratio} those of the others at one score, everyone stays {word}."
 
 
 def methods(record: AuditRecord) -> Text:

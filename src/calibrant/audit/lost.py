@@ -42,6 +42,10 @@ NO_ERROR = (
     "judge='error' (--judge error): by weights of censoring the gap alone is certified: leave it out, or assume "
     "nothing by way='unknown' (--way unknown)"
 )
+TOO_FEW = (
+    "being followed to {} may be less likely than 0.05 by the pilot rows of the group, so that weights have no bound: "
+    "an earlier horizon may do, or way='unknown' (--way unknown)"
+)
 DIFFERS = "follow-up differs within the group by outcome or score: the estimate lies outside of the range by weights"
 NO_WEIGHTS = "without an assumption about the rows lost there is no estimate: way='weights' (--way weights) has one"
 
@@ -85,9 +89,9 @@ class LostRows:
             return self, ""
         try:
             own = estimated(self.q, Strata.by(self.data, ()), at, delta * BAND, seed)
-        except NotComputable as e:
+        except NotComputable:
             nobody = np.zeros(len(at), dtype=np.bool_)
-            return replace(self, reach=replace(self.reach, rows=nobody)), e.reason
+            return replace(self, reach=replace(self.reach, rows=nobody)), TOO_FEW.format(f"{self.q.horizon:g}")
         return replace(self, reach=own), ""
 
     @property

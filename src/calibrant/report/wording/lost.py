@@ -70,7 +70,7 @@ def way(record: AuditRecord) -> Iterator[str]:
     yield NO_ESTIMATE.format(f"{of['horizon']:g}") if unestimated(record.everyone) else ESTIMATED
     apart = [f for f in record.groups if f.withheld is not None]
     for f in apart[:NAMED]:
-        yield f"Not judged: {clipped(label(f), LONGEST)}, for {sanitize(f.withheld or '')}."
+        yield f"Not judged is {clipped(label(f), LONGEST)}: {sanitize(f.withheld or '')}."
     if len(apart) > NAMED:
         yield f"{num.count(len(apart) - NAMED)} more groups are not judged."
 

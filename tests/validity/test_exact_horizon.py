@@ -60,7 +60,7 @@ def made(log: dict[str, np.ndarray]) -> cal.Predictions:
 
 
 def test_exact_shares_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fifth for limits of being followed; the rest for everyone's ends, and once more for all groups' together."""
+    """A fifth for limits of being followed, the rest for everyone's ends; and once more for all groups' together."""
     import sys
 
     module = sys.modules[_.__module__]
@@ -70,7 +70,7 @@ def test_exact_shares_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mean_limits", lambda u, delta: (spent.append(delta), limits(u, delta))[1])
     monkeypatch.setattr(module, "censoring_band", lambda t, k, d, h: (bands.append(d), band(t, k, d, h))[1])
     cal.certify.horizon(made(rows(0)), by="g", within="g", alpha=0.1)
-    assert sum(bands) == pytest.approx(0.1 * 0.2)
+    assert bands == [pytest.approx(0.01)] * 4  # of each level among all rows, and of each group its own
     everyone, groups = spent[:2], spent[2:]  # of each people limits are asked twice, and one end of each is used
     assert everyone == [pytest.approx(0.08)] * 2
     assert groups == [pytest.approx(0.04)] * 4

@@ -1,4 +1,7 @@
-"""Several horizons as one family: an audit by each, which share alpha, and a record of the worst with all of them."""
+"""Several horizons as one family: an audit by each, which share alpha, and a record of one with what all of them say.
+
+Verdicts, error that is shown and the exit status are the worst of all horizons; ranges, checks and curves are of one.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.record import AuditRecord, Finding, joint_error, name_of
+from calibrant.audit.record import AuditRecord, Finding, Verdict, joint_error, name_of
 from calibrant.data.reading import Reading
 from calibrant.results import Curve
 
 CURVE = "horizons"
 COLUMNS = ("horizon", "score", "people", "rows", "predicted", "observed", "gap", "low", "high", "verdict")
-ORDER = ("over", "undecided", "within", "not_checked")  # from the worst
+ORDER: tuple[Verdict, ...] = ("over", "undecided", "within", "not_checked")  # from the worst
+EXITS = (1, 3, 0)  # from the worst
 
 
 def by_horizon(options: Reading, judging: Judging, audit: Callable[[Reading, Judging], AuditRecord]) -> AuditRecord:
-    """Audit by each horizon at an equal share of alpha, and record the one with the worst verdict, the last of several.
+    """Audit by each horizon at an equal share of alpha, and record the worst: by verdict, exit status, error shown.
 
-    Everything that any of them says holds with the shares of all: which one is recorded costs nothing.
+    Of several that are as bad it is the last. Everything that any of them says holds with the shares of all: which one
+    is recorded costs nothing.
     """
     each = options.by_horizon()
     share = judging.alpha / len(each)
     plan = replace(judging, alpha=math.floor(share * 1e4) / 1e4 or share)  # as it is written on the page
     records = [audit(one, plan) for one in each]
-    worst = min(reversed(records), key=lambda r: ORDER.index(r.verdict))
+    if judging.judge == "auto" and any(r.data["horizon"]["unknown"] for r in records):  # one family judges one thing
+        gaps = replace(plan, judge="gap")
+        records = [
+            r if r.settings["judge"] == "gap" else audit(one, gaps) for r, one in zip(records, each, strict=True)
+        ]
+    worst = min(reversed(records), key=_badness)
     shares = tuple(share for record in records for share in record.shares)
     lines = [line for record in records for line in _lines(record)]
     columns = dict(zip(COLUMNS, map(tuple, zip(*lines, strict=True)), strict=True))
@@ -34,9 +44,27 @@ def by_horizon(options: Reading, judging: Judging, audit: Callable[[Reading, Jud
         "alpha": judging.alpha,
         "horizons": tuple(r.data["horizon"]["horizon"] for r in records),
         "scores": tuple(dict.fromkeys(scores)) if len(set(scores)) == 1 else tuple(scores),
+        "exit_statuses": tuple(r.exit_status for r in records),
+        "ways": tuple(r.data["horizon"]["way"] for r in records),
+        "unknown": tuple(r.data["horizon"]["unknown"] for r in records),
+        "judged": tuple(r.everyone.by for r in records),
+        "judge": judging.judge,
     }
     table = Curve(method="audit.horizons", columns=columns, settings=settings)
-    return replace(worst, shares=shares, joint_error=joint_error(shares), curves={**worst.curves, CURVE: table})
+    return replace(
+        worst,
+        verdicts={part: min((r.verdicts[part] for r in records), key=ORDER.index) for part in worst.verdicts},
+        error_shown={part: any(r.error_shown[part] for r in records) for part in worst.error_shown},
+        shares=shares,
+        joint_error=joint_error(shares),
+        curves={**worst.curves, CURVE: table},
+    )
+
+
+def _badness(record: AuditRecord) -> tuple[int, int, int]:
+    """By verdict, by exit status, and by how many parts show error; the worst is the least."""
+    shown = sum(record.error_shown.values()) + sum(f.error_shown for f in (record.everyone, *record.groups))
+    return ORDER.index(record.verdict), EXITS.index(record.exit_status), -shown
 
 
 def _lines(record: AuditRecord) -> Iterator[tuple[object, ...]]:
@@ -49,8 +77,8 @@ def _lines(record: AuditRecord) -> Iterator[tuple[object, ...]]:
             name_of(one),
             one.rows,
             one.expected / one.rows,
-            _observed(one),
-            one.gap.value,
+            _observed(one) if "estimate" not in one.gap.settings else None,
+            one.gap.value if "estimate" not in one.gap.settings else None,
             -1.0 if ends is None else ends.low,
             1.0 if ends is None else ends.high,
             one.verdict,

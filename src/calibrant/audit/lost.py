@@ -21,7 +21,7 @@ from calibrant.audit.judging import verdict_of
 from calibrant.audit.pooling import identifier
 from calibrant.audit.record import Finding, Share
 from calibrant.audit.rounding import Sums
-from calibrant.certify.horizon import BAND, Reach, certified, estimated
+from calibrant.certify.horizon import BAND, Reach, Strata, certified, estimated
 from calibrant.certify.missing_labels import ASSUMES, OF_CLUSTERS
 from calibrant.certify.missing_labels import ends as ends_of
 from calibrant.data.predictions import Predictions, remembered
@@ -42,6 +42,11 @@ NO_ERROR = (
     "judge='error' (--judge error): by weights of censoring the gap alone is certified: leave it out, or assume "
     "nothing by way='unknown' (--way unknown)"
 )
+TOO_FEW = (
+    "being followed to {} may be less likely than 0.05 by the pilot rows of the group, so that weights have no bound: "
+    "an earlier horizon may do, or way='unknown' (--way unknown)"
+)
+DIFFERS = "follow-up differs within the group by outcome or score: the estimate lies outside of the range by weights"
 NO_WEIGHTS = "without an assumption about the rows lost there is no estimate: way='weights' (--way weights) has one"
 
 
@@ -52,6 +57,7 @@ class Population(NamedTuple):
     cells: Cells
     delta: float  # with which their range of the gap is wrong, both ends together
     reported: Sums | None = None  # as they are, if none
+    why: str = ""  # nothing is certified of them; empty where something is
 
 
 @dataclass(frozen=True)
@@ -71,9 +77,22 @@ class LostRows:
         def made() -> LostRows:
             weighs = data.followed is not None and data.followed.weighs
             q = FollowedRows.of(data if weighs else replace(data, cluster=None))
-            return cls(data, q, estimated(data, q, (), alpha * BAND, context.seed) if weighs else None, alpha)
+            every = np.ones(len(q.p), dtype=np.bool_)
+            reach = estimated(q, Strata.by(data, ()), every, alpha * BAND, context.seed) if weighs else None
+            return cls(data, q, reach, alpha)
 
         return remembered(data, ("lost rows", alpha, context.seed), made)
+
+    def apart(self, at: Flags, delta: float, seed: int) -> tuple[LostRows, str]:
+        """The same with the law of censoring of some rows alone, at their share of alpha; or why it has no bound."""
+        if self.reach is None:
+            return self, ""
+        try:
+            own = estimated(self.q, Strata.by(self.data, ()), at, delta * BAND, seed)
+        except NotComputable:
+            nobody = np.zeros(len(at), dtype=np.bool_)
+            return replace(self, reach=replace(self.reach, rows=nobody)), TOO_FEW.format(f"{self.q.horizon:g}")
+        return replace(self, reach=own), ""
 
     @property
     def certified(self) -> Flags:
@@ -97,17 +116,27 @@ class LostRows:
         return ends_of(people.cells.ranged(steps, math.inf), "error", people.delta / 2.0)
 
     def estimate(self, at: Flags) -> tuple[float, float, float, int]:
-        """The risk of some rows, its standard error, their mean score, and how many they are."""
+        """The risk of some rows, its standard error, their mean score, and how many they are.
+
+        Where follow-up of these rows ended before the horizon the risk is that of the middle of what may be.
+        """
+        if not self.reaches(at):
+            risk = float(np.where(np.isnan(self.q.y[at]), 0.5, self.q.y[at]).mean())
+            return risk, 0.5, float(self.q.p[at].mean()), int(at.sum())
         risk = curves.incidence(self.q.time[at], self.q.kind[at]).at(self.q.horizon)
         variance = curves.incidence_variance(self.q.time[at], self.q.kind[at], self.q.horizon)
         return risk, math.sqrt(variance), float(self.q.p[at].mean()), int(at.sum())
+
+    def reaches(self, at: Flags) -> bool:
+        """Whether follow-up of some rows says what happened by the horizon."""
+        return curves.reaches(self.q.time[at], self.q.kind[at], self.q.horizon)
 
     @property
     def assumes(self) -> str:
         """What the ends take for granted."""
         if self.reach is not None:
             return self.reach.assumes
-        return ASSUMES if self.data.cluster is None and self.data.weights is None else OF_CLUSTERS
+        return ASSUMES if self.data.cluster is None else OF_CLUSTERS
 
     @property
     def method(self) -> str:
@@ -122,22 +151,29 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
     part = "groups" if name else "everyone"
     reported = who.reported or Sums.of(n, risk * n, predicted * n)
     low, high = rows.gap(who)
+    outside = weighs and not low <= risk - predicted <= high
+    if why := who.why or (DIFFERS if outside and name else ""):
+        low, high = -1.0, 1.0
     gap_ends = reported.end(low, -1), reported.end(high, 1)
     least, most = rows.error(who, (low, high), plan.steps)
     error_ends = reported.end(least, -1, 0.0), reported.end(most, 1, 0.0)
     settings = {"about": "the raw score", "target": "rows", "way": "weights" if weighs else "unknown"}
+    if not rows.reaches(who.at):
+        settings["estimate"] = "none"
     range_of = Interval(low=gap_ends[0], high=gap_ends[1], level=round(1.0 - plan.alpha, 12), guarantee="finite-sample")
-    value = min(max(reported.near(risk - predicted), gap_ends[0]), gap_ends[1])
+    value = reported.near(risk - predicted)
+    value = value if weighs else min(max(value, gap_ends[0]), gap_ends[1])
     reach = normal_quantile(plan.alpha) * noise
     ordinary = None
-    if weighs:
+    if weighs and rows.reaches(who.at):
         ends = (reported.end(risk - predicted + s * reach, s) for s in (-1, 1))
         about = dict(zip(("low", "high"), ends, strict=True))
         ordinary = Interval(**about, level=1.0 - plan.alpha, guarantee="asymptotic")
-        ordinary = replace(ordinary, low=min(ordinary.low, value), high=max(ordinary.high, value))
     size = min(max(abs(value), error_ends[0]), error_ends[1])
     of_error = replace(range_of, low=error_ends[0], high=error_ends[1])
     certified_rows = int((who.at & rows.certified).sum()) or 1
+    if name and context.sums is not Sums:  # as counts of groups are published
+        certified_rows = max(5 * round(certified_rows / 5), 5)
     made = Estimate(
         method=rows.method, value=size, unit="probability", n=certified_rows, interval=of_error,
         assumes=rows.assumes, settings=settings,
@@ -162,9 +198,10 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
             assumes=rows.assumes, settings=settings,
         ),
         observed_expected=_ratio(rows, risk, noise, predicted, plan.alpha) if weighs and not name else None,
-        verdict=verdict_of(*judged, limit),
+        verdict="undecided" if why and limit is not None else verdict_of(*judged, limit),
         by=plan.by(part),
         limit=limit,
+        withheld=why or None,
         rows_needed=None,
     )  # fmt: skip
 
@@ -294,6 +331,8 @@ def measured(name: str, context: AuditContext) -> Estimate:
 def implied_odds(context: AuditContext) -> float | None:
     """How many times the odds of rows lost would be those of rows known, were loss independent of the outcome."""
     rows = LostRows.of(context)
+    if not rows.q.reaches:
+        return None
     m = int((~rows.q.known).sum())
     events, n = float(np.nansum(rows.q.y)), int(rows.q.known.sum())
     lost = rows.q.risk * (n + m) - events

@@ -446,8 +446,14 @@ class AuditRecord(Framed, Plain):
         """0, 1 or 3, the worst of what counts.
 
         1: over the limit, or what `fail_on` names shows error. 3: undecided or withheld, or a check that counts is
-        undecided, or did not apply or run. 0: within, or no limit.
+        undecided, or did not apply or run. 0: within, or no limit. Of several horizons the worst of all.
         """
+        others = self.curve("horizons").settings.get("exit_statuses", ())
+        return next((status for status in (1, 3) if status in (self._own_exit_status, *others)), 0)
+
+    @property
+    def _own_exit_status(self) -> int:
+        """Of what this record holds itself."""
         counting = self.settings.get("fail_on", ())
         gates = [c for c in self.checks if c.code in counting]
         shown = ERROR_SHOWN in counting and any(self.error_shown.values())

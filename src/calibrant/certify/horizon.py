@@ -20,7 +20,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import Clusters, mean_limits
-from calibrant.stats.survival.band import Band, censoring_band
+from calibrant.stats.survival.band import censoring_band
 from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import FollowedRows, groups_of_all
 
@@ -32,9 +32,30 @@ BAND = 0.2  # of alpha, that a limit of that probability is wrong
 DRAWN = 0x0E11  # stream of random numbers, apart from those of other methods at the same seed
 EVERYONE = "everyone"
 STATED = "independent rows, lost to follow-up independently of outcomes, by the probabilities in {}"
-ESTIMATED = "independent rows, lost to follow-up independently of outcome and score{}"
+ESTIMATED = "independent rows of one law, lost to follow-up independently of outcome and score{} among these rows"
 COLUMNS = ("people", "rows", "unknown", "value", "low", "high", "verdict")
 Survival = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The levels within which follow-up ends independently of outcome and score."""
+
+    of: NDArray[np.int64]  # shape (n,): the level of each row, those of unknown outcome last
+    within: tuple[str, ...]  # the columns; none for one level
+
+    @classmethod
+    def by(cls, data: Predictions, within: tuple[str, ...]) -> Strata:
+        """Levels of these columns."""
+        apart = data.unlabelled
+        n = data.n + (0 if apart is None else len(apart.p))
+        if not within or apart is None:
+            return cls(np.zeros(n, dtype=np.int64), ())
+        require(within, [] if data.covariates is None else data.covariates.column_names, "covariate")
+        tables = data.covariates, apart.covariates
+        keys = [pa.concat_tables([t.select([name]) for t in tables]).column(name).to_pylist() for name in within]
+        levels = {key: i for i, key in enumerate(dict.fromkeys(zip(*keys, strict=True)))}
+        return cls(np.array([levels[key] for key in zip(*keys, strict=True)], dtype=np.int64), within)
 
 
 @dataclass(frozen=True)
@@ -84,10 +105,12 @@ def horizon(
     judge : {"gap"}
         The calibration error has no proof here.
     within : str or sequence of str, optional
-        Covariates within whose levels follow-up ends independently of the outcome; by default within all rows.
+        Covariates within whose levels follow-up ends independently of outcome and score; by default everyone's range
+        takes all rows as one level. A group's range always takes its own rows alone.
     censoring_survival : str or callable, optional
         The probability of being followed, where it is known: a covariate that holds G at the event or at the horizon,
-        whichever is first; or G itself, a function of times. By default limits of it come from pilot rows.
+        whichever is first; or G itself, a function of times, which holds in every group. By default limits of it come
+        from pilot rows, of each group from its own.
     alpha : float in (0, 0.5]
         Everyone's two ends share it; so do, once more, all ends of all groups.
     seed : int
@@ -99,6 +122,8 @@ def horizon(
         A line for everyone and for each group: certified ``rows``, of how many the outcome is ``unknown``; ``value``,
         the weighted mean; ``low`` and ``high``; ``verdict`` "within", "over", "undecided", or "not_checked" without
         a limit. Settings hold ``guarantee``, the least probability of being followed to the horizon, and the pilots.
+        A group that is followed to the horizon with less than 5% has no value and the range from -1 to 1; ``unbounded``
+        in the settings has the reason. All ranges are of the rows that are no pilots.
 
     Raises
     ------
@@ -107,11 +132,14 @@ def horizon(
 
     Notes
     -----
-    **Assumes.** Independent rows; within the levels of `within`, follow-up ends independently of outcome and score.
-    Whoever was at risk of being lost because of the outcome breaks it, and no data show that: `missing_labels` assumes
+    **Assumes.** Independent rows of one law. Of everyone: within the levels of `within`, follow-up ends independently
+    of outcome and score together. Of a group: the same among its rows, whatever the follow-up of other groups. A group
+    that is lost sooner and has more events than its score breaks what everyone's range assumes, not its own: name it in
+    `within`. Whoever was lost because of the outcome breaks both, and no data show that: `missing_labels` assumes
     nothing.
     **Guarantee.** Finite-sample: each end is wrong with probability at most its share of alpha. With G from pilot rows
-    a fifth of alpha is spent on limits of G that hold at all times, and ends take the worst between them.
+    a fifth of alpha is spent on limits of G that hold at all times, and ends take the worst between them. Groups spend
+    once more a fifth of alpha, in equal shares, each on limits of its own G.
     **Method.** Bets on the weighted residuals, stakes fixed by the scores, each row between ``-p / G(H)`` and
     ``(1 - p) / G(H)``. Limits of G: martingales of the rows that were lost, one after another; see documentation:
     Proofs, Theorem S.
@@ -139,8 +167,9 @@ def horizon(
     if isinstance(data, Sketch):
         raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
     q = FollowedRows.of(data if isinstance(data, Predictions) else checked_data(data, Predictions))
+    strata, every = Strata.by(data, names("within", within)), np.ones(len(q.p), dtype=np.bool_)
     reach = (
-        estimated(data, q, names("within", within), alpha * BAND, seed)
+        estimated(q, strata, every, alpha * BAND, seed)
         if censoring_survival is None
         else stated(data, q, censoring_survival)
     )
@@ -148,13 +177,22 @@ def horizon(
     for group, rows in groups_of_all(data, by, intersections) if by else ():
         at = np.zeros(len(q.p), dtype=np.bool_)
         at[rows] = True
-        people += [(keyed(group), at & reach.rows)] if (at & reach.rows).any() else []
-    spend = alpha * (1.0 - reach.share)
-    table = []
+        people += [(keyed(group), at)] if (at & reach.rows).any() else []
+    table: list[tuple[str | int | float | None, ...]] = []
+    unbounded = {}
     for i, (name, at) in enumerate(people):
-        value, low, high = certified(q, reach, at, spend / (1 if i == 0 else len(people) - 1))
-        table.append((name, int(at.sum()), int((at & ~q.known).sum()), value, low, high, verdict(low, high, limit)))
-    settings = {"alpha": alpha, "limit": limit, "horizon": q.horizon, "guarantee": "finite-sample", "judge": "gap"}
+        share = alpha / (1 if i == 0 else len(people) - 1)
+        mine = at & reach.rows
+        value, low, high = None, -1.0, 1.0
+        try:
+            own = reach if i == 0 or not reach.share else estimated(q, strata, at, share * BAND, seed)
+            value, low, high = certified(q, own, mine, share * (1.0 - own.share))
+        except NotComputable as e:
+            unbounded[name] = e.reason
+        row = name, int(mine.sum()), int((mine & ~q.known).sum())
+        table.append((*row, value, low, high, verdict(low, high, limit)))
+    settings: dict[str, object] = {"alpha": alpha, "limit": limit, "horizon": q.horizon, "guarantee": "finite-sample"}
+    settings |= {"judge": "gap", **({"unbounded": unbounded} if unbounded else {})}
     return Curve(
         method="certify.horizon",
         columns=dict(zip(COLUMNS, zip(*table, strict=True), strict=True)),
@@ -221,41 +259,36 @@ def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reac
     return Reach(every, g, g, end, end, 0.0, STATED.format(of), settings)
 
 
-def estimated(data: Predictions, q: FollowedRows, within: tuple[str, ...], delta: float, seed: int) -> Reach:
-    """Limits of it from pilot rows, which no certificate reads, wrong with probability at most `delta`."""
-    stratum, count = _strata(data, within)
+def estimated(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: float, seed: int) -> Reach:
+    """Limits of it for some rows, by the pilot rows among them, which no certificate reads.
+
+    Both are wrong at any time with probability at most `delta`. Pilots are the same rows whoever is asked about.
+    """
     pilot = np.random.default_rng([seed, DRAWN]).random(len(q.p)) < PILOTS
     low, high, end_low, end_high = np.ones((4, len(q.p)))
-    for s in range(count):
-        own = stratum == s
-        band = censoring_band(q.time[own & pilot], q.kind[own & pilot], delta / count, q.horizon)
+    levels = np.unique(strata.of[at])
+    for s in levels:
+        own = at & (strata.of == s)
+        if not (own & pilot).any():
+            raise NotComputable(_too_few(q, 0.0, own & pilot, strata.within))
+        band = censoring_band(q.time[own & pilot], q.kind[own & pilot], delta / len(levels), q.horizon)
         least = float(band.low.before(np.array([q.horizon]))[0])
         if least < LEAST:
-            raise NotComputable(_too_few(q, band, own & pilot, within))
+            fits = band.low.time[band.low.value[:-1] >= LEAST]
+            raise NotComputable(_too_few(q, float(fits[-1]) if len(fits) else 0.0, own & pilot, strata.within))
         low[own], high[own] = band.low.before(q.until[own]), band.high.before(q.until[own])
         end_low[own], end_high[own] = least, float(band.high.before(np.array([q.horizon]))[0])
-    of = f" within levels of {', '.join(within)}" if within else ""
-    settings = {"censoring": "pilot rows", "followed_at_least": float(end_low.min()), "pilots": int(pilot.sum())}
-    return Reach(~pilot, low, high, end_low, end_high, BAND, ESTIMATED.format(of), settings)
+    of = f" within levels of {', '.join(strata.within)}" if strata.within else ""
+    settings = {
+        "censoring": "pilot rows",
+        "followed_at_least": float(end_low[at].min()),
+        "pilots": int((pilot & at).sum()),
+    }
+    return Reach(~pilot & at, low, high, end_low, end_high, BAND, ESTIMATED.format(of), settings)
 
 
-def _strata(data: Predictions, within: tuple[str, ...]) -> tuple[NDArray[np.int64], int]:
-    """The level of covariates that each row is in, the rows of unknown outcome last."""
-    apart = data.unlabelled
-    n = data.n + (0 if apart is None else len(apart.p))
-    if not within or apart is None:
-        return np.zeros(n, dtype=np.int64), 1
-    require(within, [] if data.covariates is None else data.covariates.column_names, "covariate")
-    tables = data.covariates, apart.covariates
-    keys = [pa.concat_tables([t.select([name]) for t in tables]).column(name).to_pylist() for name in within]
-    levels = {key: i for i, key in enumerate(dict.fromkeys(zip(*keys, strict=True)))}
-    return np.array([levels[key] for key in zip(*keys, strict=True)], dtype=np.int64), len(levels)
-
-
-def _too_few(q: FollowedRows, band: Band, rows: NDArray[np.bool_], within: tuple[str, ...]) -> str:
-    """Say that weights have no bound at this horizon, and up to which they have."""
-    fits = band.low.time[band.low.value[:-1] >= LEAST]
-    far = float(fits[-1]) if len(fits) else 0.0
+def _too_few(q: FollowedRows, far: float, rows: NDArray[np.bool_], within: tuple[str, ...]) -> str:
+    """Say that weights have no bound at this horizon, and up to which time they have."""
     of = f" in a level of {', '.join(within)}" if within else ""
     earlier = f"name an earlier horizon, up to {far:g}" if far > 0.0 else "name an earlier horizon"
     return (

@@ -11,14 +11,14 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import asdict
+from typing import Any
 
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.report.findings import drops_missing, groupings
-from calibrant.report.spans import Span, label
+from calibrant.report.spans import label
 from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
@@ -57,17 +57,12 @@ TEXTS = (
     *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
+AT = ("time", "event", "horizon", "entered", "closed", "competing", "way")
 READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
 OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
-HELP = re.compile(r"calibrant (\w+) (\w+) --help")
 PLANNED = ("by", "intersections", "limit", "steps", "alpha")
 COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
 ARGUMENTS = (*LISTS, *NUMBERS, *SEVERAL, *SWITCHES, *TEXTS, *FORM, "bins")
-OPTION = re.compile(
-    rf"--({'|'.join(sorted((a.replace('_', '-') for a in ARGUMENTS), key=len, reverse=True))})(?![\w-])"
-)
-WITH_VALUE = re.compile(rf"{OPTION.pattern}[ =](none\b|[A-Z]{{3,}}\b)")  # in the middle of a sentence
-Node = TypeVar("Node")
 
 
 def command(record: AuditRecord) -> str:
@@ -95,7 +90,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     start = _start(record, "repair")
     if not start:
         return ""
-    kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    kept = [(k, v) for k, v in _of_one_horizon(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     if record.data.get("classes"):  # judged as they are by everyone, at no limit
         kept = [(k, v) for k, v in kept if k not in OF_TWO]
     elif record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
@@ -130,11 +125,11 @@ def _classes_in_python(record: AuditRecord, columns: Sequence[str] = (), project
     if not _columns_are_probabilities(record):
         return ""
     classes: Mapping[str, str] = record.data["classes"]
-    parts = [f"{DATA}[{_literal(record.data['label'])}]", f"{DATA}[{_literal([*classes.values()])}]"]
-    parts += [f"{DATA}[{_literal([*columns])}]"] if columns else []
+    parts = [f"{DATA}[{in_code(record.data['label'])}]", f"{DATA}[{in_code([*classes.values()])}]"]
+    parts += [f"{DATA}[{in_code([*columns])}]"] if columns else []
     kept = {"drop_missing": "True"} if drops_missing(record.data) else {}
-    kept |= {k: f"{DATA}[{_literal(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
-    named = {"classes": _literal([*classes])} | kept
+    kept |= {k: f"{DATA}[{in_code(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
+    named = {"classes": in_code([*classes])} | kept
     return _called("rows = cal.multiclass_predictions", named, ", ".join(parts)) + end
 
 
@@ -151,7 +146,7 @@ def one_class(record: AuditRecord, name: str) -> str:
         kept = {k: v for k, v in arguments(words[1:]).items() if k not in (*OF_ROWS, *FORM)}
         own = name in record.data["classes"]
         way, of = ("one_vs_rest", name) if own else ("at_most", name.removeprefix(AT_MOST.format("")))
-        return _called("record = cal.audit", kept, f"{DATA}.{way}({_literal(of)})")
+        return _called("record = cal.audit", kept, f"{DATA}.{way}({in_code(of)})")
     column = (record.data.get("classes") or {}).get(name)
     if column is None or not _columns_are_probabilities(record):
         return ""
@@ -205,7 +200,8 @@ def _reading(record: AuditRecord, what: str, options: Collection[str], more: Seq
     start = _start(record, what)
     if not start:
         return ""
-    kept = [(k, v) for k, v in _flags(record) if k in options and DEFAULTS.get(k) != v]
+    flags = _flags(record) if what == "look" else _of_one_horizon(record)
+    kept = [(k, v) for k, v in flags if k in options and DEFAULTS.get(k) != v]
     switched = [k for k in _switched(record) if k in options]
     return _finished(record, [start, *_typed(kept), *switched, *more])
 
@@ -248,7 +244,7 @@ def _rows_in_python(record: AuditRecord, name: str) -> str:
     rules = dict(zip(c.columns.get("rule", ()), c.settings.get("conditions", ()), strict=True))
     variable = of[0][0] if of else str(rules[name][0]["variable"])
     made = _classes_in_python(record, [variable], project=True) if record.data.get("classes") else ""
-    kept = [(k, v) for k, v in _flags(record) if k in READING and DEFAULTS.get(k) != v]
+    kept = [(k, v) for k, v in _of_one_horizon(record) if k in READING and DEFAULTS.get(k) != v]
     return call("audit", _typed(kept), arrays(record), variable, made)
 
 
@@ -273,7 +269,7 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
         return ""
     made = call(what, words[1:], arrays(record), made=rows)
     named = None if record.data.get("cluster") else arguments(words[1:]).get("cluster")
-    if not arrays(record) or named in (None, _literal("none")):
+    if not arrays(record) or named in (None, in_code("none")):
         return made
     return f"{_clustered(record, json.loads(str(named)))}\n{made}" if record.data.get("missing") != "keep" else ""
 
@@ -281,7 +277,7 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
 def _clustered(record: AuditRecord, column: str) -> str:
     """The line that makes `Predictions` again, with clusters: those of a covariate, or of several together."""
     table = f"{DATA}.covariates"
-    texts = [f"{table}[{_literal(name)}]" for name in _together(record, column)]
+    texts = [f"{table}[{in_code(name)}]" for name in _together(record, column)]
     cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
     passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
     return f"{DATA} = " + _called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
@@ -360,7 +356,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         every, scores = family.get("horizons") or (of["horizon"],), _list(family.get("scores") or ()) or flags[1][1]
         flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", ",".join(map("{:g}".format, every)))]
         flags += [("--score", scores), *((f"--{k}", of[k]) for k in ("entered", "closed", "competing"))]
-        flags += [("--way", of["way"] if of["way"] != "followed" else None)]
+        ways = family.get("ways", (of["way"],))
+        flags += [("--way", next((how for how in ways if how != "followed"), None))]
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
@@ -386,13 +383,26 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
     flags += [("--infer", _list(listed(s.get("infer"))))]
-    flags += [("--judge", s["judge"] if s["judge"] != "auto" else None), ("--target", s.get("target"))]
+    flags += [
+        ("--judge", judge if (judge := {**s, **family}["judge"]) != "auto" else None),
+        ("--target", s.get("target")),
+    ]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     if from_python(record):  # where each word is an argument
         flags += [(f"--{k.replace('_', '-')}", v) for k, v in _words(record).items()]
     else:
         flags += [("--about", ABOUT if _words(record) else None)]
     return [(flag, value) for flag, value in flags if value is not None]
+
+
+def _of_one_horizon(record: AuditRecord) -> list[tuple[str, object]]:
+    """The same for what takes one horizon: of several that which the record is about."""
+    of, own = record.data.get("horizon"), {}
+    if of and record.curve("horizons").columns:
+        way = of["way"] if of["way"] != "followed" else None
+        own = {"--horizon": f"{of['horizon']:g}", "--score": _list([record.data["score"]]), "--way": way}
+    kept = ((flag, own.get(flag, value)) for flag, value in _flags(record))
+    return [(flag, value) for flag, value in kept if value is not None]
 
 
 def wording(record: AuditRecord) -> str:
@@ -465,7 +475,7 @@ def arguments(words: Sequence[str]) -> dict[str, str]:
             bins[column] = [float(edge) for edge in edges.split(",")]
         else:
             out[name] = _written(name, value)
-    return out | ({"bins": _literal(bins)} if bins else {})
+    return out | ({"bins": in_code(bins)} if bins else {})
 
 
 def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -492,13 +502,13 @@ def _written(name: str, value: str) -> str:
         return f"[{value}]" if "," in value else value if value != "none" else '"none"'
     if name in SEVERAL:
         numbers = [float(v) for v in value.split(",")]
-        return _literal(numbers if len(numbers) > 1 else numbers[0])
+        return in_code(numbers if len(numbers) > 1 else numbers[0])
     if name in LISTS:
         if value == "none":
             return "()"
         items = _items(value)
-        return _literal(items if len(items) > 1 else items[0])
-    return _literal(value)
+        return in_code(items if len(items) > 1 else items[0])
+    return in_code(value)
 
 
 def _items(value: str) -> list[str]:
@@ -507,7 +517,7 @@ def _items(value: str) -> list[str]:
     return [quoted.replace('""', '"') or plain for quoted, plain in out]
 
 
-def _literal(value: object) -> str:
+def in_code(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -520,16 +530,18 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made
     passed = arguments([word for word in words if not word.startswith("-o ")])
     known = (*OF_ROWS, *FORM) if arrays else ()
     kept = {k: v for k, v in passed.items() if k not in known}
-    if passed.get("cluster") == _literal("none"):  # which no array says
+    if passed.get("cluster") == in_code("none"):  # which no array says
         kept["cluster"] = passed["cluster"]
     if what == "look":
         return f"{_called('look = cal.look', kept)}\nprint(look)"
     if what == "audit" and not variable:
-        return "\n".join([_called("record = cal.audit", kept), *(f"record.save({_literal(out)})" for out in saved)])
+        return "\n".join([_called("record = cal.audit", kept), *(f"record.save({in_code(out)})" for out in saved)])
     rows = DATA if arrays and not made else "rows"
-    lines = [made] if made else [] if arrays else [_called("rows = cal.read", {k: kept[k] for k in READ if k in kept})]
+    reader = "at_horizon" if "horizon" in kept else "read"
+    own = {k: kept[k] for k in (*AT, *READ) if k in kept}
+    lines = [made] if made else [] if arrays else [_called(f"rows = cal.{reader}", own)]
     if variable:
-        lines.append(f"print(cal.diagnose.variable_curve({rows}, {_literal(variable)}).to_frame())")
+        lines.append(f"print(cal.diagnose.variable_curve({rows}, {in_code(variable)}).to_frame())")
     elif what == "plan":
         lines.append(_called("plan = cal.certify.decidable", {k: kept[k] for k in PLANNED if k in kept}, rows))
         lines.append("print(plan.to_frame())")
@@ -555,46 +567,5 @@ def _called(function: str, passed: Mapping[str, str], first: str = DATA) -> str:
 
 def rows_where(conditions: Sequence[tuple[str, str]]) -> str:
     """The rows of a frame that have these values."""
-    each = [f"(data[{_literal(k)}].astype(str) == {_literal(v)})" for k, v in conditions]
+    each = [f"(data[{in_code(k)}].astype(str) == {in_code(v)})" for k, v in conditions]
     return f"rows = data[{' & '.join(each)}]"
-
-
-# ---- options in sentences ----
-
-
-def in_python(node: Node) -> Node:
-    """The same node with every option of its sentences as the argument that it is in Python."""
-    made: object = node
-    if isinstance(made, Span):
-        made = replace(made, text=_coded(made.text) if made.kind == "code" else _worded(made.text))
-    elif isinstance(made, tuple) and not hasattr(made, "_fields"):
-        made = tuple(map(in_python, made))
-    elif is_dataclass(made) and not isinstance(made, type):
-        own = {f.name: getattr(made, f.name) for f in fields(made)}
-        new = {k: in_python(v) for k, v in own.items() if isinstance(v, tuple) or is_dataclass(v)}
-        made = replace(made, **{k: v for k, v in new.items() if v != own[k]})
-    return cast("Node", made)
-
-
-def _coded(text: str) -> str:
-    """An option with its value, such as ``--cluster none``, as an argument; other code as it is."""
-    if result := HELP.fullmatch(text):
-        return f"help(cal.{result[1]}.{result[2]})"
-    if not OPTION.match(text):
-        return text
-    return ", ".join(f"{k}={v}" for k, v in arguments([text]).items()) if " " in text or "=" in text else _named(text)
-
-
-def _worded(text: str) -> str:
-    """The options in a sentence by their names in Python, with a value that follows."""
-    return OPTION.sub(lambda result: _named(result[0]), WITH_VALUE.sub(_valued, text))
-
-
-def _named(option: str) -> str:
-    name = option.lstrip("-").replace("-", "_")
-    return f"{name}=True" if name in SWITCHES else f"{name}="
-
-
-def _valued(result: re.Match[str]) -> str:
-    name = result[1].replace("-", "_")
-    return result[0] if name in SWITCHES else f"{name}={_literal(result[2])}"

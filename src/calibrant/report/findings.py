@@ -280,6 +280,11 @@ def lost(record: AuditRecord) -> str:
     return str(of["way"]) if of.get("unknown") and of["way"] != "followed" else ""
 
 
+def unestimated(finding: Finding) -> bool:
+    """Whether nobody of these was followed to the horizon, so that nothing estimates what happened."""
+    return finding.gap.settings.get("estimate") == "none"
+
+
 def gaps_of(record: AuditRecord) -> str:
     """Whose gaps were certified: "rows" in the data, or the "population", as of all before there was a choice."""
     return str(record.everyone.gap.settings.get("target", "population"))

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report.brief import facts, nodes
-from calibrant.report.commands import from_python, in_python
+from calibrant.report.commands import from_python
 from calibrant.report.document import Contents, Document, Entry, Link, Node, Section
 from calibrant.report.findings import stands
 from calibrant.report.wording.headline import page_title
+from calibrant.report.wording.in_python import in_python
 from calibrant.report.wording.parts import page_status
 from calibrant.sanitize import sanitize
 

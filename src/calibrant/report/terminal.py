@@ -14,12 +14,13 @@ from calibrant.report import numbers as num
 from calibrant.report.brief import brief
 from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards
-from calibrant.report.commands import from_python, in_python
+from calibrant.report.commands import from_python
 from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import AS_AUDITED, SCORES, impossible, scores_changed
 from calibrant.report.wording.headline import headline
+from calibrant.report.wording.in_python import in_python
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Curve, Estimate
 from calibrant.sanitize import sanitize

@@ -255,6 +255,12 @@ NO_PROOF = (
 )
 
 
+NOT_WEIGHTED = (
+    "an audit in which some outcomes by a horizon are unknown counts each row once: leave weights= (--weights) out, or "
+    "certify the weighted rows by certify.missing_labels"
+)
+
+
 @takes_arrays
 @takes(RowOptions, FIRST)
 def at_horizon(
@@ -339,6 +345,10 @@ class WithLost:
 
     rows: Predictions
     sketch: Sketch
+
+    def __post_init__(self) -> None:
+        if self.rows.weights is not None and not self.weighs:
+            raise NotComputable(NOT_WEIGHTED)
 
     @property
     def weighs(self) -> bool:
@@ -451,6 +461,19 @@ class FollowedRows:
         return ~np.isnan(self.y)
 
     @property
+    def reaches(self) -> bool:
+        """Whether follow-up says what happened by the horizon: somebody was followed so long, or nobody was at risk."""
+        return curves.reaches(self.time, self.kind, self.horizon)
+
+    def needs_reach(self) -> None:
+        """Refuse an estimate by a horizon behind all follow-up."""
+        if not self.reaches:
+            raise NotComputable(
+                f"nobody was followed to {self.horizon:g}, the longest to {self.time.max():g}: nothing says what "
+                "happened between, so that there is no estimate; name an earlier horizon"
+            )
+
+    @property
     def until(self) -> Floats:
         """When each outcome is decided: at the event, or at the horizon."""
         return np.minimum(self.time, self.horizon)
@@ -468,6 +491,7 @@ class FollowedRows:
     @cached_property
     def risk(self) -> float:
         """The Aalen-Johansen estimate of the event's probability by the horizon."""
+        self.needs_reach()
         return curves.incidence(self.time, self.kind).at(self.horizon)
 
     @cached_property

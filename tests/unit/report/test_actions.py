@@ -27,6 +27,7 @@ from calibrant.report import commands, html, markdown, terminal
 from calibrant.report.brief.action import MADE, STATES, decision, state_of
 from calibrant.report.brief.signing import signing
 from calibrant.report.spans import Span, plain
+from calibrant.report.wording.in_python import in_python
 from effort import examples
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -336,8 +337,8 @@ def test_an_audit_made_in_python_is_answered_in_python(monkeypatch: pytest.Monke
     ],
 )
 def test_options_are_arguments_in_python(option: str, argument: str) -> None:
-    assert commands.in_python((Span(option, "code"),)) == (Span(argument, "code"),)
-    assert commands.in_python(Span("Keep it with --allow (--cluster COLUMN).", "text")).text == (
+    assert in_python((Span(option, "code"),)) == (Span(argument, "code"),)
+    assert in_python(Span("Keep it with --allow (--cluster COLUMN).", "text")).text == (
         'Keep it with allow= (cluster="COLUMN").'
     )
 

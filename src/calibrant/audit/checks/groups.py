@@ -152,8 +152,9 @@ def of_groups_lost(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult
         reported = context.sums.of(int(at.sum()), events, expected)
         if rows.reach is None:
             reported = replace(Outward.of(one.cells, plan.by("groups"), context.sums).people, exact=reported.exact)
-        who = lost.Population(at, one.cells, plan.alpha / len(groups), reported)
-        results.append(replace(lost.finding(context, rows, one.name, who), pooled=one.pooled))
+        own, why = rows.apart(at, plan.alpha / len(groups), context.seed)
+        who = lost.Population(at, one.cells, plan.alpha / len(groups), reported, why)
+        results.append(replace(lost.finding(context, own, one.name, who), pooled=one.pooled))
     return CheckResult(
         status=status(worst(f.verdict for f in results)),
         findings=tuple(results),

@@ -225,20 +225,6 @@ CURVES = {
             "min_share": Share,
         },
     ),
-    "horizons": curve(
-        "audit.horizons",
-        "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst "
-        "verdict, at its share. Observed is estimated where outcomes are unknown. Absent of one horizon.",
-        {
-            "horizon": Positive,
-            "score people": str,
-            "rows": Some,
-            "predicted observed": Share,
-            "gap low high": Gap,
-            "verdict": Verdict,
-        },
-        {"alpha": Level, "horizons": list[Positive], "scores": list[str]},
-    ),
     "change": curve(
         "audit.change",
         "By how much the gaps of everyone and the groups changed since an earlier audit: before and now, the change "
@@ -479,6 +465,32 @@ CURVES = {
             "steps": Several,
             "clusters?": Some,
             "clusters_unlabelled?": Count,
+        },
+    ),
+    "horizons": curve(
+        "audit.horizons",
+        "Of several horizons, which share alpha: everyone, then each group, by each. The record is that of the worst, "
+        "at its share; its verdicts, error_shown and exit status are the worst of all. Observed is estimated where "
+        "outcomes are unknown, and null where nobody was followed so long. Absent of one horizon.",
+        {
+            "horizon": Positive,
+            "score people": str,
+            "rows": Some,
+            "predicted": Share,
+            "observed": Share | None,
+            "gap": Gap | None,
+            "low high": Gap,
+            "verdict": Verdict,
+        },
+        {
+            "alpha": Level,
+            "horizons": list[Positive],
+            "scores": list[str],
+            "exit_statuses?": list[Literal[0, 1, 3]],
+            "ways?": list[Literal["followed", "weights", "unknown"]],
+            "unknown?": list[Count],
+            "judged?": list[Literal["error", "gap"]],
+            "judge?": Judge,
         },
     ),
     "without_label": curve(

@@ -66,7 +66,7 @@ OF_GAP = {
     "delta?": tuple[Level, Level],
     "grid?": Literal[1024, 16384],
 }
-OF_LOST = {"about": str, "target": Target, "way": Literal["weights", "unknown"]}
+OF_LOST = {"about": str, "target": Target, "way": Literal["weights", "unknown"], "estimate?": Literal["none"]}
 SEEDED = {**CLUSTERS, "seed": Count}
 DISPLAYED = {**SEEDED, "delta": tuple[Zero, Level]}
 GRID = {"grid": Literal[1024, 16384], "seed": Count}

@@ -12,13 +12,14 @@ from calibrant.report.brief.cards import cards as parts
 from calibrant.report.brief.forest import forest
 from calibrant.report.brief.rests import reading, rests
 from calibrant.report.brief.signing import signing
-from calibrant.report.commands import from_python, in_python
+from calibrant.report.commands import from_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.change import changed
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.in_python import in_python
 from calibrant.report.wording.inferred import task_trust
 from calibrant.report.wording.missing_labels import left_out
 from calibrant.report.wording.terms import bound_of

@@ -11,7 +11,12 @@ from calibrant.report.wording.terms import error_bounds, gap_ends
 
 
 def shown(record: AuditRecord, finding: Finding) -> bool:
-    """Whether the estimate of a finding may be shown: not where counts to publish leave it a range, or no count."""
+    """Whether the estimate of a finding may be shown: not where counts to publish leave it a range, or no count.
+
+    Nor where nobody was followed to the horizon.
+    """
+    if facts.unestimated(finding):
+        return False
     fives = facts.fives(record, finding.rows) if finding.variables else 0
     return not fives or (fives >= num.CLEAR and finding.events > 0)
 
@@ -19,7 +24,7 @@ def shown(record: AuditRecord, finding: Finding) -> bool:
 def estimate_of(record: AuditRecord, finding: Finding, *, unit: bool = False) -> str:
     """The gap with its ordinary interval, such as "+8.9 (+5.4 to +12.4)"."""
     if not shown(record, finding):
-        return "estimate withheld"
+        return "no estimate" if facts.unestimated(finding) else "estimate withheld"
     value, of, n = (
         f"{num.gap(finding.gap.value, decimals(record))}{' points' * unit}",
         finding.gap.interval,

@@ -45,6 +45,7 @@ FIVES = (
 EXACT = "Counts are exact: two audits of nearly the same people tell them apart. To publish, audit with --publish."
 SHARING = "Groups of {} and of {} share people: exact counts of both would tell those of small groups."
 ALL = "Every group is shown, however small: this page is for readers who may see them."
+NAMED, COUNTED = 40, 6  # characters of a group, and groups, in a sentence
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
@@ -142,12 +143,22 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}.{_not_of_rows(record)}"
+    limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}{_of_each(record)}."
+    gaps += _not_of_rows(record)
     if limit is None:
         return gaps
     if record.settings["judge"] == "auto":
         return f"{gaps} The limit is about the gap; a group whose error is certified over it is over the limit too."
     return f"{gaps} The limit is about the {'gap' if facts.by_gap(record, 'groups') else 'calibration error'}."
+
+
+def _of_each(record: AuditRecord) -> str:
+    """How many rows of each group a gap by weights of censoring is of; nothing of others."""
+    if facts.lost(record) != "weights":
+        return ""
+    judged = [f for f in record.groups if f.withheld is None]
+    named = [f"{clipped(label(f), NAMED)} {num.count(f.upper.n)}" for f in judged[:COUNTED]]
+    return f": of {', '.join(named)}{' and so on' if len(judged) > COUNTED else ''}" if named else ""
 
 
 def _not_of_rows(record: AuditRecord) -> str:

@@ -9,12 +9,14 @@ from calibrant.report import numbers as num
 from calibrant.report.document import Node, Paragraph, number_table
 from calibrant.report.findings import limit_of, lines_of, lost
 from calibrant.report.spans import say
+from calibrant.report.wording.lost import each, recorded
 from calibrant.report.wording.terms import VERDICTS
 
 EVERYONE = "everyone"
+NONE = "no estimate"
 CAPTION = (
-    "{count} horizons share the {alpha}%: their guaranteed ranges hold simultaneously. This page is about the one "
-    "with the worst verdict, {shown}. Points."
+    "All {count} horizons share the {alpha}%: everyone's guaranteed ranges hold simultaneously, and so do those of "
+    "groups. This page is about {which}, {shown}. Points."
 )
 
 
@@ -25,9 +27,11 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
     if not lines:
         return
     judged = limit_of(record) is not None
-    happened = "Estimated, in 100" if lost(record) else "Happened, in 100"
+    gone = {horizon: (how, unknown) for horizon, how, unknown in each(record)}
+    happened = "Estimated, in 100" if lost(record) or any(n for _, n in gone.values()) else "Happened, in 100"
     heads = [
         "Horizon",
+        *(["Rows lost"] if gone else []),
         "Model says, in 100",
         happened,
         "Gap",
@@ -40,12 +44,17 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
         counts = ((v, groups.count(v)) for v in ("over", "undecided", "within"))
         summed = ", ".join(f"{num.count(n)} {VERDICTS[v].lower()}" for v, n in counts if n) or "none"
         low, high = num.signed_range(float(line["low"]), float(line["high"]))
-        cells = [f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
+        cells = [NONE if line[k] is None else f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
+        cells += [NONE if line["gap"] is None else num.gap(float(line["gap"]))]
         more = (VERDICTS[line["verdict"]], summed) if judged else ()
-        rows.append((f"{float(line['horizon']):g}", *cells, num.gap(float(line["gap"])), f"{low} to {high}", *more))
+        how, unknown = gone.get(line["horizon"], ("", 0))
+        ways = "weights" if how == "weights" else "nothing assumed"
+        left = (f"{num.count(unknown)}, {ways}" if unknown else "none",) if gone else ()
+        rows.append((f"{float(line['horizon']):g}", *left, *cells, f"{low} to {high}", *more))
     caption = CAPTION.format(
         count=num.count(len(rows)),
         alpha=f"{100 * float(curve.settings['alpha']):g}",
+        which=recorded(record),
         shown=f"{record.data['horizon']['horizon']:g}",
     )
     yield Paragraph(say(caption))

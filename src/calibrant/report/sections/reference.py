@@ -22,6 +22,7 @@ from calibrant.report.findings import (
     noun,
     screened,
     stands,
+    unestimated,
     withheld,
 )
 from calibrant.report.outline import Declared, OutlineCheck, declared
@@ -117,7 +118,9 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
         code(data.get("label", "")),
         " = ",
         code(1 if data.get("positive") is None else data["positive"]),
-        f": {'about ' if lost(record) else ''}{num.count(one.events)} of {num.count(one.rows)} "
+        ": "
+        if unestimated(one)
+        else f": {'about ' if lost(record) else ''}{num.count(one.events)} of {num.count(one.rows)} "
         f"({num.nearest(one.events / one.rows)}%); ",
         f"expected by the model {num.count(one.expected)}{unweighted}",
     )

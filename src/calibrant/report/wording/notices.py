@@ -8,10 +8,10 @@ from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
 from calibrant.data.specs.column_names import JUDGE, SAMPLED, STATED, TOKENS, names_weights
 from calibrant.report import numbers as num
-from calibrant.report.findings import lost, refuted, withheld
+from calibrant.report.findings import refuted, withheld
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
-from calibrant.report.wording.lost import way
+from calibrant.report.wording.lost import any_lost, by_each, recorded, way
 from calibrant.report.wording.terms import NAMED, capital, joined
 from calibrant.sanitize import sanitize
 
@@ -100,7 +100,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         if not lead:
             out.append(("", say(literal(warning))))
         elif warning == "horizon" and record.data.get("horizon"):
-            out.append((lead, say(*_followed(record), *(() if lost(record) else (text,)))))
+            out.append((lead, say(*_followed(record), *(() if any_lost(record) else (text,)))))
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
@@ -127,7 +127,7 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
     yield from say(code(of["event"]), " by ", code(f"{of['horizon']:g}"), " of ", code(of["time"]), ". ")
     if (every := record.curve("horizons").settings.get("horizons")) is not None:
         listed = joined([f"{h:g}" for h in every])
-        yield from say(f"Horizons {listed} share alpha; this is the one with the worst verdict. ")
+        yield from say(f"Horizons {listed} share alpha; this is {recorded(record)}. ", " ".join(by_each(record)), " ")
     if of["late"]:
         when = f" that entered too late to be followed so long by {sanitize(str(closed))}, whatever their outcome"
         yield from say(f"{num.count(of['late'])} of {num.count(of['rows'])} rows{when}, are left out")
@@ -140,10 +140,9 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
         yield from say(f"{num.count(of['lacking'])} rows without a time, an event or an entry are left out. ")
     if of["competing_events"]:
         yield from say(f"{num.count(of['competing_events'])} rows with a competing event first count as a non-event. ")
-    if lost(record):
-        yield from say(" ".join(way(record)))
-    else:
+    if not any_lost(record):
         yield from say("Every other row was followed to the event or to the horizon. ")
+    yield from say(" ".join(way(record)))
 
 
 def _not_read(record: AuditRecord) -> Iterator[Span]:

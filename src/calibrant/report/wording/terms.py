@@ -76,6 +76,8 @@ def joined(texts: Sequence[str]) -> str:
 
 def whose_gaps(record: AuditRecord) -> str:
     """Return whose gaps were certified, in words."""
+    if lost(record) == "weights":
+        return f"the {num.count(record.everyone.upper.n)} {noun(record)} that are no pilots"
     return {"rows": "the {} in the data", "population": "all {} like these"}[gaps_of(record)].format(noun(record))
 
 

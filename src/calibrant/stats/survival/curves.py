@@ -63,6 +63,12 @@ def known_by(time: Floats, kind: Kinds, horizon: float) -> Flags:
     return (kind != 0) | (time >= horizon)
 
 
+def reaches(time: Floats, kind: Kinds, horizon: float) -> bool:
+    """Whether follow-up says what happened by the horizon: somebody was followed so long, or nobody was at risk."""
+    last = time.max(initial=0.0)
+    return bool(last >= horizon or (len(time) and not (kind[time == last] == 0).any()))
+
+
 def inverse_weights(time: Floats, kind: Kinds, horizon: float, g: Steps) -> Floats:
     """The inverse of how likely each row was followed to its outcome, 0 where the outcome is unknown."""
     reach = g.before(np.minimum(time, horizon))

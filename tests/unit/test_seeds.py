@@ -25,6 +25,7 @@ ARGUMENTS = {
     "threshold": 0.4,
     "first": "x",
     "second": "g",
+    "y_prob": np.full((4, 4), 0.25),
 }
 
 

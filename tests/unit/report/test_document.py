@@ -53,13 +53,13 @@ def one_more(tmp_path, monkeypatch):
 
 def test_sections_have_ids_orders_and_codes_of_their_own():
     found = declared()
-    assert len({d.id for d in found}) == len({d.order for d in found}) == len(found) == 16
+    assert len({d.id for d in found}) == len({d.order for d in found}) == len(found) == 17
     codes = [code for d in found for code in d.checks]
     assert len(set(codes)) == len(codes)
     shown = [
         s.id for s in document(factories.record()).sections
-    ]  # others where units are sites, or a threshold is given
-    assert shown == [d.id for d in found if d.id not in ("sites", "decisions", "classes")]
+    ]  # others where units are sites, or a threshold or an earlier audit is named
+    assert shown == [d.id for d in found if d.id not in ("change", "sites", "decisions", "classes")]
 
 
 def test_a_file_in_the_folder_is_a_section_everywhere(one_more):

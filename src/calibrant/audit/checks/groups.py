@@ -144,7 +144,7 @@ def of_groups_lost(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult
     if not groups:
         raise NotComputable(HIDDEN.format(context.mask, _people(context)))
     rows, plan = lost.LostRows.of(context), context.judging
-    member = lost.members(context)
+    member, each = lost.members(context), plan.alpha / len(groups)
     results = []
     for one in groups:
         at = member.rows(one.members)
@@ -152,8 +152,8 @@ def of_groups_lost(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult
         reported = context.sums.of(int(at.sum()), events, expected)
         if rows.reach is None:
             reported = replace(Outward.of(one.cells, plan.by("groups"), context.sums).people, exact=reported.exact)
-        own, why = rows.apart(at, plan.alpha / len(groups), context.seed)
-        who = lost.Population(at, one.cells, plan.alpha / len(groups), reported, why)
+        own, why = rows.apart(at, each, context.seed)
+        who = lost.Population(at, one.cells, each, reported, why)
         results.append(replace(lost.finding(context, own, one.name, who), pooled=one.pooled))
     return CheckResult(
         status=status(worst(f.verdict for f in results)),

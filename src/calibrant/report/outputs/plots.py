@@ -170,6 +170,7 @@ RANGES: Mapping[str, Ranges] = {
     "measure.inferred_mean": Ranges(
         "Probabilities in place of labels", ("variable", "level"), "bias", "inferred minus observed, points"
     ),
+    "audit.horizons": Ranges("Gap by horizon", ("people", "horizon"), "gap", "observed minus predicted, points"),
     "audit.change": Ranges("Change of the gap", ("group",), "change", "now less before, points"),
     "audit.task_trust": Ranges(
         "Means that were to be inferred", ("variable", "level"), "bias", "inferred minus observed, points"

@@ -63,6 +63,7 @@ DECLARED = (
     ),
     Check(
         code=ICI.replace("_", "-"),
+        crosses=True,  # it asks nothing where no horizon is named
         order=79,
         make=_only_by_a_horizon,
         make_of_lost=_measured_of_lost(ICI),

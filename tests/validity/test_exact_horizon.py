@@ -142,7 +142,8 @@ def test_exact_worst_of_both_limits_of_the_law() -> None:
     module = sys.modules[_.__module__]
     data = made(rows(5))
     q = module.FollowedRows.of(data)
-    reach = module.estimated(data, q, (), 0.02, 0)
+    everyone = np.ones(len(q.p), dtype=np.bool_)
+    reach = module.estimated(q, module.Strata.by(data, ()), everyone, 0.02, 0)
     low, high = module.certified(q, reach, reach.rows, 0.08)[1:]
     for g, end in ((reach.low, reach.end_low), (reach.high, reach.end_high)):
         law = replace(reach, low=g, high=g, end_low=end, end_high=end)

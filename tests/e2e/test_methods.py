@@ -52,6 +52,8 @@ ELSEWHERE |= {
     "classwise_ece",
     "ranked_probability_score",
 }  # of several classes: the test below
+BY_A_HORIZON = ("measure", "integrated_calibration_index"), ("diagnose", "curve_by_horizon")
+ELSEWHERE |= {name for _, name in BY_A_HORIZON}  # of follow-up: the test after it
 COLUMNS = ("--label", "y", "--score", "p")
 FOR_PYTHON = {("rate", "kernel_tuning"), ("subgroups", "subgroup_map")}  # arrays and curves; models everywhere
 
@@ -126,6 +128,21 @@ def test_measures_of_several_classes_are_printed(tmp_path: Path, capsys: pytest.
     assert main(words) == 0
     data = cal.multiclass_predictions([0, 1, 2] * 20, [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.1, 0.2, 0.7]] * 20)
     assert json.loads(capsys.readouterr().out)["value"] == getattr(cal.measure, name)(data).value
+
+
+@pytest.mark.parametrize(("face", "name"), BY_A_HORIZON)
+def test_methods_of_follow_up_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], face: str, name: str
+) -> None:
+    rng = np.random.default_rng(0)
+    p, ends, lost = rng.uniform(0.1, 0.6, 400).round(3), rng.exponential(300, 400), rng.uniform(10, 900, 400)
+    log = pa.table({"risk": p, "days": np.minimum(ends, lost), "died": (ends <= lost).astype(int)})
+    pa.csv.write_csv(log, tmp_path / "log.csv")
+    asked = {"score": "risk", "time": "days", "event": "died", "horizon": 180, "way": "weights"}
+    words = [w for k, v in asked.items() for w in (f"--{k}", str(v))]
+    assert main([face, name, str(tmp_path / "log.csv"), *words, "--json"]) == 0
+    found = getattr(getattr(cal, face), name)(cal.at_horizon(str(tmp_path / "log.csv"), **asked))
+    assert frozen(json.loads(capsys.readouterr().out)) == frozen(json.loads(json.dumps(found.to_dict())))
 
 
 def test_every_public_function_of_the_data_is_offered() -> None:

@@ -55,7 +55,7 @@ def test_the_best_column_is_named_with_its_command_and_no_label_is_read() -> Non
     record = replace(record, settings={**record.settings, "quick": False})  # subgroups are asked for first
     assert state_of(record) == "fewer groups decide"
     done = decision(record)
-    assert plain(done.text).startswith("Judge by site alone: ")
+    assert plain(done.text).startswith("Undecided is not a pass. Judge by site alone: ")
     assert plain(done.text).endswith("would be decided at these rows, if scores are right.")
     assert 'by="site"' in done.command
 

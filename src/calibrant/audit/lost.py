@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import Judge
 from calibrant.audit.context import AuditContext, CheckResult
+from calibrant.audit.judging import size as size_of
 from calibrant.audit.judging import verdict_of
 from calibrant.audit.pooling import identifier
 from calibrant.audit.record import Finding, Share
@@ -110,7 +111,7 @@ class LostRows:
 
     def error(self, people: Population, gap: Ends, steps: int) -> Ends:
         """Certified ends of the calibration error: no smaller than the gap; of weights nothing more is proved."""
-        least = max(gap[0], -gap[1], 0.0)
+        least = size_of(*gap)[0]
         if self.reach is not None:
             return least, 1.0
         return ends_of(people.cells.ranged(steps, math.inf), "error", people.delta / 2.0)
@@ -179,7 +180,7 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
         assumes=rows.assumes, settings=settings,
     )  # fmt: skip
     shown_off = gap_ends[0] > 0.0 or gap_ends[1] < 0.0
-    judged = _size(gap_ends) if plan.by(part) == "gap" else error_ends
+    judged = size_of(*gap_ends) if plan.by(part) == "gap" else error_ends
     limit = plan.limit_of(predicted)
     return Finding(
         id=identifier(name) if name else "everyone",
@@ -204,11 +205,6 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
         withheld=why or None,
         rows_needed=None,
     )  # fmt: skip
-
-
-def _size(gap: Ends) -> Ends:
-    """The size of a gap between two signed ends."""
-    return max(gap[0], -gap[1], 0.0), max(gap[1], -gap[0])
 
 
 def _ratio(rows: LostRows, risk: float, noise: float, predicted: float, alpha: float) -> Layered | None:

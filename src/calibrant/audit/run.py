@@ -83,12 +83,7 @@ RECORDED = (  # settings, in the order of a record
         "about",
     ),
 )
-SELDOM = (
-    "limit_relative",
-    "limit_classes",
-    "infer",
-    "against",
-)  # settings that a record holds where they were asked for
+SELDOM = ("limit_relative", "limit_classes", "infer", "against")  # that a record holds where they were asked for
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.audit import lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
-from calibrant.audit.judging import verdict_of
+from calibrant.audit.judging import size, verdict_of
 from calibrant.audit.record import Finding, Status, Verdict
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence
 from calibrant.certify.groups import signed
@@ -34,7 +34,11 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     lower = raw_certificate(q).run((alpha, 0.0), level, context.seed)
     upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, alpha), level, context.seed)
     mean_gap = replace(gap(q, alpha, plan.target), method="certify.gap")
-    low, high = (lower.interval.low, upper.interval.high) if by == "error" else size(mean_gap)
+    low, high = (
+        (lower.interval.low, upper.interval.high)
+        if by == "error"
+        else size(mean_gap.interval.low, mean_gap.interval.high)
+    )
     error, verdict = between(lower, upper), verdict_of(low, high, limit)
     need = None
     if verdict == "undecided" and limit is not None:
@@ -147,12 +151,6 @@ def between(lower: Estimate, upper: Estimate) -> float:
     """The estimate of the judged score's error, moved between the two ends unless they cross."""
     low, high = lower.interval.low, upper.interval.high
     return min(max(upper.value, low), high) if low <= high else upper.value
-
-
-def size(gap: Estimate) -> tuple[float, float]:
-    """Return how large a gap is at least and at most, by its range."""
-    low, high = gap.interval.low, gap.interval.high
-    return max(low, -high, 0.0), max(high, -low)
 
 
 def status(verdict: Verdict) -> Status:

@@ -122,37 +122,29 @@ def _shown(often: NDArray[np.int64], common: NDArray[np.int64], mask: int) -> ND
 
 def _local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test all classes at once for error that follows scores, attributes or the predicted class."""
-    if context.classes is None:
-        return CheckResult()
-    context.needs_no_crossing()
-    context.needs_tests()
-    from calibrant.detect.local_calibration_test import local_calibration_test
-
-    context.announce("testing all classes at once")
-    outcome = local_calibration_test(context.classes, variables=_tested(context), draws=DRAWS, seed=context.seed)
-    guard = guarded(outcome, "region_", context.mask)
-    return CheckResult(status="measured", outcome=reported_outcome(guard, context.searched))
+    return _tested(context, "local_calibration_test", "testing all classes at once", "region_", DRAWS)
 
 
 def _strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Search all classes at once for groups that some class's probability serves badly, whatever describes them."""
+    return _tested(context, "strong_calibration_test", "searching all classes for groups", "peak_", SEARCHES)
+
+
+def _tested(context: AuditContext, test: str, step: str, part: str, draws: int) -> CheckResult:
+    """What a test of all classes found; nothing about few people in the part of it that is named."""
     if context.classes is None:
         return CheckResult()
     context.needs_no_crossing()
     context.needs_tests()
-    from calibrant.detect.strong_calibration_test import strong_calibration_test
+    from calibrant import detect
 
-    context.announce("searching all classes for groups")
-    names, seed = _tested(context), context.seed
-    outcome = strong_calibration_test(context.classes, variables=names, draws=SEARCHES, seed=seed)
-    guard = guarded(outcome, "peak_", context.mask)
-    return CheckResult(status="measured", outcome=reported_outcome(guard, context.searched))
-
-
-def _tested(context: AuditContext) -> tuple[str, ...]:
-    """Covariates that tests of all classes read: what a screen chose, it chose on rows that are tested here."""
+    context.announce(step)
+    # what a screen chose, it chose on rows that are tested here; the test of the most probable class reads it
     table = None if context.screen is not None or context.sample_rows is None else context.sample_rows.covariates
-    return () if table is None else tuple(table.schema.names)
+    names = () if table is None else tuple(table.schema.names)
+    outcome = getattr(detect, test)(context.classes, variables=names, draws=draws, seed=context.seed)
+    guard = guarded(outcome, part, context.mask)
+    return CheckResult(status="measured", outcome=reported_outcome(guard, context.searched))
 
 
 def _repairs(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:

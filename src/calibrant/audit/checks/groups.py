@@ -11,12 +11,12 @@ import numpy as np
 
 from calibrant.arguments import By
 from calibrant.audit import lost
-from calibrant.audit.checks.certified import Layers, between, layered, size, status
+from calibrant.audit.checks.certified import Layers, between, layered, status
 from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.inputs import two_way
-from calibrant.audit.judging import Shares, worst
+from calibrant.audit.judging import Shares, size, worst
 from calibrant.audit.pooling import Name, group_populations, identifier
 from calibrant.audit.record import Finding, Verdict
 from calibrant.audit.rounding import Sums, reported_layer, two_digits
@@ -67,7 +67,7 @@ class Group:
         """What the limit is about: at least, as estimated, and at most."""
         if self.judge == "error":
             return self.lower.interval.low, between(self.lower, self.upper), self.upper.interval.high
-        least, most = size(self.gap)
+        least, most = size(self.gap.interval.low, self.gap.interval.high)
         return least, abs(self.gap.value), most
 
     def _points(self, of: Callable[..., float], limit: float, by: By) -> Limit:
@@ -394,7 +394,7 @@ def _change(then: Finding, now: Finding) -> Change:
     change = now.gap.value - then.gap.value
     half = None if a is None or b is None else 0.5 * math.hypot(a.high - a.low, b.high - b.low)
     low, high = new.low - old.high, new.high - old.low
-    (least, most), (once_least, once_most) = _sizes(new), _sizes(old)
+    (least, most), (once_least, once_most) = size(new.low, new.high), size(old.low, old.high)
     state = "worse" if least > once_most else "better" if most < once_least else "changed" if low * high > 0 else "none"
     return Change(
         id=now.id,
@@ -417,11 +417,6 @@ def _certified(finding: Finding) -> Interval:
     if finding.gap.guaranteed is None:
         raise ValueError("no gap of it is certified")
     return finding.gap.guaranteed
-
-
-def _sizes(gap: Interval) -> tuple[float, float]:
-    """The least and the largest size of a gap between these ends."""
-    return max(gap.low, -gap.high, 0.0), max(gap.high, -gap.low)
 
 
 DECLARED = (

@@ -15,7 +15,7 @@ from calibrant.report.findings import groupings
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
-from calibrant.report.wording.change import CHANGE, changed, changes
+from calibrant.report.wording.change import CHANGE, changed, changes, group_of
 from calibrant.report.wording.clusters import CLUSTERS, independent
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.parts import beyond_worst, marked, unshown_reason
@@ -350,7 +350,7 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(changed(record), "answer", doc.PAGE)
     rows = [
         (
-            _changed_who(record, line),
+            "Everyone" if (group := group_of(record, line)) is None else label(group),
             num.gap(line["before"], facts.decimals(record)),
             num.gap(line["now"], facts.decimals(record)),
             num.gap(line["change"], facts.decimals(record)),
@@ -373,11 +373,6 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
         rows,
         "cards",
     )
-
-
-def _changed_who(record: AuditRecord, line: facts.Line) -> str:
-    same = (f for f in record.groups if f.id == line["id"])
-    return next(map(label, same), "Everyone")
 
 
 def _change_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

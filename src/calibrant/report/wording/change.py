@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.spans import Span, Text, clipped, say
@@ -50,6 +50,11 @@ def changed(record: AuditRecord) -> Text:
     return say(*out)
 
 
+def group_of(record: AuditRecord, line: facts.Line) -> Finding | None:
+    """The group that a line is about; None of everyone."""
+    return next((f for f in record.groups if f.id == line["id"]), None)
+
+
 def _named(record: AuditRecord, line: facts.Line) -> Span:
-    same = (f for f in record.groups if f.id == line["id"])
-    return Span(clipped(next(map(group_named, same), str(line["group"])), SHORT), "name")
+    group = group_of(record, line)
+    return Span(clipped(str(line["group"]) if group is None else group_named(group), SHORT), "name")

@@ -913,6 +913,7 @@ PRIVACY = (
 
 SEQUENCE = "stats.sequential"
 WATCHED, AT_A_DAY, IN_A_FOLDER = "audit.monitor.state", "audit.monitor.plan", "audit.monitor.folder"
+DRIFTED = "audit.monitor.drift"
 MONITORED = (
     one("every_look_at_alpha", "each look of a monitor has all of alpha", f"{SEQUENCE}.ranges",
         "look_alpha", "6.0 * alpha / (math.pi**2 * look**2)", "alpha"),
@@ -949,7 +950,7 @@ MONITORED = (
     one("ranges_of_clusters_by_rows", "everyone's range takes rows of a cluster as independent", AT_A_DAY,
         "Plan.day", "np.zeros(len(p), dtype=np.int64), 1, cluster)", "np.zeros(len(p), dtype=np.int64), 1, None)"),
     one("shocks_of_a_day_ignored", "a day that is declared one cluster is as many as it has rows", AT_A_DAY,
-        "_clusters", "np.zeros(len(data.p), dtype=np.intp), 1", "np.arange(len(data.p)), len(data.p)"),
+        "clusters_of", "np.zeros(len(data.p), dtype=np.intp), 1", "np.arange(len(data.p)), len(data.p)"),
     one("plan_reads_outcomes", "ranges of the score are cut by the scores of events", AT_A_DAY,
         "Plan.of", "np.quantile(data.p,", "np.quantile(data.p[data.y > 0],"),
     one("weights_of_bets_beyond_one", "the likeliest direction has weight one, and the others theirs on top",
@@ -977,6 +978,18 @@ MONITORED = (
         "_closed", "_known(folder, day, day + within)", "_known(folder, day, None)"),
     one("labels_without_a_value_are_none", "a label that is not known yet is no event", IN_A_FOLDER,
         "_delivered", ".filter(pa.array(there))", ""),
+    one("reference_of_drift_used_again", "a day's rows never join those that the next days are compared with", DRIFTED,
+        "DriftState.after",
+        "all_rows=self.all_rows + day.rows,\n            all_counts=self.all_counts + day.counts,", ""),
+    one("bets_on_the_drift_that_is_seen", "a bet on a share is on the side on which the day's count is",
+        f"{SEQUENCE}.exchange", "gains", "z[:, None] * sizes", "np.abs(z)[:, None] * sizes"),
+    one("ties_of_ranks_not_drawn", "half of the rows that tie rank above, in place of a random part",
+        f"{SEQUENCE}.exchange", "ranks", "+ draws * tie", "+ 0.5 * tie"),
+    one("shares_of_drift_do_not_share", "each share that may drift has all of alpha", DRIFTED,
+        "DriftState.after", "log, old = detector.log_directions,",
+        "log, old = detector.log_directions + math.log(len(day.counts)),"),
+    one("levels_of_drift_by_the_rows_compared", "rows of the reference that fix levels are compared with, too", DRIFTED,
+        "Reference.of", "Rows.of(data, settings, picked[fixing:])", "Rows.of(data, settings, picked)"),
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -16,22 +16,15 @@ from importlib import import_module
 from pathlib import Path
 
 from calibrant.arguments import (
-    PYTHON,
     Caller,
     check_int,
-    checked_alpha,
-    choice,
     flag,
-    names,
-    number,
-    optional,
     refuse,
-    share,
     shown,
-    text,
 )
+from calibrant.audit.monitor.drift import Drift, DriftNow
 from calibrant.audit.monitor.locking import LOCK, locked
-from calibrant.audit.monitor.plan import Judge, Plan, Settings
+from calibrant.audit.monitor.plan import Judge, Plan, Settings, settings_of
 from calibrant.audit.monitor.state import (
     LEVEL,
     MASK,
@@ -43,6 +36,7 @@ from calibrant.audit.monitor.state import (
     Suspect,
     Verdict,
     day_of,
+    day_text,
     lasting,
     state_of,
     suspects,
@@ -92,6 +86,7 @@ class MonitorState(Plain):
     suspects: tuple[Suspect, ...]  # directions that have most of the evidence now
     onset: tuple[str, str, str] | None  # when it most plausibly began, and the days that have 90% of the evidence
     history: tuple[Look, ...]
+    drift: DriftNow | None = None  # of scores and columns, which says nothing of calibration; None without a reference
 
     @property
     def exit_status(self) -> int:
@@ -111,7 +106,8 @@ class Monitor:
     ----------
     reference : rows, optional
         A file, frame or `Predictions` whose scores and covariates, never its labels, fix the levels of `by` and
-        `variables` and the ranges of the score. By default the first day does.
+        `variables` and the ranges of the score. By default the first day does. With a reference, `state.drift` says
+        which shares of levels and scores have changed since; not with `shared_shocks`.
     label, score : str
         Columns of outcomes and probabilities.
     positive, percent
@@ -142,6 +138,9 @@ class Monitor:
         watch`; with it, `update` is refused.
     key : str or sequence of str
         Columns that name a row, by which labels that come later find it.
+    drift_alpha : float in (0, 0.5], optional
+        Probability, at most, that drift is ever reported while all rows are like those of `reference`, next to `alpha`;
+        0.05 by default. Refused without a reference.
 
     Notes
     -----
@@ -199,24 +198,39 @@ class Monitor:
         window: int = 28,
         labels_within: int | None = None,
         key: Iterable[str] | str | None = None,
+        drift_alpha: float | None = None,
     ) -> None:
         own = {k: v for k, v in locals().items() if k not in ("self", "reference")}
-        self._set_up(settings_of(own), reference)
+        self._set_up(settings_of(own))
+        self._against(reference)
 
     @classmethod
     def of(cls, settings: Settings, reference: object = None, caller: Caller = IN_PYTHON) -> Monitor:
         """A monitor of settings that are checked; `caller` is how refusals name arguments."""
         made = cls.__new__(cls)
-        made._set_up(settings, reference, caller)
+        made._set_up(settings, caller)
+        made._against(reference)
         return made
 
-    def _set_up(self, settings: Settings, reference: object = None, caller: Caller = IN_PYTHON) -> None:
+    def _set_up(self, settings: Settings, caller: Caller = IN_PYTHON) -> None:
         self.settings, self._caller = settings, caller
         self._settled: State | None = None  # before the latest day, which can be replaced
         self._latest: Day | None = None
         self._dated: bool | None = None
         self._files: dict[Path, bytes] = {}  # digests of the files that this was read from, or saved to
-        self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
+        self._plan: Plan | None = None
+        self._drift: Drift | None = None
+
+    def _against(self, reference: object) -> None:
+        """Fix what is watched by a reference, if there is one, and watch for drift against it."""
+        s, say = self.settings, self._caller.says
+        if (reference is None or s.shared_shocks) and s.drift_alpha is not None:
+            lacks = f"without {say('reference')}" if reference is None else f"with {say('shared_shocks')}"
+            raise BadInput(f"{say('drift_alpha')}: {lacks} there is nothing that rows could be exchangeable with")
+        if reference is not None:
+            rows = self.rows_of(reference)
+            self._plan = Plan.of(s, rows)
+            self._drift = None if s.shared_shocks else Drift.of(s, self._plan, rows)
 
     # ---- days ----
 
@@ -250,7 +264,26 @@ class Monitor:
                 "`calibrant watch predictions` and `calibrant watch labels`, since rows whose labels come early are "
                 "no fair sample of their day"
             )
-        return self.entered(self.rows_of(batch), at, replace=flag("replace", replace))
+        data = self.rows_of(batch)
+        drift = self._drifted(data, at)
+        self.entered(data, at, replace=flag("replace", replace))
+        self._drift = drift
+        return self.state
+
+    def _drifted(self, data: Predictions, at: object) -> Drift | None:
+        if self._drift is None:
+            return None
+        return self._drift.after(data, self.settings, self.day_number(at), dated=self.is_date(at))
+
+    def predicted(self, data: Predictions, at: object) -> DriftNow | None:
+        """Enter the scores and columns of a day whose labels come later, whose outcomes are not read."""
+        self._drift = self._drifted(data, at)
+        return self.drift
+
+    @property
+    def drift(self) -> DriftNow | None:
+        """What is known of scores and columns, before any label; None without a reference, or before the first day."""
+        return None if self._drift is None else self._drift.now(self.settings.window)
 
     def entered(
         self, data: Predictions | None, at: object, *, replace: bool = False, unlabelled: int = 0
@@ -300,7 +333,7 @@ class Monitor:
 
     def day_text(self, day: int) -> str:
         """A day as it was entered."""
-        return datetime.date.fromordinal(day).isoformat() if self._dated else str(day)
+        return day_text(day, dated=bool(self._dated))
 
     def day_of_text(self, day: str) -> int:
         """The number of a day that `day_text` wrote."""
@@ -381,6 +414,7 @@ class Monitor:
             suspects=suspects(detector, self.plan.watched, now.seen, change=True),
             onset=None if onset is None else (say(onset[0]), say(onset[1]), say(onset[2])),
             history=now.history,
+            drift=self.drift,
         )
 
     # ---- files ----
@@ -394,6 +428,7 @@ class Monitor:
             "dated": self._dated,
             "settled": None if self._settled is None else plain_of(self._settled),
             "latest": None if self._latest is None else plain_of(self._latest),
+            "drift": None if self._drift is None else self._drift.to_plain(),
         }
         return json.dumps(d, separators=(",", ":"), allow_nan=False) + "\n"
 
@@ -410,11 +445,13 @@ class Monitor:
         if not isinstance(d, dict) or d.get("schema") != SCHEMA:
             raise BadInput(f"not a monitor: {SAVED}")
         try:
-            made = cls.of(converted(d["settings"], Settings), caller=caller)
+            made = cls.__new__(cls)
+            made._set_up(converted(d["settings"], Settings), caller)
             made._dated = d["dated"]
             made._plan = None if d["plan"] is None else converted(d["plan"], Plan)
             made._settled = None if d["settled"] is None else state_of(d["settled"])
             made._latest = None if d["latest"] is None else day_of(d["latest"])
+            made._drift = None if d.get("drift") is None else Drift.from_plain(d["drift"])
             if made._latest is not None:
                 made._check()
         except (KeyError, TypeError, ValueError) as e:  # a BadInput is a ValueError
@@ -501,56 +538,3 @@ def _day_number(at: object) -> int:
         except ValueError:
             refuse("at", at, "a date such as 2026-01-05")
     return check_int("at", at, 0, FUTURE, of="days", hint="or a date such as 2026-01-05")
-
-
-def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settings:
-    """What is asked of a monitor, checked."""
-
-    def name(argument: str) -> str:
-        return caller.name(argument)
-
-    limit = optional(share)(name("limit"), inputs["limit"])
-    cluster = "" if inputs["cluster"] is None else text(name("cluster"), inputs["cluster"])
-    shocks = flag(name("shared_shocks"), inputs["shared_shocks"])
-    if cluster and shocks:
-        raise BadInput(f"{caller.says('cluster', 'shared_shocks')}: a day is one cluster already, so name one of them")
-    independent = not (cluster or shocks)
-    usual: Judge = "error" if independent else "gap"
-    judge: Judge = usual if inputs["judge"] is None else choice(name("judge"), inputs["judge"], ("error", "gap"))
-    if judge == "error" and not independent:
-        raise BadInput(
-            f"{name('judge')}='error': no range of the error is proved for clusters at every look: pass 'gap'"
-        )
-    key = names(name("key"), inputs["key"], distinct=True)
-    within = inputs["labels_within"]
-    if within is not None:
-        within = check_int(name("labels_within"), within, 0, 3650, of="days")
-        if not key:
-            raise BadInput(
-                f"{name('labels_within')} needs {caller.says('key')}: columns by which a label finds its row"
-            )
-    tolerance = inputs["tolerance"]
-    tolerance = (limit or 0.0) if tolerance is None else number(name("tolerance"), tolerance, least=0, below=1)
-    between = number(name("days_between_false_alarms"), inputs["days_between_false_alarms"], least=2)
-    settings = Settings(
-        label=text(name("label"), inputs["label"]),
-        score=text(name("score"), inputs["score"]),
-        positive=None if inputs["positive"] is None else str(inputs["positive"]),
-        percent=flag(name("percent"), inputs["percent"]),
-        by=names(name("by"), inputs["by"], distinct=True),
-        variables=names(name("variables"), inputs["variables"], distinct=True),
-        cluster=cluster,
-        shared_shocks=shocks,
-        limit=limit,
-        tolerance=tolerance,
-        judge=judge,
-        alpha=checked_alpha(inputs["alpha"], name("alpha")),
-        days_between_false_alarms=between,
-        window=check_int(name("window"), inputs["window"], 1, 3650, of="days"),
-        labels_within=within,
-        key=key,
-    )
-    twice = [c for c in settings.attributes if c in (settings.label, settings.score)]
-    if twice:
-        raise BadInput(f"column {twice[0]!r} is the label or the score: watch other columns")
-    return changed(settings, variables=tuple(v for v in settings.variables if v not in settings.by))

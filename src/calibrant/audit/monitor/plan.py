@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -13,6 +13,20 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.arguments import (
+    PYTHON,
+    Caller,
+    check_int,
+    checked_alpha,
+    choice,
+    flag,
+    named,
+    names,
+    number,
+    optional,
+    share,
+    text,
+)
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.specs.spec import Variable
@@ -79,6 +93,7 @@ class Settings:
     # name.
     labels_within: int | None = None
     key: tuple[str, ...] = ()
+    drift_alpha: float | None = None  # of drift against a reference; None: the usual one, where there is a reference
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -89,6 +104,60 @@ class Settings:
     def independent_rows(self) -> bool:
         """Whether rows are independent of each other, given their scores and covariates."""
         return not (self.cluster or self.shared_shocks)
+
+
+def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settings:
+    """What is asked of a monitor, checked."""
+
+    def name(argument: str) -> str:
+        return caller.name(argument)
+
+    limit = optional(share)(name("limit"), inputs["limit"])
+    cluster = "" if inputs["cluster"] is None else text(name("cluster"), inputs["cluster"])
+    shocks = flag(name("shared_shocks"), inputs["shared_shocks"])
+    if cluster and shocks:
+        raise BadInput(f"{caller.says('cluster', 'shared_shocks')}: a day is one cluster already, so name one of them")
+    independent = not (cluster or shocks)
+    usual: Judge = "error" if independent else "gap"
+    judge: Judge = usual if inputs["judge"] is None else choice(name("judge"), inputs["judge"], ("error", "gap"))
+    if judge == "error" and not independent:
+        raise BadInput(
+            f"{name('judge')}='error': no range of the error is proved for clusters at every look: pass 'gap'"
+        )
+    key = names(name("key"), inputs["key"], distinct=True)
+    within = inputs["labels_within"]
+    if within is not None:
+        within = check_int(name("labels_within"), within, 0, 3650, of="days")
+        if not key:
+            raise BadInput(
+                f"{name('labels_within')} needs {caller.says('key')}: columns by which a label finds its row"
+            )
+    tolerance = inputs["tolerance"]
+    tolerance = (limit or 0.0) if tolerance is None else number(name("tolerance"), tolerance, least=0, below=1)
+    between = number(name("days_between_false_alarms"), inputs["days_between_false_alarms"], least=2)
+    settings = Settings(
+        label=text(name("label"), inputs["label"]),
+        score=text(name("score"), inputs["score"]),
+        positive=None if inputs["positive"] is None else str(inputs["positive"]),
+        percent=flag(name("percent"), inputs["percent"]),
+        by=names(name("by"), inputs["by"], distinct=True),
+        variables=names(name("variables"), inputs["variables"], distinct=True),
+        cluster=cluster,
+        shared_shocks=shocks,
+        limit=limit,
+        tolerance=tolerance,
+        judge=judge,
+        alpha=checked_alpha(inputs["alpha"], name("alpha")),
+        days_between_false_alarms=between,
+        window=check_int(name("window"), inputs["window"], 1, 3650, of="days"),
+        labels_within=within,
+        key=key,
+        drift_alpha=optional(named(checked_alpha))(name("drift_alpha"), inputs["drift_alpha"]),
+    )
+    twice = [c for c in settings.attributes if c in (settings.label, settings.score)]
+    if twice:
+        raise BadInput(f"column {twice[0]!r} is the label or the score: watch other columns")
+    return replace(settings, variables=tuple(v for v in settings.variables if v not in settings.by))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +299,7 @@ class Plan:
         if data.weights is not None:
             raise NotComputable("a monitor has no proof for weights: leave them out")
         y, p, s = data.y.astype(np.float64), data.p, self.settings
-        cluster, clusters = _clusters(data, s)
+        cluster, clusters = clusters_of(data, s)
         directions = self.directions(data, day)
         if cluster is None:
             gains = bets.row_gains(y, p, directions, s.tolerance)
@@ -252,7 +321,7 @@ def _log_odds(p: Floats) -> Floats:
     return odds
 
 
-def _clusters(data: Predictions, settings: Settings) -> tuple[NDArray[np.intp] | None, int]:
+def clusters_of(data: Predictions, settings: Settings) -> tuple[NDArray[np.intp] | None, int]:
     """The number of each row's cluster from 0 on, and how many there are; None where rows are independent."""
     if data.crossing is not None:
         raise NotComputable("a monitor has no proof for two columns of clusters that cross: name one")

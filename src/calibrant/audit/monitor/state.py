@@ -88,6 +88,11 @@ class Look(Plain):
     log_change: float
 
 
+def day_text(day: int, *, dated: bool) -> str:
+    """A day as it was entered."""
+    return date.fromordinal(day).isoformat() if dated else str(day)
+
+
 @dataclass(frozen=True, eq=False)
 class Day:
     """One complete day."""
@@ -102,7 +107,7 @@ class Day:
 
     def text(self, day: int) -> str:
         """A day as it was entered."""
-        return date.fromordinal(day).isoformat() if self.dated else str(day)
+        return day_text(day, dated=self.dated)
 
     def number(self, text: str) -> int:
         """The number of a day that `text` wrote."""
@@ -355,20 +360,21 @@ RANGES: dict[str, type[Plain]] = {"window": RangeNow, "all_days": RangeNow, "ala
 
 
 def day_of(d: Mapping[str, object]) -> Day:
-    return Day(**{k: _value(k, v) for k, v in d.items()})  # type: ignore[arg-type]
+    return Day(**{k: decoded_field(k, v) for k, v in d.items()})  # type: ignore[arg-type]
 
 
 def state_of(d: Mapping[str, Mapping[str, object]]) -> State:
-    detector = Detector(**{k: _value(k, v) for k, v in d["detector"].items()})  # type: ignore[arg-type]
-    return State(detector, **{k: _value(k, v) for k, v in d.items() if k != "detector"})  # type: ignore[arg-type]
+    detector = Detector(**{k: decoded_field(k, v) for k, v in d["detector"].items()})  # type: ignore[arg-type]
+    return State(detector, **{k: decoded_field(k, v) for k, v in d.items() if k != "detector"})  # type: ignore[arg-type]
 
 
-def _value(name: str, v: object) -> object:
+def decoded_field(name: str, v: object, kinds: Mapping[str, type[Plain]] = RANGES) -> object:
+    """The field of this name that `to_plain` wrote."""
     if isinstance(v, dict):
         kept = np.frombuffer(base64.b64decode(v[ENCODED], validate=True), dtype="<f8" if name in FLOATS else "<i8")
         return kept.reshape(v["shape"])
     if isinstance(v, list):
-        return tuple(decoded(one, RANGES[name]) for one in v)
+        return tuple(decoded(one, kinds[name]) for one in v)
     if not isinstance(v, int):
         raise BadInput(f"{name} is {v!r}, which is no whole number")
     return v

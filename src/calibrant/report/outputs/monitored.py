@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from calibrant import __version__
+from calibrant.audit.monitor.drift import Change, DriftNow
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.audit.monitor.plan import Plan, Settings
 from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
@@ -20,7 +21,7 @@ from calibrant.report import svg
 from calibrant.report.html import page
 from calibrant.report.markdown import inside
 from calibrant.report.places import end_of, percent, signed
-from calibrant.report.spans import clipped, literal, plain, say
+from calibrant.report.spans import Text, clipped, literal, plain, say
 from calibrant.sanitize import sanitize
 
 WORDS = {"over": "Over the limit", "within": "Within the limit", "undecided": "Undecided", "not_checked": "Not checked"}
@@ -73,6 +74,11 @@ def opened(waiting: Waiting) -> str:
     return "\n".join(plain(n.text) for n in _open(waiting) if isinstance(n, doc.Paragraph))
 
 
+def drifted(drift: DriftNow | None) -> tuple[str, ...]:
+    """The line on drift, if any is certain."""
+    return (plain(_drift_line(drift)),) if drift is not None and drift.changes else ()
+
+
 def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
     """The page: the headline and the timeline, groups, alarms, evidence by direction, and how it was computed."""
     s = monitor.settings
@@ -85,6 +91,9 @@ def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> do
     sections.append(
         doc.Section("evidence", "Evidence", "Where evidence is building up", tuple(_evidence(state)), "measured")
     )
+    if state.drift is not None:
+        drift = tuple(_drift(s, state.drift))
+        sections.append(doc.Section("drift", "Drift", "Drift of scores and columns, without labels", drift, "measured"))
     sections.append(
         doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference")
     )
@@ -139,6 +148,8 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     )
     if state.alarms:
         yield doc.Paragraph(say(*_alarm(state)))
+    if state.drift is not None and state.drift.changes:
+        yield doc.Paragraph(_drift_line(state.drift), "note")
     if state.unlabelled:
         yield doc.Paragraph(
             say(
@@ -230,6 +241,59 @@ def _evidence(state: MonitorState) -> Iterator[doc.Node]:
         rows = [(say(literal(_who(x))), f"{100 * x.share:.0f}%") for x in state.suspects]
         yield doc.number_table("Directions with most of the evidence now.", ("For whom", "Share"), rows, "cards")
         yield doc.Paragraph(say("Below an alarm these are no findings."), "note")
+
+
+# ---- drift ----
+
+
+def _drift_line(drift: DriftNow) -> Text:
+    """The share that has changed most surely, and how many more."""
+    first, more = drift.changes[0], len(drift.changes) - 1
+    others = f" So have {more:,} more shares." if more > 1 else " So has 1 more share." if more else ""
+    return say(
+        "Drift, which says nothing of calibration: ",
+        literal(clipped(first.name, 80)),
+        f" has changed since about {first.onset}, from {_of_rows(first.before)} of the reference to "
+        f"{_of_rows(first.now)} of the rows since.{others}",
+    )
+
+
+def _of_rows(share: float | None) -> str:
+    return f"fewer than {MASK} rows" if share is None else f"{100 * share:.3g}%"
+
+
+def _drift(s: Settings, drift: DriftNow) -> Iterator[doc.Node]:
+    level = num.percent(drift.alpha)
+    yield doc.Paragraph(
+        say(
+            f"{drift.watched:,} shares of rows to {drift.at} are compared with {num.count(drift.reference_rows)} rows "
+            f"of the reference. While rows are like those, any share is ever named with probability at "
+            f"most {level}%. Shares that swing from day to day, such as by weekday, are named, too."
+        )
+    )
+    if drift.changes:
+        rows = [
+            (say(literal(clipped(f.name, 80))), _of_rows(f.before), _of_rows(f.now), f.onset, _between(f), f.day)
+            for f in drift.changes[:SHOWN]
+        ]
+        heads = ("Share", "Reference", "Since", "Began about", "Between", "Certain on")
+        caption = (
+            f"Shares that have changed. Since: of the last {s.window:,} days, those from the beginning on. "
+            "Percentages are estimates; that there is a change is guaranteed."
+        )
+        yield doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
+        if len(drift.changes) > SHOWN:
+            yield doc.Paragraph(say(f"{len(drift.changes) - SHOWN:,} more shares have changed: see the state."), "note")
+    else:
+        most = f"{100 * max(0.0, drift.evidence):.0f}%"
+        yield doc.Paragraph(say(f"None is named. The largest evidence is {most} of what that takes."))
+    yield doc.Paragraph(
+        say("Drift is about who is scored, not about how good the scores are: it changes no verdict."), "note"
+    )
+
+
+def _between(f: Change) -> str:
+    return f"{f.onset_first} to {f.onset_last}"
 
 
 def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:

@@ -17,6 +17,8 @@ from calibrant.audit.monitor.plan import Plan, Settings
 from calibrant.stats.sequential import bets, exchange, ranges
 from calibrant.stats.sequential.detector import Detector
 
+from .acceptance import refuted
+
 P = np.array([0.04, 0.5, 0.5, 0.97])
 DIRECTIONS = (
     bets.Levels(np.zeros(4, dtype=np.int32), 1),
@@ -168,6 +170,55 @@ def test_the_limit_of_the_error_misses_as_seldom_as_it_says(rates: np.ndarray) -
     assert missed <= delta
 
 
+def floor_misses(rng: np.random.Generator, *, seen: bool) -> bool:
+    """Whether calibrated scores in twenty ranges are found off, by signs of rows before; `seen`: of the same rows."""
+    p, cell = np.tile(np.linspace(0.1, 0.9, 20), 40), np.tile(np.arange(20), 40)
+    before, now = (ranges.cell_sums((rng.uniform(size=800) < p).astype(float), p, cell, 20) for _ in range(2))
+    sums = ranges.day_sums(p, p, np.zeros(800, dtype=np.int64), 1, None)[0]  # of which residuals and squares are reset
+    return ranges.error_floor(sums, now, now if seen else before, 0.3) > 0.0
+
+
+def test_the_floor_of_the_error_misses_as_seldom_as_it_says() -> None:
+    """And the saboteur, signs that have seen the rows, is seen to fail."""
+    rng = np.random.default_rng(0)
+    assert not refuted(sum(floor_misses(rng, seen=False) for _ in range(300)), 300, 0.3)
+    assert refuted(sum(floor_misses(rng, seen=True) for _ in range(60)), 60, 0.3)
+
+
+def test_the_floor_of_the_error_finds_what_the_gap_hides() -> None:
+    """Ranges of the score that are off by ten points, half of them up: the gap is zero."""
+    p, cell = np.tile([0.2, 0.4, 0.6, 0.8], 1000), np.tile(np.arange(4), 1000)
+    off, rng = np.tile([0.1, -0.1, 0.1, -0.1], 1000), np.random.default_rng(0)
+    old, new = ((rng.uniform(size=4000) < p + off).astype(float) for _ in range(2))
+    sums, own = ranges.day_sums(new, p, np.zeros(4000, dtype=int), 1, None)[0], ranges.cell_sums(new, p, cell, 4)
+    low, high = ranges.gap_limits(sums, 0.1)
+    floor = ranges.error_floor(sums, own, ranges.cell_sums(old, p, cell, 4), 0.05)
+    assert low < 0 < high
+    assert 0.07 < floor < 0.1
+    assert ranges.error_floor(sums, own, np.zeros((4, 3)), 0.05) == 0.0  # no rows before: no signs
+    half = np.array([[5.0, 9.0, 26.0]] * 4)  # residuals before that are within their noise
+    assert ranges.error_floor(sums, own, half, 0.05) == 0.0
+
+
+def test_signs_come_from_the_window_before_and_bound_everyones_error() -> None:
+    watch, before, now = cal.Monitor(label="y", score="p", limit=0.03, alpha=0.5, window=3), [], []
+    rng = np.random.default_rng(1)
+    for day in range(6):
+        p = rng.choice([0.2, 0.4, 0.6, 0.8], 3000)
+        rows = cal.predictions(rng.uniform(size=3000) < p + np.where((p == 0.2) | (p == 0.6), 0.1, -0.1), p)
+        (before if day < 3 else now).append(watch.plan.day(rows) if day else None)
+        state = watch.update(rows, at=day)
+        before[0] = before[0] or watch.plan.day(rows)
+    sums = ranges.added(np.stack([k.sums[0] for k in now]))
+    own, old = (sum(k.cells for k in some) for some in (now, before))
+    spent = 0.8 * ranges.look_alpha(0.5, 6) * 0.5 * 0.2
+    assert state.window[0].error_low == pytest.approx(ranges.error_floor(sums, own, old, spent))
+    assert state.window[0].error_low > 0.06
+    assert state.window[0].verdict == "over"
+    assert max(-state.window[0].low, state.window[0].high) < 0.03  # by its gap it would be within
+    assert state.all_days[0].error_low < 0.02  # since the start there is no window before
+
+
 def test_alpha_is_spent_once_over_all_looks_and_ranges() -> None:
     looks = np.arange(1, 200_001)
     assert float(sum(ranges.look_alpha(0.05, 1.0) / looks**2)) == pytest.approx(0.05, rel=1e-4)
@@ -188,13 +239,21 @@ def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
         spent.append(delta)
         return 1.0
 
+    def floor(*_: np.ndarray) -> float:
+        return error(_[0], float(_[-1]))
+
     watch = cal.Monitor(label="y", score="p", limit=0.1, alpha=0.2, **more)
     rows = cal.predictions([0, 1, 0, 1], [0.2, 0.6, 0.3, 0.4], {"g": list("aabb"), "h": list("abab")})
-    with patch.object(state.ranges, "gap_limits", gap), patch.object(state.ranges, "error_limit", error):
+    with (
+        patch.object(state.ranges, "gap_limits", gap),
+        patch.object(state.ranges, "error_limit", error),
+        patch.object(state.ranges, "error_floor", floor),
+    ):
         for day in range(3):
             spent.clear()
             watch.update(rows, at=day)
-    assert len(spent) == 2 * (len(watch.plan.populations) + ("shared_shocks" not in more))
+    independent = "shared_shocks" not in more
+    assert len(spent) == 2 * (len(watch.plan.populations) + independent) + independent
     assert sum(spent) == pytest.approx(ranges.look_alpha(0.2, 3))
 
 

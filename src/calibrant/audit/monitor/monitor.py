@@ -98,9 +98,9 @@ class Monitor:
     r"""A watch over a model's probabilities with guarantees at every look.
 
     Estimand: at each look, for everyone and each group, the mean of ``E[y | features] - p`` over the rows of the recent
-    window and of all days, and everyone's calibration error, from above of the score rounded to whole percent; in
-    probability units. Alarms are about the pointwise tolerance: that ``|E[y | features] - p| <= tolerance`` for every
-    row.
+    window and of all days, and everyone's calibration error, from above of the score rounded to whole percent, from
+    below of the score itself; in probability units. Alarms are about the pointwise tolerance: that ``|E[y | features] -
+    p| <= tolerance`` for every row.
 
     Parameters
     ----------
@@ -152,12 +152,12 @@ class Monitor:
     mean, at most.
     **Method.** Verdicts: confidence sequences by betting, the k-th look at ``6 alpha / (pi^2 k^2)``. Alarms: likelihood
     ratios against the tolerance for every direction (everyone, slopes, shapes and ranges of the score, levels, pairs of
-    levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector
-    (documentation: Proofs, monitoring).
+    levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector. Drift: ranks
+    of a day's counts among all rows so far, each share at its part of `drift_alpha` (documentation: Proofs, monitoring).
     **Cost.** Linear in a day's rows. The state has about 11 bytes for each of ``10 directions (3 log2(days) + 3)``
-    numbers, and of ``window (10 populations + 203)``, the days of the window with rows; and 300 for each look, of which
+    numbers, and of ``window (10 populations + 263)``, the days of the window with rows; and 300 for each look, of which
     1,000 are kept. With 226 directions, 15 populations and 28 days that is half a megabyte in the first year; with 591,
-    47 and 365 days five.
+    47 and 365 days six. Drift adds ``shares (8 (3 log2(days) + 3) + window)`` numbers.
     **Reads.** Rows.
 
     References
@@ -294,14 +294,11 @@ class Monitor:
         plan = self.plan if data is None else self._plan or Plan.of(self.settings, data)
         if self._settled is None:  # the first day says whether days are dates, which have weekdays and months
             plan = changed(plan, dated=self.is_date(at))
-        gains, sums, counts, seen = plan.no_rows() if data is None else plan.day(data, day)
+        kept = plan.no_rows() if data is None else plan.day(data, day)
         again = self._latest is not None and day == self._latest.day
         before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
-        self._plan, self._settled, self._latest = (
-            plan,
-            before,
-            Day(day, gains, sums, counts, seen, self.is_date(at), unlabelled),
-        )
+        self._plan, self._settled = plan, before
+        self._latest = Day(day, *kept, self.is_date(at), unlabelled)
         self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
         return self.state
@@ -466,6 +463,8 @@ class Monitor:
         shape, populations = plan.prior.shape, len(plan.populations)
         if latest.gains.shape != shape or settled.detector.ever.shape != shape or len(latest.sums) != populations:
             raise BadInput("the evidence is of other directions than the plan's")
+        if settled.cells.shape[1:] != latest.cells.shape:
+            raise BadInput("the sums are of other ranges of the score than the plan's")
         if not len(latest.seen) == len(settled.seen) == shape[0]:
             raise BadInput("the rows are of other directions than the plan's")
         if settled.detector.starts.shape[1:] != shape or settled.sums.shape[1] != populations:

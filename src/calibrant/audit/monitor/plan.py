@@ -69,6 +69,7 @@ class Kept(NamedTuple):
     sums: Floats  # of its populations, shape (populations, SUMS)
     counts: NDArray[np.int64]  # its rows without and with the event, by score in whole percent
     seen: NDArray[np.int64]  # its rows of each direction
+    cells: Floats  # of its ranges of the score, shape (ranges, 3), as `cell_sums`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,8 +215,9 @@ class Plan:
 
     @property
     def _edges(self) -> tuple[float, ...]:
-        """Inner ends of the ranges of the score."""
-        return tuple(q for q in self.quantiles[2:-1:2] if 0.0 < q < 1.0)
+        """Inner ends of the ranges of the score; of scores that tie, each value that is a quantile begins a range."""
+        inner = self.quantiles[2:-1:2] if len(self.quantiles) == QUANTILES else self.quantiles[1:]
+        return tuple(q for q in inner if 0.0 < q < 1.0)
 
     @cached_property
     def paired(self) -> tuple[Variable, ...]:
@@ -292,7 +294,7 @@ class Plan:
         """What is kept of a day without outcomes."""
         sums = np.zeros((len(self.populations), ranges.SUMS))
         counts, seen = np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64), np.zeros(len(self.watched), dtype=np.int64)
-        return Kept(np.zeros(self.prior.shape), sums, counts, seen)
+        return Kept(np.zeros(self.prior.shape), sums, counts, seen, np.zeros((len(self._edges) + 1, 3)))
 
     def day(self, data: Predictions, day: int | None = None) -> Kept:
         """What is kept of a day."""
@@ -312,7 +314,8 @@ class Plan:
             if v.name in s.by
         ]
         seen = np.concatenate([d.rows for d in directions])
-        return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen)
+        cells = ranges.cell_sums(y, p, np.searchsorted(self._edges, p, side="right"), len(self._edges) + 1)
+        return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen, cells)
 
 
 def _log_odds(p: Floats) -> Floats:

@@ -139,6 +139,8 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     low, high = num.signed_range(e.low, e.high)
     most = num.upper_bound(e.error_high, s.limit)
     error = f" Calibration error of everyone, of the score rounded to whole percent: at most {most}."
+    if e.error_low > max(e.low, -e.high, 0.0):
+        error += f" Of the score itself: at least {num.lower_bound(e.error_low, s.limit)}."
     yield doc.Paragraph(
         say(
             f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "

@@ -153,7 +153,8 @@ class Monitor:
     **Method.** Verdicts: confidence sequences by betting, the k-th look at ``6 alpha / (pi^2 k^2)``. Alarms: likelihood
     ratios against the tolerance for every direction (everyone, slopes, shapes and ranges of the score, levels, pairs of
     levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector. Drift: ranks
-    of a day's counts among all rows so far, each share at its part of `drift_alpha` (documentation: Proofs, monitoring).
+    of a day's counts among all rows so far, each share at its part of `drift_alpha` (documentation: Proofs,
+    monitoring).
     **Cost.** Linear in a day's rows. The state has about 11 bytes for each of ``10 directions (3 log2(days) + 3)``
     numbers, and of ``window (10 populations + 263)``, the days of the window with rows; and 300 for each look, of which
     1,000 are kept. With 226 directions, 15 populations and 28 days that is half a megabyte in the first year; with 591,

@@ -374,9 +374,11 @@ def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label
     up = tuple(
         (percent(at(first, v * top)[1] / svg.SIZE), signed(round(100 * v * top, 6))) for v in (1, 0.5, 0, -0.5, -1)
     )
-    ticks = sorted({0, len(looks) // 2, len(looks) - 1})
+    ticks = sorted({0, min(len(looks) // 2, max(len(looks) - 2, 0))})
     across = tuple((percent((days[i] - first) / span), looks[i].day) for i in ticks)
-    return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1])), label, "", "")
+    # The last day ends with the plot: centred at its foot it would leave a narrow page.
+    last = (svg.Mark("100%", "100%", 17, "end", "yl", looks[-1].day),) if len(looks) > 1 else ()
+    return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1]), marks=last), label, "", "")
 
 
 def _columns(looks: tuple[Look, ...]) -> tuple[list[float], list[float], list[float]]:

@@ -68,10 +68,11 @@ class Rows(NamedTuple):
     columns: dict[str, pa.ChunkedArray]
 
     @classmethod
-    def of(cls, data: Predictions, settings: Settings, rows: Ints) -> Rows:
-        """The rows at these places."""
-        names = settings.attributes
-        columns = {name: data.covariates.column(name).take(pa.array(rows)) for name in names}
+    def of(cls, data: Predictions, settings: Settings, rows: Ints | slice = slice(None)) -> Rows:
+        """The rows at these places, or all."""
+        columns = {name: data.covariates.column(name) for name in settings.attributes}
+        if not isinstance(rows, slice):
+            columns = {name: c.take(pa.array(rows)) for name, c in columns.items()}
         return cls(data.p[rows], columns)
 
 
@@ -243,7 +244,7 @@ class Drift:
     def after(self, data: Predictions, settings: Settings, day: int, *, dated: bool) -> Drift:
         """The watch after the rows of a day, which take the place of those of the same day."""
         again = self.latest is None or day == self.latest.day
-        rows = Rows.of(data, settings, _picked(data, settings, day))
+        rows = Rows.of(data, settings, _picked(data, settings, day) if settings.cluster else slice(None))
         new = DriftDay(day, len(rows.p), self.reference.count(rows), dated)
         return Drift(self.reference, self.settled if again else self._now(settings.window), new)
 

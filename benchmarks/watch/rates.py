@@ -258,11 +258,11 @@ def run(kind: str, days: int, streams: int, seed: int) -> dict[str, object]:
             false[str(a)] += int(over.sum())
             detectors[k][over] = -np.inf
             held = held.restarted() if held is not None and k == 0 and over[0] else held
-        # Ranges of everyone and the sites; levels that stand for the rest have no rows, and cost their share.
+        # Ranges of everyone and the sites; levels that stand for the rest have no rows, and no share.
         sums = day_sums(day, kind == "shocks")
         window = [*window, sums][-DAYS_OF_WINDOW:]
         total = sums if number == 0 else ranges.added(np.stack([total, sums]))
-        alpha, groups = ranges.look_alpha(ALPHA, number + 1), len(SITES) + 2
+        alpha, groups = ranges.look_alpha(ALPHA, number + 1), len(SITES)
         for span, own in ((WINDOW, ranges.added(np.stack(window))), (1.0 - WINDOW, total)):
             everyone = span * alpha * EVERYONE * (GAP if plan.independent else 1.0)
             each = span * alpha * (1.0 - EVERYONE) / groups

@@ -259,7 +259,8 @@ def _judged(
 
     `signed`: the sums of ranges of the score, and those of rows before, by which they get a sign.
     """
-    s, groups = plan.settings, len(sums) - 1
+    # A level without rows, such as "missing", has no share: which have rows follows from the covariates alone.
+    s, groups = plan.settings, int(np.sum(sums[1:, ranges.ROWS] > 0))
     everyone = alpha * (EVERYONE if groups else 1.0)
     with_error, floor = s.independent_rows, 0.0 if signed is None else FLOOR
     gap_share = everyone * (GAP if with_error else 1.0)
@@ -271,7 +272,7 @@ def _judged(
             error_low = ranges.error_floor(sums[0], *signed, (everyone - gap_share) * floor)
     out = [_range("everyone", sums[0], (low, high), (error_low, error_high), s.limit, error=s.judge == "error")]
     for name, own in zip(plan.populations[1:], sums[1:], strict=True):
-        limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups)
+        limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups) if own[ranges.ROWS] else (-1.0, 1.0)
         out.append(_range(name, own, limits, (0.0, 1.0), s.limit, error=False))
     return tuple(out)
 

@@ -82,6 +82,7 @@ html_baseurl = os.environ.get("CALIBRANT_SITE_ADDRESS", "").rstrip("/")  # where
 repository = os.environ.get("CALIBRANT_REPOSITORY", "").rstrip("/")  # as hatch_build.py reads it
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_static/scorer.js")  # pages that explain come first
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto", "html_baseurl": html_baseurl}

@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -21,6 +22,7 @@ from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
 GIVEN = "CALIBRANT_SITE"
+SEARCH = Path(__file__).with_name("search.cjs")
 PAGES = {  # a page of each kind: its address, and words that stand on it
     "index": "What do you want to know?",
     "start": "Your own file",
@@ -163,6 +165,32 @@ def test_the_search_finds_a_page_by_words_of_the_field(site: Path, words: str) -
                     here |= {pages} if isinstance(pages, int) else {*pages}
         found = here if found is None else found & here
     assert found, words
+
+
+SEARCHES = {  # what people type, and the page that answers it
+    "reliability diagram": "measures",
+    "Brier": "reference/generated/calibrant.measure.brier",
+    "ECE": "measures",
+    "calibration slope": "measures",
+    "Hosmer-Lemeshow": "tests",
+    "drift": "howto/monitoring",
+    "fairness": "howto/fairness",
+    "survival": "howto/survival",
+    "multiclass": "classes",
+    "conformal": "reference/generated/calibrant.certify.accept",
+    "lost to follow-up": "howto/horizon",
+    "late labels": "howto/late-labels",
+    "SQL": "deploy",
+}
+
+
+def test_the_search_puts_the_page_that_answers_among_the_first_three(browser: str, modules: Path, address: str) -> None:
+    """As a browser orders what it finds: docs/_static/scorer.js puts pages that explain before pages that list."""
+    command = ["node", str(SEARCH), str(modules), browser, address, *SEARCHES]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, encoding="utf-8")
+    found = {words: [*dict.fromkeys(pages)][:3] for words, pages in json.loads(done.stdout).items()}
+    assert found.keys() == SEARCHES.keys()
+    assert {words: pages for words, pages in found.items() if f"{SEARCHES[words]}.html" not in pages} == {}
 
 
 def test_details_are_in_neither_the_search_nor_the_sidebar(site: Path) -> None:

@@ -42,6 +42,7 @@ default_role = "literal"  # docstrings name functions in single backticks
 
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "attrs_inline"]
+smartquotes_action = "q"  # quotes alone: --by is an option and no dash
 myst_heading_anchors = 6
 myst_heading_slug_func = "pages.slug"
 myst_dmath_double_inline = True

@@ -7,7 +7,6 @@ import http.server
 import json
 import os
 import re
-import subprocess
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -18,11 +17,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from browser.test_axe import ALL, Faults, axe, looking, looks
+from browser.test_layout import node
 from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
 GIVEN = "CALIBRANT_SITE"
-SEARCH = Path(__file__).with_name("search.cjs")
 PAGES = {  # a page of each kind: its address, and words that stand on it
     "index": "What do you want to know?",
     "start": "Your own file",
@@ -186,11 +185,17 @@ SEARCHES = {  # what people type, and the page that answers it
 
 def test_the_search_puts_the_page_that_answers_among_the_first_three(browser: str, modules: Path, address: str) -> None:
     """As a browser orders what it finds: docs/_static/scorer.js puts pages that explain before pages that list."""
-    command = ["node", str(SEARCH), str(modules), browser, address, *SEARCHES]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, encoding="utf-8")
-    found = {words: [*dict.fromkeys(pages)][:3] for words, pages in json.loads(done.stdout).items()}
+    answers = node("search.cjs", modules, browser, address, *SEARCHES)
+    found = {words: [*dict.fromkeys(pages)][:3] for words, pages in answers.items()}
     assert found.keys() == SEARCHES.keys()
     assert {words: pages for words, pages in found.items() if f"{SEARCHES[words]}.html" not in pages} == {}
+
+
+def test_text_ends_within_the_window_of_a_telephone(browser: str, modules: Path, address: str) -> None:
+    """The page of `audit` too, whose parameters are the longest."""
+    pages = [*PAGES, "reference/generated/calibrant.audit", "groups", "proofs-methods"]
+    found = node("clipped.cjs", modules, browser, address, "390", *pages)
+    assert found == {name: [] for name in pages}
 
 
 def test_details_are_in_neither_the_search_nor_the_sidebar(site: Path) -> None:

@@ -1,4 +1,4 @@
-// Finds running text that ends beyond the window, where nothing scrolls to it; prints one JSON object: page -> faults.
+// Finds running text that ends beyond the window, tables, code and formulas apart; prints one JSON object: page -> faults.
 // node clipped.cjs NODE_MODULES BROWSER ADDRESS WIDTH PAGE...
 const path = require('path');
 
@@ -7,10 +7,9 @@ const { chromium } = require(path.join(modules, 'playwright-core'));
 
 function beyond() {
   const wide = document.documentElement.clientWidth, out = [];
-  const scrolls = e => e && e !== document.body && (['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
   document.querySelectorAll('.bd-article :is(p, li, dt, dd, h1, h2, h3)').forEach(e => {
-    if (!e.getClientRects().length || e.getBoundingClientRect().right <= wide + 1 || e.closest('table, pre')) return;
-    if (!scrolls(e)) out.push(`${e.tagName.toLowerCase()} ends at ${Math.round(e.getBoundingClientRect().right)}: ${e.textContent.trim().slice(0, 40)}`);
+    if (!e.getClientRects().length || e.getBoundingClientRect().right <= wide + 1 || e.closest('table, pre, .math')) return;
+    out.push(`${e.tagName.toLowerCase()} ends at ${Math.round(e.getBoundingClientRect().right)}: ${e.textContent.trim().slice(0, 40)}`);
   });
   return out;
 }

@@ -227,8 +227,9 @@ def test_alpha_is_spent_once_over_all_looks_and_ranges() -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"by": "g"}, {"by": "g", "shared_shocks": True}, {"by": ["g", "h"]}])
-def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
-    """What is spent on every range of the third look, added up."""
+@pytest.mark.parametrize("window", [1, 28])
+def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object], window: int) -> None:
+    """What is spent on every range of the third look, added up; on the floor only where a window came before."""
     spent: list[float] = []
 
     def gap(_: np.ndarray, delta: float) -> tuple[float, float]:
@@ -242,7 +243,7 @@ def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
     def floor(*_: np.ndarray) -> float:
         return error(_[0], float(_[-1]))
 
-    watch = cal.Monitor(label="y", score="p", limit=0.1, alpha=0.2, **more)
+    watch = cal.Monitor(label="y", score="p", limit=0.1, alpha=0.2, window=window, **more)
     rows = cal.predictions([0, 1, 0, 1], [0.2, 0.6, 0.3, 0.4], {"g": list("aabb"), "h": list("abab")})
     with (
         patch.object(state.ranges, "gap_limits", gap),
@@ -254,7 +255,8 @@ def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
             watch.update(rows, at=day)
     independent = "shared_shocks" not in more
     present = 1 + 2 * len(np.atleast_1d(more.get("by", [])))  # "other" and "missing" have no rows, and no share
-    assert len(spent) == 2 * (present + independent) + independent
+    assert len(spent) == 2 * (present + independent) + (independent and window == 1)
+    assert watch.plan.day(rows).cells.size == (3 * (len(watch.plan._edges) + 1) if independent else 0)
     assert sum(spent) == pytest.approx(ranges.look_alpha(0.2, 3))
 
 
@@ -388,7 +390,7 @@ def test_a_share_has_changed_where_its_own_evidence_says_so_and_nowhere_else() -
     """By what each share has won by itself over every start, against its part of alpha."""
     rng = np.random.default_rng(1)
     prior = np.repeat(np.array([[0.5], [0.3], [0.2]]) / 8, 8, axis=1)
-    start = Reference(alpha=0.2, columns=0, attributes=(), thresholds=(0.2, 0.5, 0.8), rows=80, counts=(60, 40, 20))
+    start = Reference(alpha=0.2, unwatched=(), attributes=(), thresholds=(0.2, 0.5, 0.8), rows=80, counts=(60, 40, 20))
     with patch.object(Reference, "prior", prior):
         now = DriftState.fresh(start)
     won, found = [], {}

@@ -52,7 +52,10 @@ WORDS: dict[str, str | tuple[str, str]] = {
     "window": ("DAYS", "length of the recent window (default 28)"),
     "labels_within": ("DAYS", "predictions come first: a day is complete so many days after it"),
     "key": "columns that name a row, by which its label finds it",
-    "drift_alpha": ("A", "probability, at most, that drift against the reference is ever false (default 0.05)"),
+    "drift_alpha": (
+        "A",
+        "probability, at most, that drift is ever false (default 0.05); not with --cluster or --shared-shocks",
+    ),
 }
 AT = "the day, such as 2026-01-05, or a whole number"
 
@@ -187,20 +190,17 @@ def report(a: Namespace) -> int:
     from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
     from calibrant.data.targets import checked_targets, written
-    from calibrant.report.outputs.monitored import content, drifted, lines, opened
+    from calibrant.report.outputs.monitored import content, known, lines
 
     where = Path(a.folder)
     monitor = folder.opened(where)
     open_days = folder.waiting(where)
-    if monitor.last is None and open_days and not (a.out or a.json):
-        print("\n".join((opened(open_days), *drifted(monitor.drift))))
-        return 0
     checked_targets({f"-o {o}": o for o in a.out}, [str(where)])
     for target in a.out:
         written(target, content(monitor, target, open_days).encode())
     if a.json or not a.out:
-        print_result(a.json, monitor.state.to_dict, lambda: lines(monitor, open_days))
-    return monitor.state.exit_status
+        print_result(a.json, lambda: known(monitor), lambda: lines(monitor, open_days))
+    return 0 if monitor.last is None else monitor.state.exit_status
 
 
 ACTIONS: dict[str, tuple[str, Options, Callable[[Namespace], int]]] = {  # each with its line, options and what it does

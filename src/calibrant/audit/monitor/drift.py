@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.audit.monitor.plan import Plan, Settings, clusters_of
+from calibrant.audit.monitor.plan import Plan, Settings
 from calibrant.audit.monitor.state import LEVEL, MASK, day_text, decoded_field, to_plain
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.specs.spec import Variable
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Plain, converted
 from calibrant.stats.sequential import exchange
 from calibrant.stats.sequential.detector import Detector
@@ -45,6 +45,7 @@ class Change(Plain):
     onset_last: str
     before: float | None  # share of the reference's rows; None: of fewer than 20 rows, but not of none
     now: float | None  # the same of the recent window's rows, from the onset on
+    recent: bool  # it was certain on a day of the recent window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,13 +53,16 @@ class DriftNow(Plain):
     """What is known of scores and columns at the latest day of which they are known, whatever labels there are."""
 
     at: str
+    window: int  # days of the recent window
     rows: int  # in the recent window
     reference_rows: int  # that are compared with
     alpha: float  # probability, at most, that any share is ever said to have changed while rows are exchangeable
     watched: int  # shares
     columns: tuple[str, ...]  # whose levels are watched
-    evidence: float  # the largest, as a share of what it takes, in logs: 1 is certain
-    changes: tuple[Change, ...]
+    unwatched: tuple[str, ...]  # columns that a fifth of the reference does not show as they are
+    score: bool  # the score is watched: a fifth of the reference has one over 0
+    evidence: float  # the largest of shares of 20 rows or more, as a share of what it takes, in logs: 1 is certain
+    changes: tuple[Change, ...]  # recent ones first, then in the order in which they were certain; each share once
 
 
 class Rows(NamedTuple):
@@ -68,12 +72,12 @@ class Rows(NamedTuple):
     columns: dict[str, pa.ChunkedArray]
 
     @classmethod
-    def of(cls, data: Predictions, settings: Settings, rows: Ints | slice = slice(None)) -> Rows:
+    def of(cls, data: Predictions, settings: Settings, rows: Ints | None = None) -> Rows:
         """The rows at these places, or all."""
         columns = {name: data.covariates.column(name) for name in settings.attributes}
-        if not isinstance(rows, slice):
-            columns = {name: c.take(pa.array(rows)) for name, c in columns.items()}
-        return cls(data.p[rows], columns)
+        if rows is None:
+            return cls(data.p, columns)
+        return cls(data.p[rows], {name: column.take(pa.array(rows)) for name, column in columns.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +85,7 @@ class Reference:
     """What is compared with: levels, thresholds, and how many rows of the reference have each."""
 
     alpha: float
-    columns: int  # that were asked for; a column that a fifth of the reference does not show as it is has no levels
+    unwatched: tuple[str, ...]  # columns that a fifth of the reference does not show as they are: without levels
     attributes: tuple[Variable, ...]
     thresholds: tuple[float, ...]
     rows: int
@@ -90,7 +94,14 @@ class Reference:
     @classmethod
     def of(cls, settings: Settings, plan: Plan, data: Predictions) -> Reference:
         """The reference's scores and columns; its outcomes are not read."""
-        picked = _picked(data, settings, 0)
+        if data.weights is not None:
+            raise NotComputable("the reference has weights, of which a monitor has no proof: leave them out")
+        if data.cluster is not None or data.crossing is not None:
+            raise BadInput(
+                "the reference has clusters, and the monitor takes rows as independent: leave them out, or start it "
+                "with cluster="
+            )
+        picked = np.random.default_rng([SEED, 0, 0]).permutation(len(data.p))
         fixing = math.ceil(len(picked) / FIXING)
         first, rest = Rows.of(data, settings, picked[:fixing]), Rows.of(data, settings, picked[fixing:])
         attributes = []
@@ -104,11 +115,20 @@ class Reference:
             if counts.seen and own.kind == variable.kind:
                 attributes.append(own)
         cuts = np.unique(np.quantile(first.p, np.arange(1, THRESHOLDS) / THRESHOLDS))
+        over = cuts[cuts > 0.0]
+        if not len(over):  # nearly all scores are 0: how many are not
+            over = np.sort(first.p[first.p > 0.0])[:1]
+        if not (len(over) or attributes):
+            raise BadInput(
+                f"the reference: among {len(first.p):,} rows, a fifth of it, no score is over 0, and no column has "
+                "levels, so that nothing can drift: pass more rows, or no reference"
+            )
+        levelled = {v.name for v in attributes}
         made = cls(
             alpha=ALPHA if settings.drift_alpha is None else settings.drift_alpha,
-            columns=len(settings.attributes),
+            unwatched=tuple(name for name in settings.attributes if name not in levelled),
             attributes=tuple(attributes),
-            thresholds=tuple(float(c) for c in cuts if c > 0.0),
+            thresholds=tuple(map(float, over)),
             rows=len(rest.p),
             counts=(),
         )
@@ -131,7 +151,7 @@ class Reference:
     @property
     def spent(self) -> float:
         """The part of alpha that the score and the columns with levels have; that of others is not theirs."""
-        return self.alpha * len(self._sizes) / (1 + self.columns)
+        return self.alpha * len(self._sizes) / (1 + len(self.attributes) + len(self.unwatched))
 
     @property
     def _sizes(self) -> list[int]:
@@ -142,15 +162,6 @@ class Reference:
         above = [np.sum(rows.p >= t) for t in self.thresholds]
         levels = [np.bincount(v.codes(rows.columns[v.name]), minlength=len(v.labels)) for v in self.attributes]
         return np.concatenate([np.array(above, dtype=np.int64), *levels])
-
-
-def _picked(data: Predictions, settings: Settings, day: int) -> Ints:
-    """The rows that are compared, in random order: of rows of one cluster, which are no draws by themselves, one."""
-    order = np.random.default_rng([SEED, 0, day]).permutation(len(data.p))
-    cluster, _ = clusters_of(data, settings)
-    if cluster is None:
-        return order
-    return order[np.sort(np.unique(cluster[order], return_index=True)[1])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +255,7 @@ class Drift:
     def after(self, data: Predictions, settings: Settings, day: int, *, dated: bool) -> Drift:
         """The watch after the rows of a day, which take the place of those of the same day."""
         again = self.latest is None or day == self.latest.day
-        rows = Rows.of(data, settings, _picked(data, settings, day) if settings.cluster else slice(None))
+        rows = Rows.of(data, settings)
         new = DriftDay(day, len(rows.p), self.reference.count(rows), dated)
         return Drift(self.reference, self.settled if again else self._now(settings.window), new)
 
@@ -256,6 +267,7 @@ class Drift:
         if self.latest is None:
             return None
         now, r, say = self._now(window), self.reference, self.latest.text
+        enough = now.all_counts >= MASK  # of fewer rows nothing is shown
         changes = [
             Change(
                 name=r.names[f.share],
@@ -265,19 +277,23 @@ class Drift:
                 onset_last=say(f.onset[2]),
                 before=_share(r.counts[f.share], r.rows),
                 now=now.share_since(f),
+                recent=f.day > self.latest.day - window,
             )
             for f in now.detected
-            if now.all_counts[f.share] >= MASK  # of fewer rows nothing is shown
+            if enough[f.share]
         ]
         return DriftNow(
             at=say(self.latest.day),
+            window=window,
             rows=int(now.rows.sum()),
             reference_rows=r.rows,
             alpha=r.alpha,
             watched=len(r.counts),
             columns=tuple(v.name for v in r.attributes),
-            evidence=float(now.detector.log_directions.max()) / -math.log(r.spent),
-            changes=tuple(changes),
+            unwatched=r.unwatched,
+            score=bool(r.thresholds),
+            evidence=float(now.detector.log_directions[enough].max(initial=0.0)) / -math.log(r.spent),
+            changes=tuple(sorted(changes, key=lambda c: not c.recent)),
         )
 
     # ---- as plain data ----

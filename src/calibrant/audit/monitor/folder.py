@@ -99,8 +99,11 @@ def predictions(folder: Path, files: object, at: object) -> tuple[int, DriftNow 
         monitor = _waits(opened(folder))
         day, s, dated = monitor.day_number(at), monitor.settings, monitor.is_date(at)
         waiting = _days(folder)
-        latest = max([*waiting, *(() if monitor.last is None else (monitor.last,))], default=None)
-        if latest is not None and day <= latest:
+        latest = max([*waiting, *(() if monitor.last is None else (monitor.last,))], default=-1)
+        # Of a day at which a process ended the drift is known, and no rows: it can be entered again, and none before.
+        counted = -1 if monitor.last_drift is None else monitor.last_drift
+        if day <= latest or day < counted:
+            latest = max(latest, counted)
             raise BadInput(
                 f"predictions of {at} come after those of {day_text(latest, dated=dated)}: days go in their order, and "
                 "what is entered stays, since labels may have come"

@@ -107,7 +107,7 @@ class Monitor:
     reference : rows, optional
         A file, frame or `Predictions` whose scores and covariates, never its labels, fix the levels of `by` and
         `variables` and the ranges of the score. By default the first day does. With a reference, `state.drift` says
-        which shares of levels and scores have changed since; not with `shared_shocks`.
+        which shares of levels and scores have changed since; not with `cluster` or `shared_shocks`.
     label, score : str
         Columns of outcomes and probabilities.
     positive, percent
@@ -126,7 +126,8 @@ class Monitor:
         What alarms tolerate of every single row; the limit by default, 0 without one.
     judge : {"error", "gap"}, optional
         What of everyone must be within the limit: the gap and the calibration error of the score rounded to whole
-        percent (default for independent rows), or the gap alone.
+        percent (default for independent rows), or the gap alone. Over is the calibration error of the score itself, as
+        in an audit: it can be over while that of the rounded score is not.
     alpha : float in (0, 0.5]
         Probability, at most, that any verdict at any look is ever wrong; and that the alarm "ever" is ever false.
     days_between_false_alarms : float of at least 2
@@ -140,12 +141,13 @@ class Monitor:
         Columns that name a row, by which labels that come later find it.
     drift_alpha : float in (0, 0.5], optional
         Probability, at most, that drift is ever reported while all rows are like those of `reference`, next to `alpha`;
-        0.05 by default. Refused without a reference.
+        0.05 by default. Refused without a reference, and with `cluster` or `shared_shocks`.
 
     Notes
     -----
     **Assumes.** Outcomes of different rows (clusters, days) are independent given scores and covariates. The columns,
-    limit, window and levels are fixed beforehand. Days enter when they are complete.
+    limit, window and levels are fixed beforehand. Days enter when they are complete. Drift assumes more: rows of
+    different days are different draws. The same people on several days make their levels look drifted.
     **Guarantee.** Finite-sample, at every look: with probability ``1 - alpha`` no verdict on everyone or a group, in
     the window or since the first day, is ever wrong. The alarm "ever" is false with probability at most alpha over all
     time, also under drift of the scores. Alarms "changed" are false once in `days_between_false_alarms` days in the
@@ -225,13 +227,15 @@ class Monitor:
     def _against(self, reference: object) -> None:
         """Fix what is watched by a reference, if there is one, and watch for drift against it."""
         s, say = self.settings, self._caller.says
-        if (reference is None or s.shared_shocks) and s.drift_alpha is not None:
-            lacks = f"without {say('reference')}" if reference is None else f"with {say('shared_shocks')}"
+        if (reference is None or not s.independent_rows) and s.drift_alpha is not None:
+            joined = "cluster" if s.cluster else "shared_shocks"
+            lacks = f"without {say('reference')}" if reference is None else f"with {say(joined)}"
             raise BadInput(f"{say('drift_alpha')}: {lacks} there is nothing that rows could be exchangeable with")
         if reference is not None:
             rows = self.rows_of(reference)
             self._plan = Plan.of(s, rows)
-            self._drift = None if s.shared_shocks else Drift.of(s, self._plan, rows)
+            # Rows of a cluster, or of a day with a shock, are no draws of their own.
+            self._drift = Drift.of(s, self._plan, rows) if s.independent_rows else None
 
     # ---- days ----
 
@@ -267,7 +271,7 @@ class Monitor:
             )
         data = self.rows_of(batch)
         drift = self._drifted(data, at)
-        self.entered(data, at, replace=flag("replace", replace))
+        self._enter(data, at, flag("replace", replace))
         self._drift = drift
         return self.state
 
@@ -290,6 +294,10 @@ class Monitor:
         self, data: Predictions | None, at: object, *, replace: bool = False, unlabelled: int = 0
     ) -> MonitorState:
         """The state after the rows of a day that is complete; None of a day of which no label came."""
+        self._enter(data, at, replace, unlabelled)
+        return self.state
+
+    def _enter(self, data: Predictions | None, at: object, replace: bool, unlabelled: int = 0) -> None:
         day = self.day_number(at)
         self._check_day(day, replace)
         plan = self.plan if data is None else self._plan or Plan.of(self.settings, data)
@@ -302,7 +310,6 @@ class Monitor:
         self._latest = Day(day, *kept, self.is_date(at), unlabelled)
         self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
-        return self.state
 
     def _check_day(self, day: int, replace: bool) -> None:
         last = None if self._latest is None else self._latest.day
@@ -387,6 +394,11 @@ class Monitor:
         return None if self._latest is None else self._latest.day
 
     @property
+    def last_drift(self) -> int | None:
+        """The number of the latest day whose scores and columns are known; None before the first."""
+        return None if self._drift is None or self._drift.latest is None else self._drift.latest.day
+
+    @property
     def state(self) -> MonitorState:
         """What is known at the latest day: the verdict, since when, for whom, and how sure."""
         now, s, say = self._now, self.settings, self.day_text
@@ -449,7 +461,7 @@ class Monitor:
             made._plan = None if d["plan"] is None else converted(d["plan"], Plan)
             made._settled = None if d["settled"] is None else state_of(d["settled"])
             made._latest = None if d["latest"] is None else day_of(d["latest"])
-            made._drift = None if d.get("drift") is None else Drift.from_plain(d["drift"])
+            made._drift = None if d["drift"] is None else Drift.from_plain(d["drift"])
             if made._latest is not None:
                 made._check()
         except (KeyError, TypeError, ValueError) as e:  # a BadInput is a ValueError

@@ -69,7 +69,7 @@ class Kept(NamedTuple):
     sums: Floats  # of its populations, shape (populations, SUMS)
     counts: NDArray[np.int64]  # its rows without and with the event, by score in whole percent
     seen: NDArray[np.int64]  # its rows of each direction
-    cells: Floats  # of its ranges of the score, shape (ranges, 3), as `cell_sums`
+    cells: Floats  # of its ranges of the score, shape (ranges, 3), as `cell_sums`; none unless rows are independent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +294,12 @@ class Plan:
         """What is kept of a day without outcomes."""
         sums = np.zeros((len(self.populations), ranges.SUMS))
         counts, seen = np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64), np.zeros(len(self.watched), dtype=np.int64)
-        return Kept(np.zeros(self.prior.shape), sums, counts, seen, np.zeros((len(self._edges) + 1, 3)))
+        return Kept(np.zeros(self.prior.shape), sums, counts, seen, np.zeros((self._cells, 3)))
+
+    @property
+    def _cells(self) -> int:
+        """How many ranges of the score bound everyone's error from below, which is done for independent rows."""
+        return len(self._edges) + 1 if self.settings.independent_rows else 0
 
     def day(self, data: Predictions, day: int | None = None) -> Kept:
         """What is kept of a day."""
@@ -314,7 +319,9 @@ class Plan:
             if v.name in s.by
         ]
         seen = np.concatenate([d.rows for d in directions])
-        cells = ranges.cell_sums(y, p, np.searchsorted(self._edges, p, side="right"), len(self._edges) + 1)
+        cells = np.zeros((0, 3))
+        if self._cells:
+            cells = ranges.cell_sums(y, p, np.searchsorted(self._edges, p, side="right"), self._cells)
         return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen, cells)
 
 

@@ -45,7 +45,7 @@ class RangeNow(Plain):
     high: float
     error_low: float  # of the score itself
     error_high: float  # of the score rounded to whole percent, or the end of the gap if that is larger; 1: not known
-    verdict: Verdict
+    verdict: Verdict  # of everyone, by the error: over by `error_low`, within by `error_high`
     since: str = ""  # the first of the looks up to now that all have this verdict on it
 
 
@@ -188,7 +188,8 @@ class State:
         total = ranges.added(new.sums), new.counts.sum(axis=0)
         recent = new.cell_days > day.day - s.window
         signed = new.cells[recent].sum(axis=0), new.cells[~recent].sum(axis=0)
-        window = _judged(plan, *total, WINDOW * alpha, signed)
+        earlier = not recent.all()  # days before the window, without which there are no signs
+        window = _judged(plan, *total, WINDOW * alpha, signed if earlier else None)
         all_days = _judged(plan, new.all_sums, new.all_counts, (1.0 - WINDOW) * alpha)
         worst = worst_of([r for r in window if r.verdict != "not_checked"])
         look = _look(day.text(day.day), window[0], worst, detector.log_ever, log_change)

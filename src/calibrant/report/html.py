@@ -20,7 +20,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
 from calibrant.report.brief import brief as first_layer
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
-from calibrant.report.languages.catalogue import ENGLISH, Words, scripted
+from calibrant.report.languages.catalogue import ENGLISH, Words, scripted, styled
 from calibrant.report.languages.translator import in_language
 from calibrant.report.outline import document
 from calibrant.report.spans import plain
@@ -75,7 +75,7 @@ def page(of: Document, result: Mapping[str, object], version: str) -> str:
 
 def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
     """Return what the page is written from; `alone` leaves out the contents, the script and the record."""
-    style, script = asset("style.css"), scripted(asset("script.js"), of.language)
+    style, script = styled(asset("style.css"), of.language), scripted(asset("script.js"), of.language)
     return {
         "document": of,
         "alone": alone,

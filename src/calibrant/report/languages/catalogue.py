@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import count
@@ -74,10 +74,10 @@ def fill(said: str, values: Sequence[str]) -> str:
 class Catalogue:
     """All entries of a language, found by their words."""
 
-    language: str
     exact: Mapping[str, str]  # without holes, or with holes for numbers alone
     patterns: Mapping[str, tuple[Pattern, ...]]  # by the rarest word of each
-    script: Mapping[str, str] = field(default_factory=dict)  # pieces of the script of the page
+    script: Mapping[str, str]  # pieces of the script of the page
+    style: tuple[str, ...]  # rules after those of the page
 
     def entry(self, text: str) -> str | None:
         """What stands for a text word for word, its numbers filled in."""
@@ -114,7 +114,8 @@ def catalogue(language: str) -> Catalogue:
         rarest = min(WORD.findall(key), key=lambda w: (often[w], w), default="")
         patterns.setdefault(rarest, []).append(_pattern(key, said))
     script = {k: v for table in tables for k, v in table.get("script", {}).items()}
-    return Catalogue(language, exact, {w: tuple(p) for w, p in patterns.items()}, script)
+    style = tuple(rule for table in tables for rule in table.get("style", {}).values())
+    return Catalogue(exact, {w: tuple(p) for w, p in patterns.items()}, script, style)
 
 
 def checked(language: str) -> str:
@@ -146,3 +147,8 @@ def scripted(script: str, language: str) -> str:
         for piece, said in catalogue(checked(language)).script.items():
             script = script.replace(piece, said)
     return script
+
+
+def styled(style: str, language: str) -> str:
+    """The style of the page, with what the words of a language need."""
+    return style if language == ENGLISH else "\n".join((style, *catalogue(checked(language)).style))

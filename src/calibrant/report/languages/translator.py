@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from html import escape, unescape
 from typing import Any
 
@@ -25,7 +26,7 @@ from calibrant.report.languages.catalogue import (
 from calibrant.report.spans import Span, Text, say
 from calibrant.report.svg import Svg
 
-KEPT = ("code", "name", "given", "missing")  # spans that are no sentence: words of the data, and what is typed
+KEPT = ("code", "name", "given")  # spans that are no sentence: words of the data, and what is typed
 APART = ("title", "small", "quiet", "lead", "break")  # spans that are a sentence by themselves
 FIRST, OPEN, CLOSE = 0xE000, 0xE400, "\ue3ff"  # private characters: a span that is kept, one that is marked, its end
 KEPT_MARK = re.compile("[\ue000-\ue3fe]")
@@ -39,7 +40,8 @@ TIES = re.compile(
 )  # where no line ends
 NAMED = re.compile(r"(.+?) = (?:(?!, | and ).)+", re.DOTALL)  # a group: a column and its value
 CONDITION = re.compile(r"(.+?) (?:=|over|up to|after|before|under) [^;()]+", re.DOTALL)  # of a rule: a column, and what
-QUOTED = re.compile(r'("[^"]*")')  # values that hold a word of a rule
+BOUND = re.compile(rf"( (?:über|bis) )({NUMBER.pattern})")
+JOINING = re.compile(" (?:and|or|over|up to) ")
 CONDITIONS = {
     " bis ": re.compile(", up to "),
     " und ": re.compile(" and "),
@@ -50,7 +52,7 @@ CONDITIONS = {
     " zusammengefasst": re.compile(" pooled$"),
     "Score": re.compile(r"\bthe score\b"),
 }
-LISTED = re.compile(r",? and |, | or | by | × |; |/|\u2013")
+LISTED = re.compile(r",? and |, | or | × |; |/|\u2013")
 SVG_WORDS = re.compile(
     r"(<(?:text|title|desc)\b[^>]*>)([^<]*)(?=<)|(aria-label=\")([^\"]*)(?=\")|(<tspan\b[^>]*>)([^<]*)(?=<)"
 )
@@ -72,15 +74,21 @@ NOT_WORDS = {  # fields of nodes that nobody reads
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class Translator:
     """Says texts in the language of a catalogue; counts those that it has no words for."""
 
     of: Catalogue
-    names: Container[str]  # words of the data
+    names: Collection[str]  # words of the data
     missing: Counter[str] = field(default_factory=Counter)
     known: dict[str, str] = field(default_factory=dict)
     phrases: dict[tuple[str, int], str | None] = field(default_factory=dict)
+
+    @cached_property
+    def kept(self) -> re.Pattern[str]:
+        """What of a rule stays as it is: values in quotes, and names that hold a word of a rule."""
+        with_words = sorted((n for n in self.names if JOINING.search(n)), key=len, reverse=True)
+        return re.compile("|".join(('("[^"]*"', *map(re.escape, with_words))) + ")")
 
     # ---- nodes ----
 
@@ -146,7 +154,7 @@ class Translator:
                 plain += s.text
         said = self.string(plain)
         made: list[Span] = []
-        of = [replace(x, text=self.name(x.text)) if x.kind == "name" else x for x in of]
+        of = [replace(x, text=self.name(x.text)) if x.kind in ("name", "given") else x for x in of]
         for piece in re.split("([\ue000-\ue3fe]|[\ue400-\ue7ff][^\ue3ff]*\ue3ff)", said):
             if not piece:
                 continue
@@ -163,11 +171,14 @@ class Translator:
         """The name of a group as it is; of a subgroup its rule, whose values stay as they are."""
         if of in self.names:
             return of
-        parts = QUOTED.split(of)
+        rule = CONDITION.match(of)
+        if not of.endswith(" pooled") and not self._column(rule):
+            return of
+        parts = self.kept.split(of)
         for i in range(0, len(parts), 2):
             for said, pattern in CONDITIONS.items():
                 parts[i] = pattern.sub(said, parts[i])
-            parts[i] = NUMBER.sub(lambda m: number(m[0]), parts[i]) if CONDITION.search(of) else parts[i]
+            parts[i] = BOUND.sub(lambda m: m[1] + number(m[2]), parts[i])
         return "".join(parts)
 
     def string(self, of: str) -> str:
@@ -222,9 +233,21 @@ class Translator:
         if of[0] in '(“"' and of[-1] in ')”"' and (said := self.phrase(of[1:-1], depth)) is not None:
             return f"{of[0]}{said}{of[-1]}".replace("“", "„").replace("”", "“")
         parts = [CONDITION.fullmatch(part) for part in of.split(" and ")]
-        if ". " not in of and all(c and c[1].removeprefix("the ") in self.names for c in parts):
+        if ". " not in of and all(map(self._column, parts)):
             return self.name(of)
-        return self._cut(of, depth) if depth < 4 else None
+        said = self._cut(of, depth) if depth < 4 else None
+        return of if said is None and self._part(of) else said
+
+    def _column(self, of: re.Match[str] | None) -> bool:
+        """Whether a condition is about the score or a column of the data."""
+        return of is not None and (of[1] == "the score" or of[1] in self.names)
+
+    def _part(self, of: str) -> bool:
+        """Whether a text is a line of a name, or a name that is cut."""
+        start = of.removesuffix("…").rstrip(" +")
+        if len(start) < LINE:
+            return False
+        return any(n.startswith(start) if "…" in of else f" {start} " in f" {n} " for n in self.names)
 
     def _entry(self, of: str, depth: int) -> str | None:
         if (said := self.of.entry(of)) is not None:
@@ -271,7 +294,8 @@ class Translator:
         return None
 
 
-JOINED = {" and ": " und ", ", and ": " und ", " or ": " oder ", ", or ": " oder ", " by ": " nach "}
+JOINED = {" and ": " und ", ", and ": " und ", " or ": " oder ", ", or ": " oder "}
+LINE = 3  # characters of a line of a name, at least
 NAME = 100  # characters of a name of the data
 UNREAD: dict[type, set[str]] = {
     doc.Command: {"text"},

@@ -45,15 +45,15 @@ def numbers(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One entry with holes for phrases: what it matches, and how it is said."""
+    """One entry with holes for phrases: what it matches, and how it is worded."""
 
     match: re.Pattern[str]
     holes: str  # one letter each, in the order of the key: "n" a number, "p" a phrase
-    said: str
+    worded: str
     weight: int  # letters of its key
 
 
-def _pattern(key: str, said: str) -> Pattern:
+def _pattern(key: str, worded: str) -> Pattern:
     parts: list[str] = []
     end = 0
     for hole in HOLE.finditer(key):
@@ -61,13 +61,13 @@ def _pattern(key: str, said: str) -> Pattern:
         end = hole.end()
     parts.append(re.escape(key[end:]))
     holes = "".join("n" if h[0] == "#" else "p" for h in HOLE.finditer(key))
-    return Pattern(re.compile("".join(parts), re.DOTALL), holes, said, len(HOLE.sub("", key)))
+    return Pattern(re.compile("".join(parts), re.DOTALL), holes, worded, len(HOLE.sub("", key)))
 
 
-def fill(said: str, values: Sequence[str]) -> str:
+def fill(worded: str, values: Sequence[str]) -> str:
     """A translation with its holes filled, in their order or by their places."""
     order = count()
-    return HOLE.sub(lambda m: values[int(m[1]) - 1 if m[1] else next(order)], said)
+    return HOLE.sub(lambda m: values[int(m[1]) - 1 if m[1] else next(order)], worded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class Catalogue:
 
     def entry(self, text: str) -> str | None:
         """What stands for a text word for word, its numbers filled in."""
-        if (said := self.exact.get(text)) is not None:
-            return said
+        if (worded := self.exact.get(text)) is not None:
+            return worded
         seen = NUMBER.findall(text)
-        if seen and (said := self.exact.get(NUMBER.sub("#", text))) is not None:
-            return fill(said, [number(n) for n in seen])
+        if seen and (worded := self.exact.get(NUMBER.sub("#", text))) is not None:
+            return fill(worded, [number(n) for n in seen])
         return None
 
     def candidates(self, text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
@@ -110,9 +110,9 @@ def catalogue(language: str) -> Catalogue:
         for word in set(WORD.findall(key)):
             often[word] = often.get(word, 0) + 1
     patterns: dict[str, list[Pattern]] = {}
-    for key, said in holed.items():
+    for key, worded in holed.items():
         rarest = min(WORD.findall(key), key=lambda w: (often[w], w), default="")
-        patterns.setdefault(rarest, []).append(_pattern(key, said))
+        patterns.setdefault(rarest, []).append(_pattern(key, worded))
     script = {k: v for table in tables for k, v in table.get("script", {}).items()}
     style = tuple(rule for table in tables for rule in table.get("style", {}).values())
     return Catalogue(exact, {w: tuple(p) for w, p in patterns.items()}, script, style)
@@ -144,8 +144,8 @@ class Words:
 def scripted(script: str, language: str) -> str:
     """The script of the page, with what it says and how it reads numbers in a language."""
     if language != ENGLISH:
-        for piece, said in catalogue(checked(language)).script.items():
-            script = script.replace(piece, said)
+        for piece, worded in catalogue(checked(language)).script.items():
+            script = script.replace(piece, worded)
     return script
 
 

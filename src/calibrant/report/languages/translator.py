@@ -100,7 +100,7 @@ class Translator:
             sections=tuple(self.node(s) for s in of.sections),
         )
 
-    def node(self, of: Any) -> Any:
+    def node(self, of: object) -> Any:
         """Anything of a document, with every word in it translated."""
         if isinstance(of, Svg):
             return self.picture(of)
@@ -121,11 +121,11 @@ class Translator:
     def picture(self, of: Svg) -> Svg:
         """A picture with its words translated."""
 
-        def said(m: re.Match[str]) -> str:
+        def worded(m: re.Match[str]) -> str:
             opening, words = (m[1], m[2]) if m[1] else (m[3], m[4])
             return opening + escape(self.string(unescape(words)))
 
-        return Svg(SVG_WORDS.sub(said, of))
+        return Svg(SVG_WORDS.sub(worded, of))
 
     # ---- sentences ----
 
@@ -152,10 +152,10 @@ class Translator:
                 plain += f"{chr(OPEN + i)}{s.text}{CLOSE}"
             else:
                 plain += s.text
-        said = self.string(plain)
+        worded = self.string(plain)
         made: list[Span] = []
         of = [replace(x, text=self.name(x.text)) if x.kind in ("name", "given") else x for x in of]
-        for piece in re.split("([\ue000-\ue3fe]|[\ue400-\ue7ff][^\ue3ff]*\ue3ff)", said):
+        for piece in re.split("([\ue000-\ue3fe]|[\ue400-\ue7ff][^\ue3ff]*\ue3ff)", worded):
             if not piece:
                 continue
             at = ord(piece[0])
@@ -176,8 +176,8 @@ class Translator:
             return of
         parts = self.kept.split(of)
         for i in range(0, len(parts), 2):
-            for said, pattern in CONDITIONS.items():
-                parts[i] = pattern.sub(said, parts[i])
+            for worded, pattern in CONDITIONS.items():
+                parts[i] = pattern.sub(worded, parts[i])
             parts[i] = BOUND.sub(lambda m: m[1] + number(m[2]), parts[i])
         return "".join(parts)
 
@@ -192,20 +192,20 @@ class Translator:
             return of
         before, after = of[: len(of) - len(of.lstrip())], of[len(of.rstrip()) :]
         core = of.strip().replace(TIED, " ")
-        said = self.phrase(core)
-        if said is None:
+        worded = self.phrase(core)
+        if worded is None:
             parts = STOP.split(core)
             gaps = [m[0] for m in STOP.finditer(core)]
-            told = [self.phrase(p) for p in parts]
-            for part, one in zip(parts, told, strict=True):
+            parts_worded = [self.phrase(p) for p in parts]
+            for part, one in zip(parts, parts_worded, strict=True):
                 if one is None:
                     self.missing[part] += 1
-            said = parts[0] if told[0] is None else told[0]
-            for gap, part, one in zip(gaps, parts[1:], told[1:], strict=True):
-                said += gap + (part if one is None else one)
+            worded = parts[0] if parts_worded[0] is None else parts_worded[0]
+            for gap, part, one in zip(gaps, parts[1:], parts_worded[1:], strict=True):
+                worded += gap + (part if one is None else one)
         if TIED in of:
-            said = TIES.sub(TIED, said)
-        return before + said + after
+            worded = TIES.sub(TIED, worded)
+        return before + worded + after
 
     def phrase(self, of: str, depth: int = 0) -> str | None:
         """A sentence or a part of one; None if the catalogue has no words for it."""
@@ -222,21 +222,21 @@ class Translator:
             return (
                 None if inside is None else f"{whole[1]}{whole[2].replace(words, inside) if words else whole[2]}{CLOSE}"
             )
-        if (said := self._entry(of, depth)) is not None:
-            return said
+        if (worded := self._entry(of, depth)) is not None:
+            return worded
         if of in self.names or of[0].lower() + of[1:] in self.names:
             return of
-        if of[0].isupper() and (said := self._entry(of[0].lower() + of[1:], depth)) is not None:
-            return said[0].upper() + said[1:]
-        if of.endswith(".") and (said := self.phrase(of[:-1], depth)) is not None:
-            return f"{said}."
-        if of[0] in '(“"' and of[-1] in ')”"' and (said := self.phrase(of[1:-1], depth)) is not None:
-            return f"{of[0]}{said}{of[-1]}".replace("“", "„").replace("”", "“")
+        if of[0].isupper() and (worded := self._entry(of[0].lower() + of[1:], depth)) is not None:
+            return worded[0].upper() + worded[1:]
+        if of.endswith(".") and (worded := self.phrase(of[:-1], depth)) is not None:
+            return f"{worded}."
+        if of[0] in '(“"' and of[-1] in ')”"' and (worded := self.phrase(of[1:-1], depth)) is not None:
+            return f"{of[0]}{worded}{of[-1]}".replace("“", "„").replace("”", "“")
         parts = [CONDITION.fullmatch(part) for part in of.split(" and ")]
         if ". " not in of and all(map(self._column, parts)):
             return self.name(of)
-        said = self._cut(of, depth) if depth < 4 else None
-        return of if said is None and self._part(of) else said
+        worded = self._cut(of, depth) if depth < 4 else None
+        return of if worded is None and self._part(of) else worded
 
     def _column(self, of: re.Match[str] | None) -> bool:
         """Whether a condition is about the score or a column of the data."""
@@ -250,10 +250,10 @@ class Translator:
         return any(n.startswith(start) if "…" in of else f" {start} " in f" {n} " for n in self.names)
 
     def _entry(self, of: str, depth: int) -> str | None:
-        if (said := self.of.entry(of)) is not None:
-            return said
-        if of[-1] != "." and (said := self.of.entry(f"{of}.")) is not None:
-            return said.removesuffix(".")
+        if (worded := self.of.entry(of)) is not None:
+            return worded
+        if of[-1] != "." and (worded := self.of.entry(f"{of}.")) is not None:
+            return worded.removesuffix(".")
         for pattern, match in self.of.candidates(of):
             values = []
             for kind, text in zip(pattern.holes, match.groups(), strict=True):
@@ -262,7 +262,7 @@ class Translator:
                     break
                 values.append(one)
             else:
-                return fill(pattern.said, values)
+                return fill(pattern.worded, values)
         return None
 
     def hole(self, of: str, depth: int) -> str | None:
@@ -277,10 +277,10 @@ class Translator:
             return of
         parts = LISTED.split(of)
         if len(parts) > 1 and all(parts):
-            said = [self.phrase(p, depth + 1) for p in parts]
-            if None not in said:
+            worded = [self.phrase(p, depth + 1) for p in parts]
+            if None not in worded:
                 gaps = (JOINED.get(m[0], m[0]) for m in LISTED.finditer(of))
-                return str(said[0]) + "".join(gap + str(one) for gap, one in zip(gaps, said[1:], strict=True))
+                return str(worded[0]) + "".join(gap + str(one) for gap, one in zip(gaps, worded[1:], strict=True))
         for cuts in (CUTS, LISTED):
             for m in cuts.finditer(of):
                 if not of[: m.start()] or not of[m.end() :]:
@@ -309,12 +309,13 @@ OF_DATA = "label", "score", "positive", "by", "key", "cluster", "weights", "file
 
 
 def names_of(record: AuditRecord) -> set[str]:
-    """The words of the data that a report may repeat: columns, their values, names of files, and what it was told."""
-    data, found = record.data, set()
+    """The words of the data that a report may repeat: columns, values, names of files, and what its caller gave."""
+    data = record.data
+    collected: set[str] = set()
 
-    def add(of: Any) -> None:
+    def add(of: object) -> None:
         if isinstance(of, str):
-            found.add(of)
+            collected.add(of)
         elif isinstance(of, dict):
             for k, v in of.items():
                 add(k)
@@ -333,7 +334,7 @@ def names_of(record: AuditRecord) -> set[str]:
         add([list(v) for v in finding.variables])
     columns = (column for curve in record.curves.values() for column in curve.columns.values())
     add([v for column in columns for v in column if isinstance(v, str) and len(v) < NAME and not CONDITION.match(v)])
-    return found - {""}
+    return collected - {""}
 
 
 def in_language(of: doc.Document, record: AuditRecord, language: str) -> doc.Document:

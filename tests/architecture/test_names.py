@@ -118,7 +118,7 @@ def test_the_command_has_the_arguments_of_the_function() -> None:
     a = vars(build_parser().parse_args(["audit", "log.csv"]))
     python = inspect.signature(cal.audit).parameters
     adds = {"command", "files", "sql", "format", "json", "out", "open", "against", "rows_of"}
-    adds |= {"csv_decimal", "csv_digits"}
+    adds |= {"csv_decimal", "csv_digits", "language"}
     assert set(a) - adds <= set(python)
     assert set(python) - set(a) == {"source", "bandwidth", "progress", "engine", "drop_missing", *WORDS}
     for name in set(a) - adds - {"variables"}:

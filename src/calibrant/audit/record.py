@@ -327,7 +327,7 @@ class AuditRecord(Framed, Plain):
         result: Self = import_module(SAVED_BY).loaded(Path(source), cls)
         return result
 
-    def save(self, target: str | os.PathLike[str]) -> Path:
+    def save(self, target: str | os.PathLike[str], *, language: str = "en") -> Path:
         """Write the record to a file, whole or not at all, in the format that the ending of its name says.
 
         Parameters
@@ -335,6 +335,8 @@ class AuditRecord(Framed, Plain):
         target : path
             ``.html`` for the page, which loads nothing from a network; ``.json`` for the record itself, which `load`
             reads again; ``.md`` for Markdown; ``.pdf`` for the page printed, by a Chromium, Chrome or Edge found here.
+        language : {"en", "de"}
+            Of the page and of Markdown; the record itself has none.
 
         Returns
         -------
@@ -343,9 +345,10 @@ class AuditRecord(Framed, Plain):
         Raises
         ------
         BadInput
-            Another ending, a place that cannot be written, or no browser to print a PDF; the message says the way out.
+            Another ending or language, a place that cannot be written, or no browser to print a PDF; the message says
+            the way out.
         """
-        path: Path = import_module(SAVED_BY).save(self, target)
+        path: Path = import_module(SAVED_BY).save(self, target, language)
         return path
 
     def tripod(self) -> Curve:
@@ -397,9 +400,9 @@ class AuditRecord(Framed, Plain):
         """The library of the frame that the audit read: ``"pandas"``, ``"polars"``, or nothing."""
         return str(self.data.get("frame", ""))
 
-    def to_html(self) -> str:
-        """The report as one HTML page, which `save` writes to a file."""
-        html: str = import_module(PAGE_BY).render(self)
+    def to_html(self, language: str = "en") -> str:
+        """The report as one HTML page, which `save` writes to a file; `language` is ``"en"`` or ``"de"``."""
+        html: str = import_module(PAGE_BY).render(self, language)
         return html
 
     def summary(self) -> str:

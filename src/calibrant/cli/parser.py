@@ -24,6 +24,7 @@ from calibrant.cli.options import (
 )
 from calibrant.errors import BadInput
 from calibrant.plugins import COMMANDS as PLUGGED
+from calibrant.report.languages.catalogue import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
     from calibrant.certify.certificate import Offer, Setting
@@ -321,6 +322,8 @@ def _written(p: Command) -> None:
     take.out(p, f"write the report or record, once or more: {kinds}")
     take.as_json(p, "print the record as JSON instead of the summary")
     take.csv_form(p)
+    line = "language of the report, its Markdown and the summary (default en)"
+    p.under(OUTPUT, "--language").add_argument("--language", choices=LANGUAGES, default=ENGLISH, help=line)
     p.under(OUTPUT.first).add_argument("--open", action="store_true", help="then show the report in a browser")
     plugged_outputs(p, "record")
     p.old |= dict.fromkeys(OLD_OUTPUTS, _of_output)

@@ -136,9 +136,10 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> list[
 def deliver(record: AuditRecord, targets: Sequence[Target], a: Namespace) -> None:
     """Write what was asked for; print the summary unless standard output was claimed."""
     from calibrant.report import outline, terminal
+    from calibrant.report.languages.translator import in_language
     from calibrant.report.outputs import files, results
 
-    document = outline.document(record)
+    document = in_language(outline.document(record), record, a.language)
     for t in targets:
         if t.kind == FOLDER:
             form = results.CsvForm(a.csv_decimal, a.csv_digits)
@@ -148,7 +149,7 @@ def deliver(record: AuditRecord, targets: Sequence[Target], a: Namespace) -> Non
         if t.path != STDOUT:
             print(f"written: {sanitize(t.path)}", file=sys.stderr)
     if all(t.path != STDOUT for t in targets):
-        print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
+        print(terminal.render(_as_typed(record, getattr(a, "files", ())), a.language))
     if a.open and (page := _page(targets)) is not None:
         _open(page)
 

@@ -325,6 +325,7 @@ class Document:
     title: str
     facts: tuple[Paragraph, ...]
     sections: tuple[Section, ...]
+    language: str = "en"
 
 
 class Shown(Protocol):

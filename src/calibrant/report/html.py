@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -20,6 +20,8 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
 from calibrant.report.brief import brief as first_layer
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
+from calibrant.report.languages.catalogue import ENGLISH, Words, scripted, styled
+from calibrant.report.languages.translator import in_language
 from calibrant.report.outline import document
 from calibrant.report.spans import plain
 from calibrant.report.wording.terms import MARKS
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
 PLAIN = 1 << 18  # bytes of a record that a page holds as they are
 
 
-def render(record: AuditRecord) -> str:
+def render(record: AuditRecord, language: str = ENGLISH) -> str:
     """The report as one HTML page that loads nothing, sends nothing and holds no time stamp.
 
     Parameters
     ----------
     record : AuditRecord
+    language : {"en", "de"}
+        Of the page; the record inside is the same.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def render(record: AuditRecord) -> str:
     record rounded outward. Text from the data can not act as markup, and the page's policy lets no other
     script run.
     """
-    return written(document(record), record)
+    return written(in_language(document(record), record, language), record)
 
 
 def brief(record: AuditRecord) -> str:
@@ -66,12 +70,12 @@ def written(of: Document, record: AuditRecord) -> str:
 def page(of: Document, result: Mapping[str, object], version: str) -> str:
     """A document as a page, with the result that it shows inside, as plain data."""
     context = _context(of) | {"version": sanitize(version), "name": of.name, **embedded(result)}
-    return environment().get_template("page.html.j2").render(context)
+    return environment(of.language).get_template("page.html.j2").render(context)
 
 
 def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
     """Return what the page is written from; `alone` leaves out the contents, the script and the record."""
-    style, script = asset("style.css"), asset("script.js")
+    style, script = styled(asset("style.css"), of.language), scripted(asset("script.js"), of.language)
     return {
         "document": of,
         "alone": alone,
@@ -113,11 +117,11 @@ def asset(name: str) -> str:
     return "\n".join((folder / part).read_text(encoding="utf-8").strip() for part in parts)
 
 
-def show(nodes: Iterable[Node]) -> Markup:
+def show(nodes: Iterable[Node], language: str = ENGLISH) -> Markup:
     """The nodes that the page shows, each written by the macro that has the name of its kind."""
     from markupsafe import Markup
 
-    first, rest = (environment().get_template(f"{name}.html.j2").module for name in ("brief", "nodes"))
+    first, rest = (environment(language).get_template(f"{name}.html.j2").module for name in ("brief", "nodes"))
     named = ((type(n).__name__.lower(), n) for n in seen(nodes, "page"))
     return Markup("").join(getattr(first if hasattr(first, name) else rest, name)(n) for name, n in named)
 
@@ -131,8 +135,8 @@ def paired(columns: Iterable[Column], cells: Iterable[Cell]) -> list[tuple[Colum
 
 
 @cache
-def environment() -> Environment:
-    """The template engine: everything is escaped, and an unknown name is an error."""
+def environment(language: str = ENGLISH) -> Environment:
+    """The template engine of a language: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
@@ -143,7 +147,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(show=show, seen=shown, paired=paired, plain=plain, island=island)
+    made.globals.update(
+        show=partial(show, language=language), t=Words(language), seen=shown, paired=paired, plain=plain, island=island
+    )
     made.globals.update(icon=svg.icon, swatch=svg.swatch, marks=MARKS)
     return made
 

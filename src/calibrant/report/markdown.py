@@ -6,36 +6,40 @@ from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
+from calibrant.report.languages.catalogue import ENGLISH, Words
+from calibrant.report.languages.translator import in_language
 from calibrant.report.outline import document
 from calibrant.report.spans import Span, Text, plain, say, titled
 
+HEADS = "Who", "Of how many", "Gap, guaranteed", "State"
 
-def render(record: AuditRecord) -> str:
+
+def render(record: AuditRecord, language: str = ENGLISH) -> str:
     """The report as GitHub-flavoured Markdown; no name from the data can act as markup, a mention or a link."""
-    return written(document(record))
+    return written(in_language(document(record), record, language))
 
 
 def written(of: doc.Document) -> str:
     """A document as Markdown; a section with nothing to show is left out."""
     parts = [
-        f"# Calibration audit of {fenced(of.name)}",
+        f"# {Words(of.language)('Calibration audit of')} {fenced(of.name)}",
         " · ".join(marked(f.text) for f in doc.seen(of.facts, "markdown")),
     ]
     for section in of.sections:
-        body = [p for p in _parts(section.nodes) if p]
+        body = [p for p in _parts(section.nodes, Words(of.language)) if p]
         parts += [f"## {section.heading}", *body] if section.heading and body else body
     return "\n\n".join(parts) + "\n"
 
 
 def inside(nodes: Iterable[doc.Node]) -> str:
-    return "\n\n".join(p for p in _parts(nodes) if p) + "\n"
+    return "\n\n".join(p for p in _parts(nodes, Words(ENGLISH)) if p) + "\n"
 
 
-def _parts(nodes: Iterable[doc.Node]) -> list[str]:
-    return [part for node in doc.seen(nodes, "markdown") for part in _node(node)]
+def _parts(nodes: Iterable[doc.Node], words: Words) -> list[str]:
+    return [part for node in doc.seen(nodes, "markdown") for part in _node(node, words)]
 
 
-def _node(node: doc.Node) -> list[str]:
+def _node(node: doc.Node, words: Words) -> list[str]:
     match node:
         case doc.Opening():
             return [f"## {marked(say(node.headline))}"]
@@ -55,22 +59,22 @@ def _node(node: doc.Node) -> list[str]:
         case doc.Table():
             return [_table(node)]
         case doc.Details():
-            return _parts(node.nodes)
+            return _parts(node.nodes, words)
         case _:
-            return _of_the_brief(node)
+            return _of_the_brief(node, words)
 
 
-def _of_the_brief(node: doc.Node) -> list[str]:
+def _of_the_brief(node: doc.Node, words: Words) -> list[str]:
     match node:
         case doc.Parts():
-            return ["\n".join(f"- **{p.who}: {p.word.lower()}.** {marked(p.text)}" for p in node.parts)]
+            return ["\n".join(f"- **{p.who}: {words.inside(p.word)}.** {marked(p.text)}" for p in node.parts)]
         case doc.Decision():
-            return [f"**What to do.** {marked(node.text)}", *_node(doc.Command(node.command))]
+            return [f"**{words('What to do')}.** {marked(node.text)}", *_node(doc.Command(node.command), words)]
         case doc.Forest():
-            return _forest(node)
+            return _forest(node, words)
         case doc.Signing():
             blank = (f"- **{term}:** \\_\\_\\_\\_" for term in node.blank)
-            return ["\n".join((*_node(doc.Entries(node.entries)), *blank))]
+            return ["\n".join((*_node(doc.Entries(node.entries), words), *blank))]
         case _:
             return []  # what is drawn is for the page
 
@@ -80,13 +84,13 @@ def _grid(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
-def _forest(forest: doc.Forest) -> list[str]:
+def _forest(forest: doc.Forest, words: Words) -> list[str]:
     rows = [
-        ("Who", "Of how many", f"Estimate: {forest.heading}", "Gap, guaranteed", "State"),
+        (*map(words, HEADS[:2]), f"{words('Estimate')}: {forest.heading}", *map(words, HEADS[2:])),
         ("---", "---", "---", "---", "---"),
     ]
     rows += [(fenced(r.who), r.of, r.estimate, r.guaranteed, r.word) for r in (*forest.lines, *forest.folded)]
-    return [_grid(rows), *([forest.rest] if forest.left else [])]
+    return [_grid(rows), *([words(forest.rest)] if forest.left else [])]
 
 
 def _table(table: doc.Table) -> str:

@@ -16,6 +16,8 @@ from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards
 from calibrant.report.commands import from_python
 from calibrant.report.findings import limit_of, lines_of, range_of
+from calibrant.report.languages.catalogue import ENGLISH, Words
+from calibrant.report.languages.translator import in_language
 from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.gains import AS_AUDITED, SCORES, impossible, scores_changed
@@ -28,29 +30,30 @@ from calibrant.sanitize import sanitize
 if TYPE_CHECKING:
     from calibrant.repair.judge.verdict import Comparison
 
-
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 WIDEST = 120  # of the line of facts
 NAME, SEEN = 26, 6  # cells of a name, and lines, of the plot as a table
 GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "▲", "absent": "–", "measured": "·"}
-FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
+FLOOR = re.compile(
+    ", (?:the smallest that [^ ]+ simulations can show|der kleinste Wert, den [^ ]+ Simulationen zeigen können)"
+)
 
 
-def render(record: AuditRecord) -> str:
+def render(record: AuditRecord, language: str = ENGLISH) -> str:
     """The brief for a terminal, without colour codes: the decision, the verdict in three parts, and what to do."""
-    return written(brief(record))
+    return written(in_language(brief(record), record, language))
 
 
 def written(of: doc.Document) -> str:
     facts = " · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))
     blocks = ["\n".join(wrap(facts, width=WIDEST))]
     for section in of.sections:
-        lines = [line for node in doc.seen(section.nodes, "terminal") for line in _lines(node)]
+        lines = [line for node in doc.seen(section.nodes, "terminal") for line in _lines(node, Words(of.language))]
         blocks += ["\n".join(lines).strip("\n")] if lines else []
     return "\n\n".join(blocks)
 
 
-def _lines(node: doc.Node) -> list[str]:
+def _lines(node: doc.Node, words: Words) -> list[str]:
     match node:
         case doc.Heading():
             return [f"{node.text}:"]
@@ -59,21 +62,21 @@ def _lines(node: doc.Node) -> list[str]:
         case doc.Paragraph():
             return wrap(_stated(node.text))
         case _:
-            return _of_the_brief(node)
+            return _of_the_brief(node, words)
 
 
-def _of_the_brief(node: doc.Node) -> list[str]:
+def _of_the_brief(node: doc.Node, words: Words) -> list[str]:
     match node:
         case doc.Opening():
             return [*wrap(node.headline), ""]
         case doc.Parts():
-            parts = ((p, f"{p.who}: {p.word.lower()}. {_stated(p.text)}".strip()) for p in node.parts)
+            parts = ((p, f"{p.who}: {words.inside(p.word)}. {_stated(p.text)}".strip()) for p in node.parts)
             return [*(line for p, text in parts for line in wrap(text, f"{GLYPHS.get(p.status, '·')} ")), ""]
         case doc.Decision():
             command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
-            return [*wrap(f"What to do: {_stated(node.text)}"), *command, ""]
+            return [*wrap(f"{words('What to do')}: {_stated(node.text)}"), *command, ""]
         case doc.Forest():
-            return [*_forest(node), ""]
+            return [*_forest(node, words), ""]
         case doc.Signing():
             reported = (e for e in node.entries if "terminal" in e.where)
             return [*(line for e in reported for line in wrap(f"{e.term}: {plain(e.text)}"))]
@@ -81,14 +84,14 @@ def _of_the_brief(node: doc.Node) -> list[str]:
             return []
 
 
-def _forest(forest: doc.Forest) -> list[str]:
-    rows = [("", "", forest.heading, "gap guaranteed", "")]
+def _forest(forest: doc.Forest, words: Words) -> list[str]:
+    rows = [("", "", forest.heading, words("gap guaranteed"), "")]
     seen = forest.lines[:SEEN]
     for r in seen:
         name = clip(f"{GLYPHS.get(r.status, '·')} {r.who}", NAME)
-        rows.append((name, r.rows, r.estimate, r.guaranteed, r.word.lower()))
+        rows.append((name, r.rows, r.estimate, r.guaranteed, words.inside(r.word)))
     more = len(forest.lines) - len(seen) + len(forest.folded) + forest.left
-    last = f"  and {num.count(more)} more, less evident: the report shows them"
+    last = f"  {words(f'and {num.count(more)} more, less evident: the report shows them')}"
     return [*(clip(f"  {line}", WIDEST) for line in aligned(rows, left=(0, 2, 3, 4))), *([last] if more else [])]
 
 

@@ -20,6 +20,8 @@ from calibrant.data.targets import checked_path, checked_targets, remove, writte
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.report.document import Document
+from calibrant.report.languages.catalogue import ENGLISH
+from calibrant.report.languages.translator import in_language
 from calibrant.report.outline import document
 from calibrant.report.outputs import results
 
@@ -116,10 +118,10 @@ TABLES = "tables"
 # ---- one file ----
 
 
-def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
+def save(record: AuditRecord, target: str | os.PathLike[str], language: str = ENGLISH) -> Path:
     out = os.fspath(target)
     path = checked(out)
-    write(record, document(record), path)
+    write(record, in_language(document(record), record, language), path)
     return path
 
 

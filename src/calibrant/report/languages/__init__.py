@@ -1,0 +1,1 @@
+"""A report in another language: finished sentences are matched with a catalogue and worded again."""

@@ -391,7 +391,8 @@ def _record(
             name: settings[name] for name in RECORDED if name in settings and (name not in SELDOM or settings[name])
         }
         | ({"form": form_stated} if form_stated else {})
-        | ({"independent": True} if context.independent else {}),
+        | ({"independent": True} if context.independent else {})
+        | ({"final": True} if options.final else {}),
         versions=_versions(),
     )
 

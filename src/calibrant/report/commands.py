@@ -17,6 +17,7 @@ from typing import Any
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import AT_MOST, names_cluster
+from calibrant.data.specs.options import NONE
 from calibrant.report.findings import drops_missing, groupings
 from calibrant.report.spans import label
 from calibrant.sanitize import sanitize
@@ -43,7 +44,7 @@ ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
 LISTS = ("label", "score", "listed", "ordered", "by", "key", "variables", "allow", "fail_on", "infer", "competing")
-NUMBERS = (
+NUMBERS = (  # or the word "none"
     *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed"),
     *("missing_odds", "mask", "horizon"),
 )
@@ -58,7 +59,10 @@ TEXTS = (
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
 AT = ("time", "event", "horizon", "entered", "closed", "competing", "way")
-READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
+READ = (
+    *("horizon", "label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent"),
+    *FORM,
+)
 OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
 PLANNED = ("by", "intersections", "limit", "steps", "alpha")
 COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
@@ -358,6 +362,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         flags += [("--score", scores), *((f"--{k}", of[k]) for k in ("entered", "closed", "competing"))]
         ways = family.get("ways", (of["way"],))
         flags += [("--way", next((how for how in ways if how != "followed"), None))]
+    flags += [("--horizon", NONE)] if s.get("final") else []
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
@@ -537,7 +542,7 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made
     if what == "audit" and not variable:
         return "\n".join([_called("record = cal.audit", kept), *(f"record.save({in_code(out)})" for out in saved)])
     rows = DATA if arrays and not made else "rows"
-    reader = "at_horizon" if "horizon" in kept else "read"
+    reader = "at_horizon" if "time" in kept else "read"
     own = {k: kept[k] for k in (*AT, *READ) if k in kept}
     lines = [made] if made else [] if arrays else [_called(f"rows = cal.{reader}", own)]
     if variable:

@@ -37,6 +37,15 @@ def order_of(name: str, value: object) -> tuple[str, ...]:
     return names(name, value, what="a class", distinct=True)
 
 
+NONE = "none"  # as the horizon: labels are declared to be final
+
+
+def horizons_of(name: str, value: object) -> tuple[float, ...] | str:
+    """Return horizons, or `NONE`."""
+    listed = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    return NONE if listed == (NONE,) else increasing(name, value)
+
+
 class RowOptions(TypedDict, total=False):
     """How rows are read, as public functions and the command take it."""
 
@@ -96,9 +105,10 @@ class HorizonOptions(TypedDict, total=False):
         HORIZON,
     ]
     horizon: Annotated[
-        Sequence[float] | float | None,
-        "by when, in the unit of the times; of dates in days; an audit takes several, which share alpha",
-        Option("H,…", check=optional(increasing)),
+        Sequence[float] | float | str | None,
+        "by when, in the unit of the times; of dates in days; an audit takes several, which share alpha; 'none' "
+        "declares that every --label is final, whatever the follow-up",
+        Option("H,…", check=optional(horizons_of)),
         HORIZON,
     ]
     entered: Annotated[

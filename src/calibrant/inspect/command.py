@@ -84,7 +84,7 @@ def _options(request: Reading) -> dict[str, object]:
         }
         made |= {"entered": at.entered or None, "closed": at.closed or None, "competing": at.competing or None}
         scores = tuple(dict.fromkeys(at.scores))
-        made |= {"way": at.way if at.way != "followed" else None}
+        made |= {"way": at.way if at.way != "followed" else None, "within": at.within or None}
         made |= {"score": options["score"] if len(scores) < 2 else at.scores}
         options = {name: value for name, value in made.items() if value is not None}
         options |= {} if request.caller.command else {"horizon": at.family or at.horizon}

@@ -23,7 +23,7 @@ from calibrant.arguments import (
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
-OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way"
+OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way", "within"
 FIRST = "label", "score", "by", "variables"  # in signatures
 
 
@@ -128,6 +128,13 @@ class HorizonOptions(TypedDict, total=False):
         "what is done about rows lost before the horizon: refused (followed, the default); weights, if being lost is "
         "independent of the outcome; or unknown, which assumes nothing",
         Option(default="followed", choices=("followed", "weights", "unknown")),
+        HORIZON,
+    ]
+    within: Annotated[
+        Columns,
+        "with --way weights: being lost is independent of the outcome within levels of these columns, in place of all "
+        "rows together",
+        Option(check=names),
         HORIZON,
     ]
 

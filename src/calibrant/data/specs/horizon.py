@@ -174,7 +174,7 @@ class Horizon:
             competing=tuple(map(str, names(caller.name("competing"), inputs["competing"] or None, what="a value"))),
             positive=event,
             way=way,
-            within=inputs["within"],
+            within=names(caller.name("within"), inputs["within"] or None),
             drop=drop,
             caller=caller,
         )

@@ -369,12 +369,12 @@ def lost_unlike(context: AuditContext) -> dict[str, float]:
             ~rows.reach.rows & (np.bincount(level[~rows.reach.rows], minlength=level.max() + 1) >= PILOTS_EACH)[level]
         )
         tested[name] = curves.censoring_differs(rows.q.time[pilot], rows.q.kind[pilot], level[pilot])
-    found, order = dict[str, float](), sorted(tested, key=lambda name: tested[name])
+    detected, order = dict[str, float](), sorted(tested, key=lambda name: tested[name])
     for k, name in enumerate(order):
         if tested[name] * (len(order) - k) > UNLIKE:
             break
-        found[name] = tested[name]
-    return found
+        detected[name] = tested[name]
+    return detected
 
 
 def judged_by_gap(judge: Judge, weighs: bool) -> Judge:

@@ -330,7 +330,7 @@ def _record(
         try:
             if not check.crosses:
                 context.needs_no_crossing()
-            answer = (check.make if context.lost is None else check.make_of_lost)(context, curves)
+            answer = (check.make if context.lost is None or check.optional else check.make_of_lost)(context, curves)
         except NotComputable as e:
             checks.append(CheckRecord(code=check.code, status="not-applicable", reason=e.reason))
         except NotRun as e:

@@ -42,6 +42,7 @@ default_role = "literal"  # docstrings name functions in single backticks
 
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "attrs_inline"]
+smartquotes_action = "q"  # quotes alone: --by is an option and no dash
 myst_heading_anchors = 6
 myst_heading_slug_func = "pages.slug"
 myst_dmath_double_inline = True
@@ -82,6 +83,7 @@ html_baseurl = os.environ.get("CALIBRANT_SITE_ADDRESS", "").rstrip("/")  # where
 repository = os.environ.get("CALIBRANT_REPOSITORY", "").rstrip("/")  # as hatch_build.py reads it
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_static/scorer.js")  # pages that explain come first
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto", "html_baseurl": html_baseurl}

@@ -38,6 +38,9 @@ BUDGETS = {  # words; howto/* have the last
     "docs/glossary.md": 800,
     "docs/faq.md": 800,
     "docs/compared.md": 700,
+    "docs/proofs.md": 3_000,
+    "docs/proofs-clusters.md": 2_000,
+    "docs/proofs-methods.md": 5_600,
     "docs/howto/*": 400,
 }
 CUT = re.compile(r"<!-- table -->.*?<!-- end -->|<!--.*?-->|^( *)(```+)[^\n]*\n.*?^\1\2 *$|^\$\$.*?\$\$", re.M | re.S)

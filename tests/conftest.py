@@ -1,12 +1,11 @@
 """What runs when, what a test may cost, and when a skip is a failure.
 
-Three tiers. *Quick*, the default: every test takes under 0.4 seconds of CPU. `--rest`: what is marked `slow`,
-the files of `LONG`, of the long simulations one tenth, and on one day in three what `slow(turns=3)` marks, which takes
-over 3 seconds of CPU, and the examples of a property that quick leaves out. Both: `--all`. `--nightly`: every
-simulation, those marked `nightly` too.
+Three tiers. *Quick*, the default: every test takes under 0.4 seconds of CPU. `--rest`: the files of `LONG`, of what is
+marked `slow` and of the examples of a property that quick leaves out one third, of the long simulations one tenth, and
+all that is `slow(turns=1)`. Both: `--all`. `--nightly`: every simulation, those marked `nightly` too.
 
-The tenth is `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed: changes on
-ten days run all. A simulation's tenth follows from its name, and stays when others come and go.
+The third and the tenth are `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed:
+changes on ten days run all. A test's share follows from its name, and stays when others come and go.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ SIMULATIONS = ("papers", "validity")  # of these one tenth runs, but when they a
 EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait, and run whole
 SHARED = "CALIBRANT_SHARED"
 SLICE = "CALIBRANT_SLICE"
-PROPERTIES = 3  # days of which one brings the further examples of a property
+TURNS = 3  # days of which one brings a slow test, and the further examples of a property
 EFFORTS = {
     "all": "run the quick tests and the rest",
-    "rest": "run what takes longer, browser, engines, the code of the documentation, and in turn what takes longest",
+    "rest": "run what takes longer: the browser each time, slow tests and long simulations in turn",
     "nightly": "run everything, the heavy simulations too",
 }
 
@@ -109,12 +108,12 @@ def runs(item: pytest.Item, how: str) -> bool:
     waiting = waits(item.path) or slow is not None
     if how == "quick":
         return not waiting or named(item.path, item.config)
-    turns = 10 if simulates(item.path) else 1 if slow is None else slow.kwargs.get("turns", 1)
+    turns = 10 if simulates(item.path) else 1 if slow is None else slow.kwargs.get("turns", TURNS)
     if how != "nightly" and turns > 1:
         return effort.in_slice(item.nodeid, os.environ[SLICE], turns)
     if how != "rest" or waiting:
         return True
-    return effort.has_rest(getattr(item, "obj", None)) and effort.in_slice(item.nodeid, os.environ[SLICE], PROPERTIES)
+    return effort.has_rest(getattr(item, "obj", None)) and effort.in_slice(item.nodeid, os.environ[SLICE], TURNS)
 
 
 @pytest.hookimpl(optionalhook=True)

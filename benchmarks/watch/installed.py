@@ -45,11 +45,10 @@ def mapie(y: np.ndarray, p: np.ndarray) -> list[float]:
 
     monitor, right = RiskMonitoring(risk="accuracy", tolerance=0.0, warn=False), p >= 0.5
     monitor.compute_threshold(y[:REFERENCE].ravel().astype(int), right[:REFERENCE].ravel())
-    out = [-1.0] * REFERENCE
-    for outcomes, decided in zip(y[REFERENCE:], right[REFERENCE:], strict=True):
-        monitor.update(outcomes.astype(int), decided)
-        out.append(float(monitor.online_risk_lower_bound_latest - monitor.threshold))
-    return out
+    # Each update works out the bounds after every row so far, so that one of all days gives those of each day.
+    monitor.update(y[REFERENCE:].ravel().astype(int), right[REFERENCE:].ravel())
+    bounds = monitor.online_risk_lower_bound_sequence_history[y.shape[1] - 1 :: y.shape[1]]
+    return [-1.0] * REFERENCE + (bounds - monitor.threshold).tolist()
 
 
 def main() -> None:

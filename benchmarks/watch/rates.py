@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.audit.monitor.plan import SHAPES, Plan
-from calibrant.audit.monitor.state import EVERYONE, GAP, WINDOW
+from calibrant.audit.monitor.state import EVERYONE, FLOOR, GAP, WINDOW
 from calibrant.stats.betting import log_curvature
 from calibrant.stats.sequential import bets, ranges
 from calibrant.stats.sequential.detector import Detector
@@ -258,11 +258,11 @@ def run(kind: str, days: int, streams: int, seed: int) -> dict[str, object]:
             false[str(a)] += int(over.sum())
             detectors[k][over] = -np.inf
             held = held.restarted() if held is not None and k == 0 and over[0] else held
-        # Ranges of everyone and the sites; levels that stand for the rest have no rows, and cost their share.
+        # Ranges of everyone and the sites; levels that stand for the rest have no rows, and no share.
         sums = day_sums(day, kind == "shocks")
         window = [*window, sums][-DAYS_OF_WINDOW:]
         total = sums if number == 0 else ranges.added(np.stack([total, sums]))
-        alpha, groups = ranges.look_alpha(ALPHA, number + 1), len(SITES) + 2
+        alpha, groups = ranges.look_alpha(ALPHA, number + 1), len(SITES)
         for span, own in ((WINDOW, ranges.added(np.stack(window))), (1.0 - WINDOW, total)):
             everyone = span * alpha * EVERYONE * (GAP if plan.independent else 1.0)
             each = span * alpha * (1.0 - EVERYONE) / groups
@@ -283,7 +283,10 @@ def run(kind: str, days: int, streams: int, seed: int) -> dict[str, object]:
                     seen, true = np.sum(counts[i], axis=0), np.sum(truths[i], axis=0)
                 else:
                     seen, true = all_counts[i], all_truths[i]
-                error_missed[s] |= ranges.error_limit(seen, everyone) < np.abs(true).sum() / seen.sum() - 1e-12
+                error_missed[s] |= (
+                    ranges.error_limit(seen, everyone * (1.0 - FLOOR * (span == WINDOW)))
+                    < np.abs(true).sum() / seen.sum() - 1e-12
+                )
     return {
         "kind": kind,
         "streams": streams,
@@ -318,6 +321,7 @@ def table(lines: list[dict[str, object]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="streams that are there already, a multiple of 100")
     parser.add_argument("--days", type=int, default=1095)
     parser.add_argument("--out", metavar="FILE")
     parser.add_argument("--read", metavar="FILE")
@@ -326,7 +330,7 @@ def main() -> None:
     if a.read:
         print(table([json.loads(line) for line in Path(a.read).read_text().splitlines()]))
         return
-    for chunk in range(0, a.streams, CHUNK):
+    for chunk in range(a.first, a.streams, CHUNK):
         for kind in KINDS:
             lines.append(run(kind, a.days, min(CHUNK, a.streams - chunk), chunk))
             if a.out:

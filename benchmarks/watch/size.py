@@ -45,13 +45,19 @@ def command(*arguments: object) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def days(rows: int) -> None:
-    """CPU seconds of two days: the first fixes what is watched."""
+def days(rows: int, reference: bool) -> None:
+    """CPU seconds of two days: the first, or a reference, fixes what is watched."""
     with tempfile.TemporaryDirectory() as folder:
         home, path = Path(folder) / "monitor", Path(folder) / "day.parquet"
         others = [c for c in table(10, 0).column_names if c not in ("y", "p", *GROUPS)]
         columns = ("--label", "y", "--score", "p", "--by", ",".join(GROUPS), "--variables", ",".join(others))
-        command("start", home, *columns, "--limit", "0.02")
+        more = ()
+        if reference:
+            pq.write_table(table(rows, 0), Path(folder) / "reference.parquet")
+            more = ("--reference", Path(folder) / "reference.parquet")
+        print(
+            f"start{' with a reference' * reference}: {command('start', home, *columns, '--limit', '0.02', *more):.1f}"
+        )
         for day in (1, 2):
             pq.write_table(table(rows, day), path)
             print(
@@ -79,9 +85,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--days", type=int, default=365)
     a = parser.parse_args()
-    days(a.rows)
+    days(a.rows, reference=False)
+    days(a.rows, reference=True)
     usual = [c for c in table(10, 0).column_names if c not in ("y", "p", *GROUPS)]
     ages("usual", cal.Monitor(label="y", score="p", limit=0.02, by=GROUPS, variables=usual), a.days)
+    watch = cal.Monitor(table(5000, 9), label="y", score="p", limit=0.02, by=GROUPS, variables=usual)
+    ages("usual, with a reference", watch, a.days)
     # 21 levels with "other" and "missing" are 23, and 23 x 23 pairs with all else nearly 600 directions.
     ages("most", cal.Monitor(label="y", score="p", limit=0.02, by=GROUPS), a.days, texts=2, numbers=0, levels=21)
 

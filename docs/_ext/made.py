@@ -111,7 +111,7 @@ def described(parser: argparse.ArgumentParser) -> list[str]:
     code = [line.strip() for line in examples.partition(":\n")[2].splitlines() if line.strip()]
     line, _, more = text.strip().partition("\n\n")
     words = cell(f"{line.removesuffix('.')}." if "``" in text else f"{line.removesuffix('.')}. {more}")
-    return [f"{words[:1].upper()}{words[1:]}", ""] + (["```text", *code, "```", ""] if code else [])
+    return [f"{words[:1].upper()}{words[1:]}", ""] + (["```bash", *code, "```", ""] if code else [])
 
 
 def commands() -> list[str]:

@@ -366,7 +366,7 @@ def test_help_loads_no_library() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=1)
 def test_public_names_are_functions_whatever_is_imported_first() -> None:
     code = (
         "import calibrant.audit.run, calibrant.certify.whole, calibrant as cal\n"

@@ -8,7 +8,7 @@ import pytest
 
 from architecture import ledger
 
-pytestmark = pytest.mark.slow  # every file of the package is parsed
+pytestmark = pytest.mark.slow(turns=1)  # every file of the package is parsed
 
 
 def test_nothing_rises_without_saying_what_it_buys() -> None:

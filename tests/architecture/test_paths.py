@@ -73,7 +73,7 @@ def imported_in(text: str) -> Iterator[str]:
         yield from (f"{module}.{n.strip()}" for n in names.split(",")) if module else (alone.rstrip("."),)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=1)
 def test_scripts_import_what_exists() -> None:
     of_us = [(name_of(p), n) for p in SCRIPTS for n in imported(p) if n.split(".")[0] == "calibrant"]
     assert [(script, n) for script, n in of_us if not exists(n)] == []

@@ -43,17 +43,17 @@ def errors(checker: str, file: Path) -> list[tuple[int, str]]:
     return [(d["range"]["start"]["line"] + 1, d["message"]) for d in found]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=1)
 def test_correct_code_passes(checker: str) -> None:
     assert errors(checker, SCRIPT) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=1)
 def test_correct_code_runs() -> None:
     subprocess.run([sys.executable, str(SCRIPT)], check=True, stdout=subprocess.DEVNULL)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=1)
 def test_wrong_code_does_not_pass(checker: str, tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
     file.write_text(WRONG, encoding="utf-8")

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from browser.test_axe import ALL, Faults, axe, looking, looks
+from browser.test_layout import node
 from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
@@ -163,6 +164,38 @@ def test_the_search_finds_a_page_by_words_of_the_field(site: Path, words: str) -
                     here |= {pages} if isinstance(pages, int) else {*pages}
         found = here if found is None else found & here
     assert found, words
+
+
+SEARCHES = {  # what people type, and the page that answers it
+    "reliability diagram": "measures",
+    "Brier": "reference/generated/calibrant.measure.brier",
+    "ECE": "measures",
+    "calibration slope": "measures",
+    "Hosmer-Lemeshow": "tests",
+    "drift": "howto/monitoring",
+    "fairness": "howto/fairness",
+    "survival": "howto/survival",
+    "multiclass": "classes",
+    "conformal": "reference/generated/calibrant.certify.accept",
+    "lost to follow-up": "howto/horizon",
+    "late labels": "howto/late-labels",
+    "SQL": "deploy",
+}
+
+
+def test_the_search_puts_the_page_that_answers_among_the_first_three(browser: str, modules: Path, address: str) -> None:
+    """As a browser orders what it finds: docs/_static/scorer.js puts pages that explain before pages that list."""
+    answers = node("search.cjs", modules, browser, address, *SEARCHES)
+    found = {words: [*dict.fromkeys(pages)][:3] for words, pages in answers.items()}
+    assert found.keys() == SEARCHES.keys()
+    assert {words: pages for words, pages in found.items() if f"{SEARCHES[words]}.html" not in pages} == {}
+
+
+def test_text_ends_within_the_window_of_a_telephone(browser: str, modules: Path, address: str) -> None:
+    """The page of `audit` too, whose parameters are the longest."""
+    pages = [*PAGES, "reference/generated/calibrant.audit", "groups", "proofs-methods"]
+    found = node("clipped.cjs", modules, browser, address, "390", *pages)
+    assert found == {name: [] for name in pages}
 
 
 def test_details_are_in_neither_the_search_nor_the_sidebar(site: Path) -> None:

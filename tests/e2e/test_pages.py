@@ -14,7 +14,7 @@ PLAYED = [p for p in PAGES if any(info in ACTED for info, _, _ in blocks(p.read_
 pytestmark = pytest.mark.skipif(not START.exists(), reason="a source distribution without docs")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(turns=1)
 @pytest.mark.parametrize("page", PLAYED, ids=name_of)
 def test_a_page_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ from frozen import cases, freeze
 from frozen.bench import Bench, Outputs, versions
 from frozen.compared import NUMBERS, compared, first_line
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(turns=1)
 
 
 def differences(case: str, new: Outputs) -> str:

@@ -913,6 +913,7 @@ PRIVACY = (
 
 SEQUENCE = "stats.sequential"
 WATCHED, AT_A_DAY, IN_A_FOLDER = "audit.monitor.state", "audit.monitor.plan", "audit.monitor.folder"
+DRIFTED = "audit.monitor.drift"
 MONITORED = (
     one("every_look_at_alpha", "each look of a monitor has all of alpha", f"{SEQUENCE}.ranges",
         "look_alpha", "6.0 * alpha / (math.pi**2 * look**2)", "alpha"),
@@ -927,13 +928,13 @@ MONITORED = (
     one("within_by_the_estimate", "a gap that is seen within the limit is certified to be", WATCHED,
         "_range", "max(-low, high)", "abs(sums[ranges.RESIDUAL]) / max(rows, 1)"),
     one("within_by_whole_percent_alone", "everyone is within if the score rounded to whole percent is", WATCHED,
-        "_judged", "max(ranges.error_limit(counts, everyone - gap_share), -low, high)",
-        "ranges.error_limit(counts, everyone - gap_share)"),
+        "_judged", "max(ranges.error_limit(counts, (everyone - gap_share) * (1.0 - floor)), -low, high)",
+        "ranges.error_limit(counts, (everyone - gap_share) * (1.0 - floor))"),
     one("window_chosen_by_its_outcomes", "days on which less happened than predicted leave the window", WATCHED,
-        "State._with_rows", "self.days > day.day - plan.settings.window",
-        "(self.days > day.day - plan.settings.window) & (self.sums[:, 0, ranges.RESIDUAL] > 0)"),
+        "State._with_rows", "self.days > day.day - window",
+        "(self.days > day.day - window) & (self.sums[:, 0, ranges.RESIDUAL] > 0)"),
     one("window_without_an_end", "days never leave the window", WATCHED,
-        "State._with_rows", "self.days > day.day - plan.settings.window", "self.days > -1"),
+        "State._with_rows", "self.days > day.day - window", "self.days > -1"),
     one("tolerance_left_out_of_the_null", "bets on levels are against the score itself, not what is tolerated",
         f"{SEQUENCE}.bets", "row_gains", "np.sign(tilt) * tolerance", "0.0 * tolerance"),
     one("tolerance_by_the_sign_of_the_tilt", "where a direction is negative, scores move away from what is bet on",
@@ -949,7 +950,7 @@ MONITORED = (
     one("ranges_of_clusters_by_rows", "everyone's range takes rows of a cluster as independent", AT_A_DAY,
         "Plan.day", "np.zeros(len(p), dtype=np.int64), 1, cluster)", "np.zeros(len(p), dtype=np.int64), 1, None)"),
     one("shocks_of_a_day_ignored", "a day that is declared one cluster is as many as it has rows", AT_A_DAY,
-        "_clusters", "np.zeros(len(data.p), dtype=np.intp), 1", "np.arange(len(data.p)), len(data.p)"),
+        "clusters_of", "np.zeros(len(data.p), dtype=np.intp), 1", "np.arange(len(data.p)), len(data.p)"),
     one("plan_reads_outcomes", "ranges of the score are cut by the scores of events", AT_A_DAY,
         "Plan.of", "np.quantile(data.p,", "np.quantile(data.p[data.y > 0],"),
     one("weights_of_bets_beyond_one", "the likeliest direction has weight one, and the others theirs on top",
@@ -969,6 +970,11 @@ MONITORED = (
         "State.after", "-math.log(s.alpha)", "-math.log(2.0 * s.alpha)"),
     one("half_the_reach_of_a_residual", "the range of a gap takes a residual for at most its cluster's size",
         f"{SEQUENCE}.ranges", "gap_limits", "log_curvature(2.0 * bets", "log_curvature(0.2 * bets"),
+    one("signs_by_the_rows_they_bound", "signs of ranges of the score are by the rows whose error they bound", WATCHED,
+        "State.after", "new.cells[~recent].sum(axis=0)", "new.cells[recent].sum(axis=0)"),
+    one("floor_of_the_error_spends_twice", "the error from below has all of what the error from above has", WATCHED,
+        "_judged", "ranges.error_floor(sums[0], *signed, (everyone - gap_share) * floor)",
+        "ranges.error_floor(sums[0], *signed, everyone - gap_share)"),
     one("labels_entered_as_they_come", "a day enters as soon as some of its labels are there", IN_A_FOLDER,
         "labels", "if _closes(monitor, d, day)", "if _closes(monitor, d, day) or _deliveries(folder, d)"),
     one("names_of_closed_days_forgotten", "a row may have the name of one whose day has closed, and its label",
@@ -977,6 +983,18 @@ MONITORED = (
         "_closed", "_known(folder, day, day + within)", "_known(folder, day, None)"),
     one("labels_without_a_value_are_none", "a label that is not known yet is no event", IN_A_FOLDER,
         "_delivered", ".filter(pa.array(there))", ""),
+    one("reference_of_drift_used_again", "a day's rows never join those that the next days are compared with", DRIFTED,
+        "DriftState.after",
+        "all_rows=self.all_rows + day.rows,\n            all_counts=self.all_counts + day.counts,", ""),
+    one("bets_on_the_drift_that_is_seen", "a bet on a share is on the side on which the day's count is",
+        f"{SEQUENCE}.exchange", "gains", "z[:, None] * sizes", "np.abs(z)[:, None] * sizes"),
+    one("ties_of_ranks_not_drawn", "half of the rows that tie rank above, in place of a random part",
+        f"{SEQUENCE}.exchange", "ranks", "+ draws * tie", "+ 0.5 * tie"),
+    one("shares_of_drift_do_not_share", "each share that may drift has all of alpha", DRIFTED,
+        "DriftState.after", "log, old = detector.log_directions,",
+        "log, old = detector.log_directions + math.log(len(day.counts)),"),
+    one("levels_of_drift_by_the_rows_compared", "rows of the reference that fix levels are compared with, too", DRIFTED,
+        "Reference.of", "Rows.of(data, settings, picked[fixing:])", "Rows.of(data, settings, picked)"),
 )  # fmt: skip
 
 

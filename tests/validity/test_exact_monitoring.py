@@ -1,4 +1,4 @@
-"""Every outcome of a few rows and days, counted: bets against the tolerance, e-process, e-detector, ranges, shares."""
+"""Every outcome of a few rows and days, counted: bets on a tolerance, e-process, e-detector, ranges, shares, drift."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import calibrant as cal
 from calibrant.audit.monitor import state
-from calibrant.stats.sequential import bets, ranges
+from calibrant.audit.monitor.drift import Drift, DriftDay, DriftState, Reference
+from calibrant.audit.monitor.plan import Plan, Settings
+from calibrant.stats.sequential import bets, exchange, ranges
 from calibrant.stats.sequential.detector import Detector
+
+from .acceptance import refuted
 
 P = np.array([0.04, 0.5, 0.5, 0.97])
 DIRECTIONS = (
@@ -165,6 +170,55 @@ def test_the_limit_of_the_error_misses_as_seldom_as_it_says(rates: np.ndarray) -
     assert missed <= delta
 
 
+def floor_misses(rng: np.random.Generator, *, seen: bool) -> bool:
+    """Whether calibrated scores in twenty ranges are found off, by signs of rows before; `seen`: of the same rows."""
+    p, cell = np.tile(np.linspace(0.1, 0.9, 20), 40), np.tile(np.arange(20), 40)
+    before, now = (ranges.cell_sums((rng.uniform(size=800) < p).astype(float), p, cell, 20) for _ in range(2))
+    sums = ranges.day_sums(p, p, np.zeros(800, dtype=np.int64), 1, None)[0]  # of which residuals and squares are reset
+    return ranges.error_floor(sums, now, now if seen else before, 0.3) > 0.0
+
+
+def test_the_floor_of_the_error_misses_as_seldom_as_it_says() -> None:
+    """And the saboteur, signs that have seen the rows, is seen to fail."""
+    rng = np.random.default_rng(0)
+    assert not refuted(sum(floor_misses(rng, seen=False) for _ in range(300)), 300, 0.3)
+    assert refuted(sum(floor_misses(rng, seen=True) for _ in range(60)), 60, 0.3)
+
+
+def test_the_floor_of_the_error_finds_what_the_gap_hides() -> None:
+    """Ranges of the score that are off by ten points, half of them up: the gap is zero."""
+    p, cell = np.tile([0.2, 0.4, 0.6, 0.8], 1000), np.tile(np.arange(4), 1000)
+    off, rng = np.tile([0.1, -0.1, 0.1, -0.1], 1000), np.random.default_rng(0)
+    old, new = ((rng.uniform(size=4000) < p + off).astype(float) for _ in range(2))
+    sums, own = ranges.day_sums(new, p, np.zeros(4000, dtype=int), 1, None)[0], ranges.cell_sums(new, p, cell, 4)
+    low, high = ranges.gap_limits(sums, 0.1)
+    floor = ranges.error_floor(sums, own, ranges.cell_sums(old, p, cell, 4), 0.05)
+    assert low < 0 < high
+    assert 0.07 < floor < 0.1
+    assert ranges.error_floor(sums, own, np.zeros((4, 3)), 0.05) == 0.0  # no rows before: no signs
+    half = np.array([[5.0, 9.0, 26.0]] * 4)  # residuals before that are within their noise
+    assert ranges.error_floor(sums, own, half, 0.05) == 0.0
+
+
+def test_signs_come_from_the_window_before_and_bound_everyones_error() -> None:
+    watch, before, now = cal.Monitor(label="y", score="p", limit=0.03, alpha=0.5, window=3), [], []
+    rng = np.random.default_rng(1)
+    for day in range(6):
+        p = rng.choice([0.2, 0.4, 0.6, 0.8], 3000)
+        rows = cal.predictions(rng.uniform(size=3000) < p + np.where((p == 0.2) | (p == 0.6), 0.1, -0.1), p)
+        (before if day < 3 else now).append(watch.plan.day(rows) if day else None)
+        state = watch.update(rows, at=day)
+        before[0] = before[0] or watch.plan.day(rows)
+    sums = ranges.added(np.stack([k.sums[0] for k in now]))
+    own, old = (sum(k.cells for k in some) for some in (now, before))
+    spent = 0.8 * ranges.look_alpha(0.5, 6) * 0.5 * 0.2
+    assert state.window[0].error_low == pytest.approx(ranges.error_floor(sums, own, old, spent))
+    assert state.window[0].error_low > 0.06
+    assert state.window[0].verdict == "over"
+    assert max(-state.window[0].low, state.window[0].high) < 0.03  # by its gap it would be within
+    assert state.all_days[0].error_low < 0.02  # since the start there is no window before
+
+
 def test_alpha_is_spent_once_over_all_looks_and_ranges() -> None:
     looks = np.arange(1, 200_001)
     assert float(sum(ranges.look_alpha(0.05, 1.0) / looks**2)) == pytest.approx(0.05, rel=1e-4)
@@ -173,8 +227,9 @@ def test_alpha_is_spent_once_over_all_looks_and_ranges() -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"by": "g"}, {"by": "g", "shared_shocks": True}, {"by": ["g", "h"]}])
-def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
-    """What is spent on every range of the third look, added up."""
+@pytest.mark.parametrize("window", [1, 28])
+def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object], window: int) -> None:
+    """What is spent on every range of the third look, added up; on the floor only where a window came before."""
     spent: list[float] = []
 
     def gap(_: np.ndarray, delta: float) -> tuple[float, float]:
@@ -185,13 +240,23 @@ def test_the_ranges_of_a_look_share_its_alpha(more: dict[str, object]) -> None:
         spent.append(delta)
         return 1.0
 
-    watch = cal.Monitor(label="y", score="p", limit=0.1, alpha=0.2, **more)
+    def floor(*_: np.ndarray) -> float:
+        return error(_[0], float(_[-1]))
+
+    watch = cal.Monitor(label="y", score="p", limit=0.1, alpha=0.2, window=window, **more)
     rows = cal.predictions([0, 1, 0, 1], [0.2, 0.6, 0.3, 0.4], {"g": list("aabb"), "h": list("abab")})
-    with patch.object(state.ranges, "gap_limits", gap), patch.object(state.ranges, "error_limit", error):
+    with (
+        patch.object(state.ranges, "gap_limits", gap),
+        patch.object(state.ranges, "error_limit", error),
+        patch.object(state.ranges, "error_floor", floor),
+    ):
         for day in range(3):
             spent.clear()
             watch.update(rows, at=day)
-    assert len(spent) == 2 * (len(watch.plan.populations) + ("shared_shocks" not in more))
+    independent = "shared_shocks" not in more
+    present = 1 + 2 * len(np.atleast_1d(more.get("by", [])))  # "other" and "missing" have no rows, and no share
+    assert len(spent) == 2 * (present + independent) + (independent and window == 1)
+    assert watch.plan.day(rows).cells.size == (3 * (len(watch.plan._edges) + 1) if independent else 0)
     assert sum(spent) == pytest.approx(ranges.look_alpha(0.2, 3))
 
 
@@ -250,3 +315,112 @@ def test_a_gap_that_is_seen_within_the_limit_is_not_certified_by_it() -> None:
     assert state.window[0].gap == 0.0
     assert max(-state.window[0].low, state.window[0].high) > 0.2
     assert state.verdict == "undecided"
+
+
+# ---- drift: every way in which rows can be dealt to a reference and days ----
+
+DRAWS = (np.arange(200) + 0.5) / 200  # of the ties: the mean over them is that over all, up to 1 / 400
+AT = np.linspace(0.05, 0.95, 19)
+REFERENCE, DAY = 2, 2  # rows of the reference, and of each of two days
+
+
+def uniform(count: int, rows: int, before: int, rows_before: int) -> np.ndarray:
+    """Ranks of a count as numbers between 0 and 1, one for each draw."""
+    same = np.full(len(DRAWS), count), rows, np.full(len(DRAWS), before), rows_before
+    return np.asarray(ndtr(exchange.ranks(*same, DRAWS)))
+
+
+def joint(ones: int, *, joins: bool) -> np.ndarray:
+    """How probable it is that the ranks of two days are at most a and b, if `ones` of all six rows have the level.
+
+    `joins`: the first day's rows are compared with later, as the library has it; else the reference alone is.
+    """
+    total, rows = np.zeros((len(AT), len(AT))), REFERENCE + 2 * DAY
+    places = list(itertools.combinations(range(rows), ones))
+    for place in places:
+        has = np.isin(np.arange(rows), place)
+        old, first, second = (int(c.sum()) for c in np.split(has, [REFERENCE, REFERENCE + DAY]))
+        a = uniform(first, DAY, old, REFERENCE)
+        more = (old + first, REFERENCE + DAY) if joins else (old, REFERENCE)
+        b = uniform(second, DAY, *more)
+        total += np.outer((a[:, None] <= AT).mean(axis=0), (b[:, None] <= AT).mean(axis=0))
+    return total / len(places)
+
+
+@pytest.mark.parametrize("ones", range(REFERENCE + 2 * DAY + 1))
+def test_ranks_of_days_are_uniform_and_independent_whatever_the_share(ones: int) -> None:
+    assert np.abs(joint(ones, joins=True) - np.outer(AT, AT)).max() < 0.01
+
+
+@pytest.mark.parametrize("ones", [2, 3])
+def test_a_reference_that_is_used_again_is_seen_to_fail(ones: int) -> None:
+    """The saboteur: each day against the reference alone, which is wrong by the same chance every day."""
+    assert np.abs(joint(ones, joins=False) - np.outer(AT, AT)).max() > 0.05
+
+
+def test_bets_on_a_rank_win_nothing_in_the_mean() -> None:
+    z, step = np.linspace(-12.0, 12.0, 20_001, retstep=True)
+    density = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi) * step
+    means = density @ np.exp(exchange.gains(z))
+    assert means == pytest.approx(np.ones(len(means)))
+    up = exchange.gains(np.array([2.0]))[0]
+    assert up[: len(exchange.SIZES)].max() > 0 > up[len(exchange.SIZES) :].max()
+
+
+def test_starts_and_shares_spend_alpha_once() -> None:
+    assert sum(exchange.start_share(k) for k in range(1, 5001)) == pytest.approx(1.0, abs=1e-3)
+    blocks = np.array([4, 2, 1])
+    shares = np.array([exchange.start_share(k) for k in range(1, 8)])
+    means = [shares[:4].mean(), shares[4:6].mean(), shares[6]]
+    assert np.exp(exchange.start_weights(blocks)) == pytest.approx(means)
+    rng = np.random.default_rng(0)
+    data = cal.predictions(rng.uniform(size=500) < 0.5, rng.uniform(size=500), {"g": rng.choice(list("abc"), 500)})
+    s = Settings(label="y", score="p", by=("g",), drift_alpha=0.2)
+    r = Reference.of(s, Plan.of(s, data), data)
+    assert r.prior.sum() == pytest.approx(1.0)
+    assert r.spent == pytest.approx(0.2)
+    sums = [r.prior[: len(r.thresholds)].sum(), r.prior[len(r.thresholds) :].sum()]
+    assert sums == pytest.approx([0.5, 0.5])
+    assert r.rows == 400  # a fifth fixes the levels, and is not compared with
+    thin = Reference.of(s, Plan.of(s, data), cal.predictions(data.y, data.p, {"g": [None] * 500}))
+    assert (thin.attributes, thin.spent) == ((), pytest.approx(0.1))  # the column's part is nobody else's
+
+
+def test_a_share_has_changed_where_its_own_evidence_says_so_and_nowhere_else() -> None:
+    """By what each share has won by itself over every start, against its part of alpha."""
+    rng = np.random.default_rng(1)
+    prior = np.repeat(np.array([[0.5], [0.3], [0.2]]) / 8, 8, axis=1)
+    start = Reference(alpha=0.2, unwatched=(), attributes=(), thresholds=(0.2, 0.5, 0.8), rows=80, counts=(60, 40, 20))
+    with patch.object(Reference, "prior", prior):
+        now = DriftState.fresh(start)
+    won, found = [], {}
+    rows, counts = 80, np.array([60, 40, 20])
+    for day in range(40):
+        new = rng.binomial(30, np.array([0.75, 0.5, 0.25]) + 0.16 * (day > 20))
+        draws = np.random.default_rng([45, 1, day]).uniform(size=3)
+        won.append(exchange.gains(exchange.ranks(new, 30, counts, rows, draws)))
+        rows, counts = rows + 30, counts + new
+        since = np.cumsum(np.array(won)[::-1], axis=0)[::-1]
+        weight = np.array([exchange.start_share(k + 1) for k in range(day + 1)])[:, None, None]
+        evidence = (np.exp(since) * weight * prior).sum(axis=(0, 2))
+        found |= {i: day for i in range(3) if evidence[i] >= 5.0 and i not in found}
+        now = now.after(DriftDay(day, 30, new), 10, 0.2)
+        assert {f.share: f.day for f in now.detected} == found
+        assert np.allclose(now.detector.log_directions, np.log(evidence))
+    assert len(found) == 3
+    assert all(15 <= f.onset[0] <= f.day for f in now.detected)
+    assert now.counts.shape == (10, 3)
+
+
+def test_levels_come_from_rows_that_are_not_compared_with() -> None:
+    rng = np.random.default_rng(2)
+    p, g = rng.uniform(size=1000), rng.choice(list("ab"), 1000)
+    s = Settings(label="y", score="p", by=("g",))
+    data = cal.predictions(rng.uniform(size=1000) < p, p, {"g": g})
+    drift = Drift.of(s, Plan.of(s, data), data)
+    used = np.random.default_rng([45, 0, 0]).permutation(1000)[:200]
+    rest = np.setdiff1d(np.arange(1000), used)
+    r = drift.reference
+    assert r.thresholds == pytest.approx(np.quantile(p[used], np.arange(1, 10) / 10))
+    direct = [*(int(np.sum(p[rest] >= t)) for t in r.thresholds), *(int(np.sum(g[rest] == v)) for v in "ab"), 0, 0]
+    assert list(r.counts) == direct

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.monitor.monitor import settings_of
-from calibrant.audit.monitor.plan import Plan
+from calibrant.audit.monitor.plan import Plan, settings_of
 from calibrant.stats.sequential.detector import Detector
 
 from . import acceptance

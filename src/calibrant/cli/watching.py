@@ -52,6 +52,10 @@ WORDS: dict[str, str | tuple[str, str]] = {
     "window": ("DAYS", "length of the recent window (default 28)"),
     "labels_within": ("DAYS", "predictions come first: a day is complete so many days after it"),
     "key": "columns that name a row, by which its label finds it",
+    "drift_alpha": (
+        "A",
+        "probability, at most, that drift is ever false (default 0.05); not with --cluster or --shared-shocks",
+    ),
 }
 AT = "the day, such as 2026-01-05, or a whole number"
 
@@ -122,7 +126,8 @@ def _files(a: Namespace) -> list[str] | str:
 def start(a: Namespace) -> int:
     """Start a monitor."""
     from calibrant.audit.monitor import folder
-    from calibrant.audit.monitor.monitor import Monitor, settings_of
+    from calibrant.audit.monitor.monitor import Monitor
+    from calibrant.audit.monitor.plan import settings_of
     from calibrant.sanitize import sanitize
 
     inputs = {name: getattr(a, name) for name in WORDS}
@@ -147,9 +152,10 @@ def update(a: Namespace) -> int:
 def predictions(a: Namespace) -> int:
     """Keep predictions until their labels have come."""
     from calibrant.audit.monitor import folder
+    from calibrant.report.outputs.monitored import drifted
 
-    rows = folder.predictions(Path(a.folder), _files(a), _at(a.at))
-    print(f"{a.at}: {rows:,} predictions wait for their labels")
+    rows, drift = folder.predictions(Path(a.folder), _files(a), _at(a.at))
+    print("\n".join((f"{a.at}: {rows:,} predictions wait for their labels", *drifted(drift))))
     return 0
 
 
@@ -184,20 +190,17 @@ def report(a: Namespace) -> int:
     from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
     from calibrant.data.targets import checked_targets, written
-    from calibrant.report.outputs.monitored import content, lines, opened
+    from calibrant.report.outputs.monitored import content, known, lines
 
     where = Path(a.folder)
     monitor = folder.opened(where)
     open_days = folder.waiting(where)
-    if monitor.last is None and open_days and not (a.out or a.json):
-        print(opened(open_days))
-        return 0
     checked_targets({f"-o {o}": o for o in a.out}, [str(where)])
     for target in a.out:
         written(target, content(monitor, target, open_days).encode())
     if a.json or not a.out:
-        print_result(a.json, monitor.state.to_dict, lambda: lines(monitor, open_days))
-    return monitor.state.exit_status
+        print_result(a.json, lambda: known(monitor), lambda: lines(monitor, open_days))
+    return 0 if monitor.last is None else monitor.state.exit_status
 
 
 ACTIONS: dict[str, tuple[str, Options, Callable[[Namespace], int]]] = {  # each with its line, options and what it does

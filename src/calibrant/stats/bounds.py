@@ -283,7 +283,7 @@ def _signs_of(cells: Cells, order: Ints, bins: Ints) -> Learn:
 def _forward(cells: Cells, bet_size: float) -> Bet:
     """Average, over paths of signs in {-1, 0, 1} along the score, of the wealth over all rows.
 
-    Signs and stake are fixed given the scores alone.
+    Signs and bet sizes are fixed by the number of rows alone; only the bins follow the scores.
     """
     kappa = min(bet_size / np.sqrt(max(cells.n, 1)), FORWARD.largest)
     chords, log_wealth = cells.joined.chords, np.zeros((BINS, 3))

@@ -99,7 +99,7 @@ def test_a_look_says_what_can_be_decided(tmp_path: Path, capsys: pytest.CaptureF
     options = ["--data", str(tmp_path / "log.csv"), "--label", "ill", "--score", "risk", "--draws", "20"]
     assert main(["plan", *options, "--by", "site", "--limit", "0.15", "--judge", "gap"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "± 8.9 (one standard error of 20 drawn sets)" in said
+    assert "The 80% is simulated from 20 drawn sets: true to about 8.9 percentage points." in said
     assert "Of 4 groups" in said
     assert "can be shown to be within 15.0 points together" in said
     assert main(["plan", *options, "--by", "site", "--json"]) == 0

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +23,10 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import Caller, shown
 from calibrant.audit.monitor import names as kept_names
+from calibrant.audit.monitor.drift import DriftNow
 from calibrant.audit.monitor.locking import locked
 from calibrant.audit.monitor.monitor import SAVED, Monitor, MonitorState
+from calibrant.audit.monitor.state import day_text
 from calibrant.data.columns import label_values, require
 from calibrant.data.predictions import Predictions
 from calibrant.data.sources.files import open_source
@@ -92,16 +93,19 @@ def update(folder: Path, files: object, at: object, *, replace: bool = False) ->
 # ---- predictions first, labels later ----
 
 
-def predictions(folder: Path, files: object, at: object) -> int:
-    """Keep the predictions of a day until their labels have come, and return how many they are."""
+def predictions(folder: Path, files: object, at: object) -> tuple[int, DriftNow | None]:
+    """Keep the predictions of a day until their labels have come; return how many they are, and the drift."""
     with locked(folder):
         monitor = _waits(opened(folder))
-        day, s = monitor.day_number(at), monitor.settings
+        day, s, dated = monitor.day_number(at), monitor.settings, monitor.is_date(at)
         waiting = _days(folder)
-        latest = max([*waiting, *(() if monitor.last is None else (monitor.last,))], default=None)
-        if latest is not None and day <= latest:
+        latest = max([*waiting, *(() if monitor.last is None else (monitor.last,))], default=-1)
+        # Of a day at which a process ended the drift is known, and no rows: it can be entered again, and none before.
+        counted = -1 if monitor.last_drift is None else monitor.last_drift
+        if day <= latest or day < counted:
+            latest = max(latest, counted)
             raise BadInput(
-                f"predictions of {at} come after those of {_text(at, latest)}: days go in their order, and "
+                f"predictions of {at} come after those of {day_text(latest, dated=dated)}: days go in their order, and "
                 "what is entered stays, since labels may have come"
             )
         columns = dict.fromkeys((*s.key, s.score, *s.attributes, *((s.cluster,) if s.cluster else ())))
@@ -115,8 +119,8 @@ def predictions(folder: Path, files: object, at: object) -> int:
             if pc.any(there).as_py():
                 again = _plain(names.filter(there)[0])
                 raise BadInput(
-                    f"{shown(again)} waits for its label since {_text(at, other)}: a row's name must be its "
-                    "own, such as a number of the prediction"
+                    f"{shown(again)} waits for its label since {day_text(other, dated=dated)}: a row's name must be "
+                    "its own, such as a number of the prediction"
                 )
         if (old := kept_names.entered(folder, names)).any():
             raise BadInput(
@@ -126,12 +130,15 @@ def predictions(folder: Path, files: object, at: object) -> int:
         # Read as they will be when the day is complete, so that what cannot be used is refused today; and what is
         # watched is fixed by all rows of the first day, not by those that will have a label.
         no_outcomes = np.zeros(table.num_rows, dtype=np.int8)
-        if monitor.fix(_joined(monitor, table, no_outcomes)):
+        data = _joined(monitor, table, no_outcomes)
+        fixed = monitor.fix(data)
+        # Drift enters before the day waits: whoever is ended in between enters the day again, in its own place.
+        if monitor.predicted(data, at) is not None or fixed:
             _save(folder, monitor)
         (folder / WAITING).mkdir(exist_ok=True)
         with temporary(_file(folder, day)) as part:
             pq.write_table(table.append_column(NAME, names), part)
-        return int(table.num_rows)
+        return int(table.num_rows), monitor.drift
 
 
 def labels(folder: Path, files: object | None, at: object) -> tuple[Monitor, Arrived]:
@@ -175,11 +182,6 @@ def _waits(monitor: Monitor) -> Monitor:
     if monitor.settings.labels_within is None:
         raise BadInput("this monitor takes days that are complete: use watch update, or start it with --labels-within")
     return monitor
-
-
-def _text(at: object, day: int) -> str:
-    """A day as `at` is written."""
-    return date.fromordinal(day).isoformat() if Monitor.is_date(at) else str(day)
 
 
 def _file(folder: Path, day: int) -> Path:
@@ -338,7 +340,7 @@ def _closed(folder: Path, monitor: Monitor, days: Sequence[int], at: object) -> 
             there = pc.is_valid(at_)
             outcomes = known.column(LABEL).take(at_.drop_null()).to_numpy()
             data = _joined(monitor, rows.filter(there).drop_columns([NAME]), outcomes) if len(outcomes) else None
-            text = _text(at, day)
+            text = day_text(day, dated=Monitor.is_date(at))
             left_out = rows.num_rows - len(outcomes)
             state = monitor.entered(data, text if Monitor.is_date(at) else day, unlabelled=left_out)
             _save(folder, monitor)

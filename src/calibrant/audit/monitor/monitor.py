@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -16,22 +16,15 @@ from importlib import import_module
 from pathlib import Path
 
 from calibrant.arguments import (
-    PYTHON,
     Caller,
     check_int,
-    checked_alpha,
-    choice,
     flag,
-    names,
-    number,
-    optional,
     refuse,
-    share,
     shown,
-    text,
 )
+from calibrant.audit.monitor.drift import Drift, DriftNow
 from calibrant.audit.monitor.locking import LOCK, locked
-from calibrant.audit.monitor.plan import Judge, Plan, Settings
+from calibrant.audit.monitor.plan import Judge, Plan, Settings, settings_of
 from calibrant.audit.monitor.state import (
     LEVEL,
     MASK,
@@ -43,6 +36,7 @@ from calibrant.audit.monitor.state import (
     Suspect,
     Verdict,
     day_of,
+    day_text,
     lasting,
     state_of,
     suspects,
@@ -93,6 +87,7 @@ class MonitorState(Plain):
     suspects: tuple[Suspect, ...]  # directions that have most of the evidence now
     onset: tuple[str, str, str] | None  # when it most plausibly began, and the days that have 90% of the evidence
     history: tuple[Look, ...]
+    drift: DriftNow | None = None  # of scores and columns, which says nothing of calibration; None without a reference
 
     @property
     def exit_status(self) -> int:
@@ -104,15 +99,16 @@ class Monitor:
     r"""A watch over a model's probabilities with guarantees at every look.
 
     Estimand: at each look, for everyone and each group, the mean of ``E[y | features] - p`` over the rows of the recent
-    window and of all days, and everyone's calibration error, from above of the score rounded to whole percent; in
-    probability units. Alarms are about the pointwise tolerance: that ``|E[y | features] - p| <= tolerance`` for every
-    row.
+    window and of all days, and everyone's calibration error, from above of the score rounded to whole percent, from
+    below of the score itself; in probability units. Alarms are about the pointwise tolerance: that ``|E[y | features] -
+    p| <= tolerance`` for every row.
 
     Parameters
     ----------
     reference : rows, optional
         A file, frame or `Predictions` whose scores and covariates, never its labels, fix the levels of `by` and
-        `variables` and the ranges of the score. By default the first day does.
+        `variables` and the ranges of the score. By default the first day does. With a reference, `state.drift` says
+        which shares of levels and scores have changed since; not with `cluster` or `shared_shocks`.
     label, score : str
         Columns of outcomes and probabilities.
     positive, percent
@@ -131,7 +127,8 @@ class Monitor:
         What alarms tolerate of every single row; the limit by default, 0 without one.
     judge : {"error", "gap"}, optional
         What of everyone must be within the limit: the gap and the calibration error of the score rounded to whole
-        percent (default for independent rows), or the gap alone.
+        percent (default for independent rows), or the gap alone. Over is the calibration error of the score itself, as
+        in an audit: it can be over while that of the rounded score is not.
     alpha : float in (0, 0.5]
         Probability, at most, that any verdict at any look is ever wrong; and that the alarm "ever" is ever false.
     days_between_false_alarms : float of at least 2
@@ -143,23 +140,28 @@ class Monitor:
         watch`; with it, `update` is refused.
     key : str or sequence of str
         Columns that name a row, by which labels that come later find it.
+    drift_alpha : float in (0, 0.5], optional
+        Probability, at most, that drift is ever reported while all rows are like those of `reference`, next to `alpha`;
+        0.05 by default. Refused without a reference, and with `cluster` or `shared_shocks`.
 
     Notes
     -----
     **Assumes.** Outcomes of different rows (clusters, days) are independent given scores and covariates. The columns,
-    limit, window and levels are fixed beforehand. Days enter when they are complete.
+    limit, window and levels are fixed beforehand. Days enter when they are complete. Drift assumes more: rows of
+    different days are different draws. The same people on several days make their levels look drifted.
     **Guarantee.** Finite-sample, at every look: with probability ``1 - alpha`` no verdict on everyone or a group, in
     the window or since the first day, is ever wrong. The alarm "ever" is false with probability at most alpha over all
     time, also under drift of the scores. Alarms "changed" are false once in `days_between_false_alarms` days in the
     mean, at most.
     **Method.** Verdicts: confidence sequences by betting, the k-th look at ``6 alpha / (pi^2 k^2)``. Alarms: likelihood
     ratios against the tolerance for every direction (everyone, slopes, shapes and ranges of the score, levels, pairs of
-    levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector
-    (documentation: Proofs, monitoring).
+    levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector. Drift: ranks
+    of a day's counts among all rows so far, each share at its part of `drift_alpha` (documentation: Proofs,
+    monitoring).
     **Cost.** Linear in a day's rows. The state has about 11 bytes for each of ``10 directions (3 log2(days) + 3)``
-    numbers, and of ``window (10 populations + 203)``, the days of the window with rows; and 300 for each look, of which
+    numbers, and of ``window (10 populations + 263)``, the days of the window with rows; and 300 for each look, of which
     1,000 are kept. With 226 directions, 15 populations and 28 days that is half a megabyte in the first year; with 591,
-    47 and 365 days five.
+    47 and 365 days six. Drift adds ``shares (8 (3 log2(days) + 3) + window)`` numbers.
     **Reads.** Rows.
 
     References
@@ -200,24 +202,41 @@ class Monitor:
         window: int = 28,
         labels_within: int | None = None,
         key: Iterable[str] | str | None = None,
+        drift_alpha: float | None = None,
     ) -> None:
         own = {k: v for k, v in locals().items() if k not in ("self", "reference")}
-        self._set_up(settings_of(own), reference)
+        self._set_up(settings_of(own))
+        self._against(reference)
 
     @classmethod
     def of(cls, settings: Settings, reference: object = None, caller: Caller = IN_PYTHON) -> Monitor:
         """A monitor of settings that are checked; `caller` is how refusals name arguments."""
         made = cls.__new__(cls)
-        made._set_up(settings, reference, caller)
+        made._set_up(settings, caller)
+        made._against(reference)
         return made
 
-    def _set_up(self, settings: Settings, reference: object = None, caller: Caller = IN_PYTHON) -> None:
+    def _set_up(self, settings: Settings, caller: Caller = IN_PYTHON) -> None:
         self.settings, self._caller = settings, caller
         self._settled: State | None = None  # before the latest day, which can be replaced
         self._latest: Day | None = None
         self._dated: bool | None = None
         self._files: dict[Path, bytes] = {}  # digests of the files that this was read from, or saved to
-        self._plan = None if reference is None else Plan.of(settings, self.rows_of(reference))
+        self._plan: Plan | None = None
+        self._drift: Drift | None = None
+
+    def _against(self, reference: object) -> None:
+        """Fix what is watched by a reference, if there is one, and watch for drift against it."""
+        s, say = self.settings, self._caller.says
+        if (reference is None or not s.independent_rows) and s.drift_alpha is not None:
+            joined = "cluster" if s.cluster else "shared_shocks"
+            lacks = f"without {say('reference')}" if reference is None else f"with {say(joined)}"
+            raise BadInput(f"{say('drift_alpha')}: {lacks} there is nothing that rows could be exchangeable with")
+        if reference is not None:
+            rows = self.rows_of(reference)
+            self._plan = Plan.of(s, rows)
+            # Rows of a cluster, or of a day with a shock, are no draws of their own.
+            self._drift = Drift.of(s, self._plan, rows) if s.independent_rows else None
 
     # ---- days ----
 
@@ -251,28 +270,47 @@ class Monitor:
                 "`calibrant watch predictions` and `calibrant watch labels`, since rows whose labels come early are "
                 "no fair sample of their day"
             )
-        return self.entered(self.rows_of(batch), at, replace=flag("replace", replace))
+        data = self.rows_of(batch)
+        drift = self._drifted(data, at)
+        self._enter(data, at, flag("replace", replace))
+        self._drift = drift
+        return self.state
+
+    def _drifted(self, data: Predictions, at: object) -> Drift | None:
+        if self._drift is None:
+            return None
+        return self._drift.after(data, self.settings, self.day_number(at), dated=self.is_date(at))
+
+    def predicted(self, data: Predictions, at: object) -> DriftNow | None:
+        """Enter the scores and columns of a day whose labels come later, whose outcomes are not read."""
+        self._drift = self._drifted(data, at)
+        return self.drift
+
+    @property
+    def drift(self) -> DriftNow | None:
+        """What is known of scores and columns, before any label; None without a reference, or before the first day."""
+        return None if self._drift is None else self._drift.now(self.settings.window)
 
     def entered(
         self, data: Predictions | None, at: object, *, replace: bool = False, unlabelled: int = 0
     ) -> MonitorState:
         """The state after the rows of a day that is complete; None of a day of which no label came."""
+        self._enter(data, at, replace, unlabelled)
+        return self.state
+
+    def _enter(self, data: Predictions | None, at: object, replace: bool, unlabelled: int = 0) -> None:
         day = self.day_number(at)
         self._check_day(day, replace)
         plan = self.plan if data is None else self._plan or Plan.of(self.settings, data)
         if self._settled is None:  # the first day says whether days are dates, which have weekdays and months
             plan = changed(plan, dated=self.is_date(at))
-        gains, sums, counts, seen = plan.no_rows() if data is None else plan.day(data, day)
+        kept = plan.no_rows() if data is None else plan.day(data, day)
         again = self._latest is not None and day == self._latest.day
         before = State.fresh(plan) if self._settled is None else self._settled if again else self._now
-        self._plan, self._settled, self._latest = (
-            plan,
-            before,
-            Day(day, gains, sums, counts, seen, self.is_date(at), unlabelled),
-        )
+        self._plan, self._settled = plan, before
+        self._latest = Day(day, *kept, self.is_date(at), unlabelled)
         self._dated = self._latest.dated
         self.__dict__.pop("_now", None)
-        return self.state
 
     def _check_day(self, day: int, replace: bool) -> None:
         last = None if self._latest is None else self._latest.day
@@ -301,7 +339,7 @@ class Monitor:
 
     def day_text(self, day: int) -> str:
         """A day as it was entered."""
-        return datetime.date.fromordinal(day).isoformat() if self._dated else str(day)
+        return day_text(day, dated=bool(self._dated))
 
     def day_of_text(self, day: str) -> int:
         """The number of a day that `day_text` wrote."""
@@ -358,6 +396,11 @@ class Monitor:
         return None if self._latest is None else self._latest.day
 
     @property
+    def last_drift(self) -> int | None:
+        """The number of the latest day whose scores and columns are known; None before the first."""
+        return None if self._drift is None or self._drift.latest is None else self._drift.latest.day
+
+    @property
     def state(self) -> MonitorState:
         """What is known at the latest day: the verdict, since when, for whom, and how sure."""
         now, s, say = self._now, self.settings, self.day_text
@@ -383,6 +426,7 @@ class Monitor:
             suspects=suspects(detector, self.plan.watched, now.seen, change=True),
             onset=None if onset is None else (say(onset[0]), say(onset[1]), say(onset[2])),
             history=now.history,
+            drift=self.drift,
         )
 
     # ---- files ----
@@ -396,6 +440,7 @@ class Monitor:
             "dated": self._dated,
             "settled": None if self._settled is None else plain_of(self._settled),
             "latest": None if self._latest is None else plain_of(self._latest),
+            "drift": None if self._drift is None else self._drift.to_plain(),
         }
         return json.dumps(d, separators=(",", ":"), allow_nan=False) + "\n"
 
@@ -412,11 +457,13 @@ class Monitor:
         if not isinstance(d, dict) or d.get("schema") != SCHEMA:
             raise BadInput(f"not a monitor: {SAVED}")
         try:
-            made = cls.of(converted(d["settings"], Settings), caller=caller)
+            made = cls.__new__(cls)
+            made._set_up(converted(d["settings"], Settings), caller)
             made._dated = d["dated"]
             made._plan = None if d["plan"] is None else converted(d["plan"], Plan)
             made._settled = None if d["settled"] is None else state_of(d["settled"])
             made._latest = None if d["latest"] is None else day_of(d["latest"])
+            made._drift = None if d["drift"] is None else Drift.from_plain(d["drift"])
             if made._latest is not None:
                 made._check()
         except (KeyError, TypeError, ValueError) as e:  # a BadInput is a ValueError
@@ -431,6 +478,8 @@ class Monitor:
         shape, populations = plan.prior.shape, len(plan.populations)
         if latest.gains.shape != shape or settled.detector.ever.shape != shape or len(latest.sums) != populations:
             raise BadInput("the evidence is of other directions than the plan's")
+        if settled.cells.shape[1:] != latest.cells.shape:
+            raise BadInput("the sums are of other ranges of the score than the plan's")
         if not len(latest.seen) == len(settled.seen) == shape[0]:
             raise BadInput("the rows are of other directions than the plan's")
         if settled.detector.starts.shape[1:] != shape or settled.sums.shape[1] != populations:
@@ -503,56 +552,3 @@ def _day_number(at: object) -> int:
         except ValueError:
             refuse("at", at, "a date such as 2026-01-05")
     return check_int("at", at, 0, FUTURE, of="days", hint="or a date such as 2026-01-05")
-
-
-def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settings:
-    """What is asked of a monitor, checked."""
-
-    def name(argument: str) -> str:
-        return caller.name(argument)
-
-    limit = optional(share)(name("limit"), inputs["limit"])
-    cluster = "" if inputs["cluster"] is None else text(name("cluster"), inputs["cluster"])
-    shocks = flag(name("shared_shocks"), inputs["shared_shocks"])
-    if cluster and shocks:
-        raise BadInput(f"{caller.says('cluster', 'shared_shocks')}: a day is one cluster already, so name one of them")
-    independent = not (cluster or shocks)
-    usual: Judge = "error" if independent else "gap"
-    judge: Judge = usual if inputs["judge"] is None else choice(name("judge"), inputs["judge"], ("error", "gap"))
-    if judge == "error" and not independent:
-        raise BadInput(
-            f"{name('judge')}='error': no range of the error is proved for clusters at every look: pass 'gap'"
-        )
-    key = names(name("key"), inputs["key"], distinct=True)
-    within = inputs["labels_within"]
-    if within is not None:
-        within = check_int(name("labels_within"), within, 0, 3650, of="days")
-        if not key:
-            raise BadInput(
-                f"{name('labels_within')} needs {caller.says('key')}: columns by which a label finds its row"
-            )
-    tolerance = inputs["tolerance"]
-    tolerance = (limit or 0.0) if tolerance is None else number(name("tolerance"), tolerance, least=0, below=1)
-    between = number(name("days_between_false_alarms"), inputs["days_between_false_alarms"], least=2)
-    settings = Settings(
-        label=text(name("label"), inputs["label"]),
-        score=text(name("score"), inputs["score"]),
-        positive=None if inputs["positive"] is None else str(inputs["positive"]),
-        percent=flag(name("percent"), inputs["percent"]),
-        by=names(name("by"), inputs["by"], distinct=True),
-        variables=names(name("variables"), inputs["variables"], distinct=True),
-        cluster=cluster,
-        shared_shocks=shocks,
-        limit=limit,
-        tolerance=tolerance,
-        judge=judge,
-        alpha=checked_alpha(inputs["alpha"], name("alpha")),
-        days_between_false_alarms=between,
-        window=check_int(name("window"), inputs["window"], 1, 3650, of="days"),
-        labels_within=within,
-        key=key,
-    )
-    twice = [c for c in settings.attributes if c in (settings.label, settings.score)]
-    if twice:
-        raise BadInput(f"column {twice[0]!r} is the label or the score: watch other columns")
-    return changed(settings, variables=tuple(v for v in settings.variables if v not in settings.by))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -13,6 +13,20 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.arguments import (
+    PYTHON,
+    Caller,
+    check_int,
+    checked_alpha,
+    choice,
+    flag,
+    named,
+    names,
+    number,
+    optional,
+    share,
+    text,
+)
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.specs.spec import Variable
@@ -55,6 +69,7 @@ class Kept(NamedTuple):
     sums: Floats  # of its populations, shape (populations, SUMS)
     counts: NDArray[np.int64]  # its rows without and with the event, by score in whole percent
     seen: NDArray[np.int64]  # its rows of each direction
+    cells: Floats  # of its ranges of the score, shape (ranges, 3), as `cell_sums`; none unless rows are independent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +94,7 @@ class Settings:
     # name.
     labels_within: int | None = None
     key: tuple[str, ...] = ()
+    drift_alpha: float | None = None  # of drift against a reference; None: the usual one, where there is a reference
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -89,6 +105,60 @@ class Settings:
     def independent_rows(self) -> bool:
         """Whether rows are independent of each other, given their scores and covariates."""
         return not (self.cluster or self.shared_shocks)
+
+
+def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settings:
+    """What is asked of a monitor, checked."""
+
+    def name(argument: str) -> str:
+        return caller.name(argument)
+
+    limit = optional(share)(name("limit"), inputs["limit"])
+    cluster = "" if inputs["cluster"] is None else text(name("cluster"), inputs["cluster"])
+    shocks = flag(name("shared_shocks"), inputs["shared_shocks"])
+    if cluster and shocks:
+        raise BadInput(f"{caller.says('cluster', 'shared_shocks')}: a day is one cluster already, so name one of them")
+    independent = not (cluster or shocks)
+    usual: Judge = "error" if independent else "gap"
+    judge: Judge = usual if inputs["judge"] is None else choice(name("judge"), inputs["judge"], ("error", "gap"))
+    if judge == "error" and not independent:
+        raise BadInput(
+            f"{name('judge')}='error': no range of the error is proved for clusters at every look: pass 'gap'"
+        )
+    key = names(name("key"), inputs["key"], distinct=True)
+    within = inputs["labels_within"]
+    if within is not None:
+        within = check_int(name("labels_within"), within, 0, 3650, of="days")
+        if not key:
+            raise BadInput(
+                f"{name('labels_within')} needs {caller.says('key')}: columns by which a label finds its row"
+            )
+    tolerance = inputs["tolerance"]
+    tolerance = (limit or 0.0) if tolerance is None else number(name("tolerance"), tolerance, least=0, below=1)
+    between = number(name("days_between_false_alarms"), inputs["days_between_false_alarms"], least=2)
+    settings = Settings(
+        label=text(name("label"), inputs["label"]),
+        score=text(name("score"), inputs["score"]),
+        positive=None if inputs["positive"] is None else str(inputs["positive"]),
+        percent=flag(name("percent"), inputs["percent"]),
+        by=names(name("by"), inputs["by"], distinct=True),
+        variables=names(name("variables"), inputs["variables"], distinct=True),
+        cluster=cluster,
+        shared_shocks=shocks,
+        limit=limit,
+        tolerance=tolerance,
+        judge=judge,
+        alpha=checked_alpha(inputs["alpha"], name("alpha")),
+        days_between_false_alarms=between,
+        window=check_int(name("window"), inputs["window"], 1, 3650, of="days"),
+        labels_within=within,
+        key=key,
+        drift_alpha=optional(named(checked_alpha))(name("drift_alpha"), inputs["drift_alpha"]),
+    )
+    twice = [c for c in settings.attributes if c in (settings.label, settings.score)]
+    if twice:
+        raise BadInput(f"column {twice[0]!r} is the label or the score: watch other columns")
+    return replace(settings, variables=tuple(v for v in settings.variables if v not in settings.by))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +215,9 @@ class Plan:
 
     @property
     def _edges(self) -> tuple[float, ...]:
-        """Inner ends of the ranges of the score."""
-        return tuple(q for q in self.quantiles[2:-1:2] if 0.0 < q < 1.0)
+        """Inner ends of the ranges of the score; of scores that tie, each value that is a quantile begins a range."""
+        inner = self.quantiles[2:-1:2] if len(self.quantiles) == QUANTILES else self.quantiles[1:]
+        return tuple(q for q in inner if 0.0 < q < 1.0)
 
     @cached_property
     def paired(self) -> tuple[Variable, ...]:
@@ -223,14 +294,19 @@ class Plan:
         """What is kept of a day without outcomes."""
         sums = np.zeros((len(self.populations), ranges.SUMS))
         counts, seen = np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64), np.zeros(len(self.watched), dtype=np.int64)
-        return Kept(np.zeros(self.prior.shape), sums, counts, seen)
+        return Kept(np.zeros(self.prior.shape), sums, counts, seen, np.zeros((self._cells, 3)))
+
+    @property
+    def _cells(self) -> int:
+        """How many ranges of the score bound everyone's error from below, which is done for independent rows."""
+        return len(self._edges) + 1 if self.settings.independent_rows else 0
 
     def day(self, data: Predictions, day: int | None = None) -> Kept:
         """What is kept of a day."""
         if data.weights is not None:
             raise NotComputable("a monitor has no proof for weights: leave them out")
         y, p, s = data.y.astype(np.float64), data.p, self.settings
-        cluster, clusters = _clusters(data, s)
+        cluster, clusters = clusters_of(data, s)
         directions = self.directions(data, day)
         if cluster is None:
             gains = bets.row_gains(y, p, directions, s.tolerance)
@@ -243,7 +319,10 @@ class Plan:
             if v.name in s.by
         ]
         seen = np.concatenate([d.rows for d in directions])
-        return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen)
+        cells = np.zeros((0, 3))
+        if self._cells:
+            cells = ranges.cell_sums(y, p, np.searchsorted(self._edges, p, side="right"), self._cells)
+        return Kept(gains, np.concatenate([everyone, *groups]), ranges.level_counts(y, p), seen, cells)
 
 
 def _log_odds(p: Floats) -> Floats:
@@ -252,7 +331,7 @@ def _log_odds(p: Floats) -> Floats:
     return odds
 
 
-def _clusters(data: Predictions, settings: Settings) -> tuple[NDArray[np.intp] | None, int]:
+def clusters_of(data: Predictions, settings: Settings) -> tuple[NDArray[np.intp] | None, int]:
     """The number of each row's cluster from 0 on, and how many there are; None where rows are independent."""
     if data.crossing is not None:
         raise NotComputable("a monitor has no proof for two columns of clusters that cross: name one")

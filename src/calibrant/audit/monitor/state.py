@@ -21,8 +21,9 @@ from calibrant.stats.sequential.detector import Detector
 Verdict: TypeAlias = Literal["over", "within", "undecided", "not_checked"]
 Floats = NDArray[np.float64]
 
-# Shares of alpha: of the recent window and of all days; of everyone and of all groups; of everyone's gap and error.
-WINDOW, EVERYONE, GAP = 0.8, 0.5, 0.5
+# Shares of alpha: of the recent window and of all days; of everyone and of all groups; of everyone's gap and
+# error; of the error from below, as far as it is not that of the gap.
+WINDOW, EVERYONE, GAP, FLOOR = 0.8, 0.5, 0.5, 0.2
 MASK = 20  # rows of which a group must have so many in the window to be shown and judged
 LEVEL = 0.9  # of the evidence, in the interval of when an error began
 LONG = 100.0  # how often the days that one look stands for go into the time between false alarms, at least
@@ -42,9 +43,9 @@ class RangeNow(Plain):
     gap: float
     low: float
     high: float
-    error_low: float  # of the score itself, as `gap`
+    error_low: float  # of the score itself
     error_high: float  # of the score rounded to whole percent, or the end of the gap if that is larger; 1: not known
-    verdict: Verdict
+    verdict: Verdict  # of everyone, by the error: over by `error_low`, within by `error_high`
     since: str = ""  # the first of the looks up to now that all have this verdict on it
 
 
@@ -88,6 +89,11 @@ class Look(Plain):
     log_change: float
 
 
+def day_text(day: int, *, dated: bool) -> str:
+    """A day as it was entered."""
+    return date.fromordinal(day).isoformat() if dated else str(day)
+
+
 @dataclass(frozen=True, eq=False)
 class Day:
     """One complete day."""
@@ -97,12 +103,13 @@ class Day:
     sums: Floats
     counts: NDArray[np.int64]
     seen: NDArray[np.int64]  # rows of each direction, shape (directions,)
+    cells: Floats  # sums of its ranges of the score, shape (ranges, 3)
     dated: bool = False  # it is a date, by its ordinal
     unlabelled: int = 0  # rows whose label had not come when the day closed: left out
 
     def text(self, day: int) -> str:
         """A day as it was entered."""
-        return date.fromordinal(day).isoformat() if self.dated else str(day)
+        return day_text(day, dated=self.dated)
 
     def number(self, text: str) -> int:
         """The number of a day that `text` wrote."""
@@ -124,6 +131,9 @@ class State:
     days: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sums: Floats = field(default_factory=lambda: np.zeros((0, 0, ranges.SUMS)))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, ranges.LEVELS + 1, 2), dtype=np.int64))
+    # Of the days of the window and of the one before it: `cell_days` (c,), `cells` (c, ranges of the score, 3).
+    cell_days: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    cells: Floats = field(default_factory=lambda: np.zeros((0, 0, 3)))
     # Of all days: `all_sums` (populations, SUMS), `all_counts` (levels, 2), rows of each direction, rows left out.
     all_sums: Floats = field(default_factory=lambda: np.zeros((0, ranges.SUMS)))
     all_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ranges.LEVELS + 1, 2), dtype=np.int64))
@@ -140,7 +150,9 @@ class State:
         populations = len(plan.populations)
         sums = np.zeros((0, populations, ranges.SUMS))
         seen = np.zeros(len(plan.watched), dtype=np.int64)
-        return cls(Detector.fresh(plan.prior), sums=sums, all_sums=np.zeros((populations, ranges.SUMS)), seen=seen)
+        cells = np.zeros((0, *plan.no_rows().cells.shape))
+        all_sums = np.zeros((populations, ranges.SUMS))
+        return cls(Detector.fresh(plan.prior), sums=sums, all_sums=all_sums, seen=seen, cells=cells)
 
     @property
     def last(self) -> int | None:
@@ -174,7 +186,10 @@ class State:
             alarms.remove(next(a for a in alarms if a.kind == "changed"))
         alpha = ranges.look_alpha(s.alpha, new.looks)
         total = ranges.added(new.sums), new.counts.sum(axis=0)
-        window = _judged(plan, *total, WINDOW * alpha)
+        recent = new.cell_days > day.day - s.window
+        signed = new.cells[recent].sum(axis=0), new.cells[~recent].sum(axis=0)
+        earlier = not recent.all()  # days before the window, without which there are no signs
+        window = _judged(plan, *total, WINDOW * alpha, signed if earlier else None)
         all_days = _judged(plan, new.all_sums, new.all_counts, (1.0 - WINDOW) * alpha)
         worst = worst_of([r for r in window if r.verdict != "not_checked"])
         look = _look(day.text(day.day), window[0], worst, detector.log_ever, log_change)
@@ -190,7 +205,8 @@ class State:
 
     def _with_rows(self, day: Day, plan: Plan) -> State:
         """This with the day's rows, and without those of days that have left the window."""
-        kept = self.days > day.day - plan.settings.window
+        window = plan.settings.window
+        kept, signed = self.days > day.day - window, self.cell_days > day.day - 2 * window
         return replace(
             self,
             looks=self.looks + 1,
@@ -198,6 +214,8 @@ class State:
             days=np.append(self.days[kept], day.day),
             sums=np.concatenate([self.sums[kept], day.sums[None]]),
             counts=np.concatenate([self.counts[kept], day.counts[None]]),
+            cell_days=np.append(self.cell_days[signed], day.day),
+            cells=np.concatenate([self.cells[signed], day.cells[None]]),
             all_sums=ranges.added(np.stack([self.all_sums, day.sums])),
             all_counts=self.all_counts + day.counts,
             seen=self.seen + day.seen,
@@ -235,36 +253,51 @@ def _since(judged: tuple[RangeNow, ...], before: tuple[RangeNow, ...], day: Day)
     return tuple(replace(r, since=since) for r, since in zip(judged, same, strict=True))
 
 
-def _judged(plan: Plan, sums: Floats, counts: NDArray[np.int64], alpha: float) -> tuple[RangeNow, ...]:
-    """The ranges of every population, which hold simultaneously with probability at least ``1 - alpha``."""
-    s, groups = plan.settings, len(sums) - 1
+def _judged(
+    plan: Plan, sums: Floats, counts: NDArray[np.int64], alpha: float, signed: tuple[Floats, Floats] | None = None
+) -> tuple[RangeNow, ...]:
+    """The ranges of every population, which hold simultaneously with probability at least ``1 - alpha``.
+
+    `signed`: the sums of ranges of the score, and those of rows before, by which they get a sign.
+    """
+    # A level without rows, such as "missing", has no share: which have rows follows from the covariates alone.
+    s, groups = plan.settings, int(np.sum(sums[1:, ranges.ROWS] > 0))
     everyone = alpha * (EVERYONE if groups else 1.0)
-    with_error = s.independent_rows
+    with_error, floor = s.independent_rows, 0.0 if signed is None else FLOOR
     gap_share = everyone * (GAP if with_error else 1.0)
     low, high = ranges.gap_limits(sums[0], gap_share)
-    error_high = 1.0
+    error_low, error_high = 0.0, 1.0
     if with_error:  # of the score in whole percent, whose gap is another: an error is no smaller than its own gap
-        error_high = min(1.0, max(ranges.error_limit(counts, everyone - gap_share), -low, high))
-    out = [_range("everyone", sums[0], (low, high), error_high, s.limit, error=s.judge == "error")]
+        error_high = min(1.0, max(ranges.error_limit(counts, (everyone - gap_share) * (1.0 - floor)), -low, high))
+        if signed is not None:
+            error_low = ranges.error_floor(sums[0], *signed, (everyone - gap_share) * floor)
+    out = [_range("everyone", sums[0], (low, high), (error_low, error_high), s.limit, error=s.judge == "error")]
     for name, own in zip(plan.populations[1:], sums[1:], strict=True):
-        limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups)
-        out.append(_range(name, own, limits, 1.0, s.limit, error=False))
+        limits = ranges.gap_limits(own, alpha * (1.0 - EVERYONE) / groups) if own[ranges.ROWS] else (-1.0, 1.0)
+        out.append(_range(name, own, limits, (0.0, 1.0), s.limit, error=False))
     return tuple(out)
 
 
 def _range(
-    name: str, sums: Floats, limits: tuple[float, float], error_high: float, limit: float | None, *, error: bool
+    name: str,
+    sums: Floats,
+    limits: tuple[float, float],
+    errors: tuple[float, float],
+    limit: float | None,
+    *,
+    error: bool,
 ) -> RangeNow:
     low, high = limits
     rows = int(sums[ranges.ROWS])
-    error_low = max(low, -high, 0.0)  # a mean residual is never larger than the mean of its size
-    top = error_high if error else max(-low, high)
+    gap_low = max(low, -high, 0.0)
+    error_low, error_high = max(errors[0], gap_low), errors[1]  # a gap is never larger than the error
+    least, most = (error_low, error_high) if error else (gap_low, max(-low, high))
     verdict: Verdict = "undecided"
     if limit is None or (rows < MASK and name != "everyone"):
         verdict = "not_checked"
-    elif error_low > limit:
+    elif least > limit:
         verdict = "over"
-    elif top <= limit:
+    elif most <= limit:
         verdict = "within"
     return RangeNow(
         name=name,
@@ -350,25 +383,26 @@ def to_plain(value: object) -> object:
     return value
 
 
-FLOATS = {"log_prior", "ever", "starts", "gains", "sums", "all_sums"}
+FLOATS = {"log_prior", "ever", "starts", "gains", "sums", "all_sums", "cells"}
 RANGES: dict[str, type[Plain]] = {"window": RangeNow, "all_days": RangeNow, "alarms": Alarm, "history": Look}
 
 
 def day_of(d: Mapping[str, object]) -> Day:
-    return Day(**{k: _value(k, v) for k, v in d.items()})  # type: ignore[arg-type]
+    return Day(**{k: decoded_field(k, v) for k, v in d.items()})  # type: ignore[arg-type]
 
 
 def state_of(d: Mapping[str, Mapping[str, object]]) -> State:
-    detector = Detector(**{k: _value(k, v) for k, v in d["detector"].items()})  # type: ignore[arg-type]
-    return State(detector, **{k: _value(k, v) for k, v in d.items() if k != "detector"})  # type: ignore[arg-type]
+    detector = Detector(**{k: decoded_field(k, v) for k, v in d["detector"].items()})  # type: ignore[arg-type]
+    return State(detector, **{k: decoded_field(k, v) for k, v in d.items() if k != "detector"})  # type: ignore[arg-type]
 
 
-def _value(name: str, v: object) -> object:
+def decoded_field(name: str, v: object, kinds: Mapping[str, type[Plain]] = RANGES) -> object:
+    """The field of this name that `to_plain` wrote."""
     if isinstance(v, dict):
         kept = np.frombuffer(base64.b64decode(v[ENCODED], validate=True), dtype="<f8" if name in FLOATS else "<i8")
         return kept.reshape(v["shape"])
     if isinstance(v, list):
-        return tuple(decoded(one, RANGES[name]) for one in v)
+        return tuple(decoded(one, kinds[name]) for one in v)
     if not isinstance(v, int):
         raise BadInput(f"{name} is {v!r}, which is no whole number")
     return v

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from calibrant import __version__
+from calibrant.audit.monitor.drift import Change, DriftNow
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.audit.monitor.plan import Plan, Settings
 from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
@@ -20,7 +21,7 @@ from calibrant.report import svg
 from calibrant.report.html import page
 from calibrant.report.markdown import inside
 from calibrant.report.places import end_of, percent, signed
-from calibrant.report.spans import clipped, literal, plain, say
+from calibrant.report.spans import Text, clipped, literal, plain, say
 from calibrant.sanitize import sanitize
 
 WORDS = {"over": "Over the limit", "within": "Within the limit", "undecided": "Undecided", "not_checked": "Not checked"}
@@ -30,6 +31,7 @@ Waiting: TypeAlias = Sequence[tuple[int, int, int]]  # a day's number, its rows,
 SHOWN = 10  # alarms in the table, latest first, and that of any error
 SINCE_LAST = " (since the last alarm)"
 ENDINGS = (".html", ".json", ".md")
+DRIFT = "Drift of scores and columns, without labels"
 
 
 def save(monitor: Monitor, target: str | os.PathLike[str]) -> Path:
@@ -45,12 +47,23 @@ def content(monitor: Monitor, name: str, waiting: Waiting = ()) -> str:
     ending = Path(name).suffix.lower()
     if ending not in ENDINGS:
         raise BadInput(f"cannot write {name!r}: a monitor is written as {', '.join(ENDINGS)}; end the name so")
-    state = monitor.state
     if ending == ".json":
-        return json.dumps(state.to_dict(), indent=1, allow_nan=False) + "\n"
+        return json.dumps(known(monitor), indent=1, allow_nan=False) + "\n"
+    if monitor.last is None and monitor.drift is not None:
+        if ending == ".md":
+            return f"# {title(monitor.settings)}\n\n{inside(_early(monitor, waiting))}"
+        return page(_early_document(monitor, monitor.drift, waiting), known(monitor), __version__)
+    state = monitor.state
     if ending == ".md":
         return alert(monitor, state, waiting)
-    return page(document(monitor, state, waiting), state.to_dict(), __version__)
+    return page(document(monitor, state, waiting), known(monitor), __version__)
+
+
+def known(monitor: Monitor) -> dict[str, object]:
+    """What is known as plain data: the state, or the drift alone before the first day is complete."""
+    if monitor.last is None and monitor.drift is not None:
+        return {"drift": monitor.drift.to_dict()}
+    return monitor.state.to_dict()
 
 
 def alert(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> str:
@@ -62,15 +75,20 @@ def alert(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> str:
 
 def lines(monitor: Monitor, waiting: Waiting = ()) -> str:
     """What a terminal shows after each day."""
+    if monitor.last is None and (waiting or monitor.drift is not None):
+        return _paragraphs(_early(monitor, waiting))
     s, state = monitor.settings, monitor.state
     nodes = (*_summary(s, state), *_open(waiting))
-    paragraphs = [plain(n.text) for n in nodes if isinstance(n, doc.Paragraph)]
-    return "\n".join((f"{state.at} · {state.rows:,} rows · {headline(s, state)}", *paragraphs))
+    return "\n".join((f"{state.at} · {state.rows:,} rows · {headline(s, state)}", _paragraphs(nodes)))
 
 
-def opened(waiting: Waiting) -> str:
-    """What a terminal shows before the first day is complete."""
-    return "\n".join(plain(n.text) for n in _open(waiting) if isinstance(n, doc.Paragraph))
+def _paragraphs(nodes: Iterable[doc.Node]) -> str:
+    return "\n".join(plain(n.text) for n in nodes if isinstance(n, doc.Paragraph))
+
+
+def drifted(drift: DriftNow | None) -> tuple[str, ...]:
+    """The line on drift, if any became certain in the recent window."""
+    return () if drift is None else tuple(plain(n.text) for n in _named(drift))
 
 
 def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
@@ -78,18 +96,42 @@ def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> do
     s = monitor.settings
     facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", f"{num.count(state.looks)} looks")
     first = (*_summary(s, state), *_open(waiting), _timeline(monitor, state))
-    sections = [doc.Section("summary", "Summary", "Calibration, watched", first, state.verdict)]
+    mark = "measured" if state.verdict == "not_checked" else state.verdict
+    sections = [doc.Section("summary", "Summary", "Calibration, watched", first, mark)]
     sections.append(doc.Section("groups", "Groups", "Everyone and groups", (_table(s, state),), "measured"))
     if state.alarms:
         sections.append(doc.Section("alarms", "Alarms", "Alarms", (_alarms(state),), "found"))
     sections.append(
         doc.Section("evidence", "Evidence", "Where evidence is building up", tuple(_evidence(state)), "measured")
     )
+    if state.drift is not None:
+        drift = tuple(_drift(s, state.drift))
+        sections.append(doc.Section("drift", "Drift", DRIFT, drift, "measured"))
     sections.append(
         doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference")
     )
     paragraphs = tuple(doc.Paragraph(say(literal(f))) for f in facts)
     return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), paragraphs, tuple(sections))
+
+
+def _early(monitor: Monitor, waiting: Waiting) -> Iterator[doc.Node]:
+    """The summary before the first day is complete."""
+    yield doc.Opening("No day is complete yet: there is no verdict.")
+    yield from _open(waiting)
+    if monitor.drift is not None:
+        yield from _named(monitor.drift)
+
+
+def _early_document(monitor: Monitor, drift: DriftNow, waiting: Waiting) -> doc.Document:
+    """The page before the first day is complete: drift alone."""
+    s = monitor.settings
+    sections = (
+        doc.Section("summary", "Summary", "Calibration, watched", tuple(_early(monitor, waiting)), "absent"),
+        doc.Section("drift", "Drift", DRIFT, tuple(_drift(s, drift)), "measured"),
+        doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference"),
+    )
+    facts = (doc.Paragraph(say(literal(f"to {drift.at}"))), doc.Paragraph(say(f"{num.count(drift.rows)} rows")))
+    return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), facts, sections)
 
 
 def title(s: Settings) -> str:
@@ -130,6 +172,8 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     low, high = num.signed_range(e.low, e.high)
     most = num.upper_bound(e.error_high, s.limit)
     error = f" Calibration error of everyone, of the score rounded to whole percent: at most {most}."
+    if e.error_low > max(e.low, -e.high, 0.0):
+        error += f" Of the score itself: at least {num.lower_bound(e.error_low, s.limit)}."
     yield doc.Paragraph(
         say(
             f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "
@@ -139,6 +183,8 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     )
     if state.alarms:
         yield doc.Paragraph(say(*_alarm(state)))
+    if state.drift is not None:
+        yield from _named(state.drift)
     if state.unlabelled:
         yield doc.Paragraph(
             say(
@@ -232,6 +278,80 @@ def _evidence(state: MonitorState) -> Iterator[doc.Node]:
         yield doc.Paragraph(say("Below an alarm these are no findings."), "note")
 
 
+# ---- drift ----
+
+
+def _named(drift: DriftNow) -> Iterator[doc.Paragraph]:
+    """Of the shares that became certain in the recent window the first, and how many more they are; or nothing."""
+    recent = [c for c in drift.changes if c.recent]
+    if recent:
+        yield doc.Paragraph(_drift_line(drift, recent[0], len(recent) - 1), "note")
+
+
+def _drift_line(drift: DriftNow, first: Change, more: int) -> Text:
+    others = f" So have {more:,} more shares." if more > 1 else " So has 1 more share." if more else ""
+    return say(
+        "Drift, which says nothing of calibration: ",
+        literal(clipped(first.name, 80)),
+        f" has changed since about {first.onset}, from {_of_rows(first.before)} of the reference to "
+        f"{_of_rows(first.now)} of the rows since, in the last {drift.window:,} days.{others}",
+    )
+
+
+def _of_rows(share: float | None) -> str:
+    return f"fewer than {MASK} rows" if share is None else f"{100 * share:.3g}%"
+
+
+def _drift(s: Settings, drift: DriftNow) -> Iterator[doc.Node]:
+    level = num.percent(drift.alpha)
+    yield doc.Paragraph(
+        say(
+            f"{drift.watched:,} shares of rows to {drift.at} are compared with {num.count(drift.reference_rows)} rows "
+            f"of the reference. While rows are like those, any share is ever named with probability at "
+            f"most {level}%. Shares that swing from day to day, such as by weekday, are named, too. Rows of different "
+            "days are assumed to be different draws: people scored on several days make their levels look drifted."
+        )
+    )
+    for part in _unwatched(drift):
+        yield doc.Paragraph(part, "note")
+    if drift.changes:
+        rows = [
+            (say(literal(clipped(f.name, 80))), _of_rows(f.before), _of_rows(f.now), f.onset, _between(f), f.day)
+            for f in drift.changes[:SHOWN]
+        ]
+        heads = ("Share", "Reference", "Since", "Began about", "Between", "Certain on")
+        caption = (
+            f"Shares that have changed. Since: of the last {s.window:,} days, those from the beginning on. "
+            "Percentages are estimates; that there is a change is guaranteed. Each share is named once: its later "
+            "changes are not."
+        )
+        yield doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
+        if len(drift.changes) > SHOWN:
+            yield doc.Paragraph(say(f"{len(drift.changes) - SHOWN:,} more shares have changed: see the state."), "note")
+    else:
+        most = f"{100 * max(0.0, drift.evidence):.0f}%"
+        yield doc.Paragraph(say(f"None is named. The largest evidence is {most} of what that takes."))
+    yield doc.Paragraph(
+        say("Drift is about who is scored, not about how good the scores are: it changes no verdict."), "note"
+    )
+
+
+def _unwatched(drift: DriftNow) -> Iterator[Text]:
+    """What is not watched, although it was asked for."""
+    if not drift.score:
+        yield say("The score is not watched: in a fifth of the reference no score is over 0.")
+    if drift.unwatched:
+        yield say(
+            "Not watched, because a fifth of the reference does not show the kind of its values: ",
+            literal(clipped(", ".join(drift.unwatched), 160)),
+            ".",
+        )
+
+
+def _between(f: Change) -> str:
+    return f"{f.onset_first} to {f.onset_last}"
+
+
 def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
     level = num.percent(1.0 - s.alpha)
     rows = "Rows"
@@ -263,9 +383,20 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
             ", on each weekday and in each month" * plan.dated + ". An error elsewhere stays unseen.",
         )
     )
+    if s.judge == "error" and s.limit is not None:
+        yield doc.Paragraph(
+            say(
+                "Everyone is over the limit by the calibration error of the score itself, and within it by the gap and "
+                "the error of the score rounded to whole percent."
+            )
+        )
     yield doc.Paragraph(
         say(f"{rows} are assumed independent given scores and covariates. A day enters once, when it is complete.")
     )
+    if not s.independent_rows:
+        yield doc.Paragraph(
+            say("Drift of scores and columns is not watched: rows of one cluster or shock are no separate draws.")
+        )
 
 
 # ---- the timeline ----
@@ -308,9 +439,11 @@ def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label
     up = tuple(
         (percent(at(first, v * top)[1] / svg.SIZE), signed(round(100 * v * top, 6))) for v in (1, 0.5, 0, -0.5, -1)
     )
-    ticks = sorted({0, len(looks) // 2, len(looks) - 1})
+    ticks = sorted({0, min(len(looks) // 2, max(len(looks) - 2, 0))})
     across = tuple((percent((days[i] - first) / span), looks[i].day) for i in ticks)
-    return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1])), label, "", "")
+    # The last day ends with the plot: centred at its foot it would leave a narrow page.
+    last = (svg.Mark("100%", "100%", 17, "end", "yl", looks[-1].day),) if len(looks) > 1 else ()
+    return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1]), marks=last), label, "", "")
 
 
 def _columns(looks: tuple[Look, ...]) -> tuple[list[float], list[float], list[float]]:

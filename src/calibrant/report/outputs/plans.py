@@ -87,12 +87,13 @@ def decidable(results: Sequence[Curve]) -> str:
         row += [_planned(c[k][i], limit) for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
         row += [f"{100 * c['power_within'][i]:.0f}%"] if limit is not None else []
         rows.append(row)
-    level, what = f"{100 * s['power']:g}%", "are certified" if limit is None else f"are certified over {limit:g}"
+    level, shown = f"{100 * s['power']:g}%", "as real" if limit is None else f"to be over {num.limit_points(limit)}"
     notes = [
-        f"In points. Limits within which a gap, or an error of {s['error']}, is certified with probability {level} if "
-        "scores are right (alone: if no other group were judged); and gaps, of more events than expected, that "
-        f"{what} with that probability, ± {100 * s['simulation_error']:.1f} (one standard error of {s['draws']} drawn "
-        "sets). No label was compared with a score.",
+        f"In points. Within: the limit that a gap, or an error of {s['error']}, is certified to keep with probability "
+        f"{level} if scores are right (alone: if no other group were judged).",
+        f"{over.capitalize()}: the gap, of more events than expected, that is certified {shown} with that probability.",
+        f"The {level} is simulated from {s['draws']} drawn sets: true to about {100 * s['simulation_error']:.1f} "
+        "percentage points. No label was compared with a score.",
     ]
     if limit is not None and len(c["group"]) > 1:
         met = sum(v <= limit for v in c["gap_within"][1:])

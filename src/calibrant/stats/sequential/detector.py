@@ -40,10 +40,11 @@ class Detector:
         """No evidence yet; `prior` is how much each direction counts, and is shared by its bets."""
         return cls(np.log(prior / prior.sum()), np.zeros(prior.shape), *_no_starts(prior.shape))
 
-    def after(self, gains: Floats, day: int, elapsed: int) -> Detector:
+    def after(self, gains: Floats, day: int, elapsed: float) -> Detector:
         """The evidence after a day's `gains` (directions, bets); `elapsed` days after the last one, or the first: 1.
 
         The start on this day counts once for every day elapsed, so that time is counted in days, whatever the schedule.
+        Where they are shares, which add up to one over all days, the evidence of a direction is an e-process.
         """
         starts = np.concatenate([self.starts, np.full((1, *gains.shape), np.log(elapsed))]) + gains
         first, last, days = (np.append(v, n) for v, n in ((self.first, day), (self.last, day), (self.days, 1)))
@@ -75,18 +76,28 @@ class Detector:
         """The log of the e-detector; minus infinity before the first day, and after an alarm."""
         return float(np.logaddexp.reduce((self.starts + self.log_prior).ravel(), initial=-np.inf))
 
+    @property
+    def log_directions(self) -> Floats:
+        """The log of the evidence of every start by direction, with its prior: shape (directions,)."""
+        log: Floats = np.logaddexp.reduce(self.starts + self.log_prior, axis=(0, 2), initial=-np.inf)
+        return log
+
     def directions(self, *, change: bool) -> Floats:
         """The share of the evidence by direction and sign, shape (directions, 2): outcomes above the scores first."""
         log = np.logaddexp.reduce(self.starts, axis=0) if change else self.ever
         share = _shares(log + self.log_prior)
         return share.reshape(len(share), 2, -1).sum(axis=2)
 
-    def onset(self, level: float) -> tuple[int, int, int]:
+    def onset(
+        self, level: float, direction: int | None = None, log_weight: Floats | float = 0.0
+    ) -> tuple[int, int, int]:
         """The day that has most of the evidence, and the first and last of the days that have the share `level`.
 
-        A tail of ``(1 - level) / 2`` is left out on either side, by whole blocks of days.
+        A tail of ``(1 - level) / 2`` is left out on either side, by whole blocks of days. Of one direction, or of all;
+        what a block's starts have counted more than others is taken off by its `log_weight`, shape (blocks,).
         """
-        share = _shares((self.starts + self.log_prior).reshape(len(self.starts), -1)).sum(axis=1)
+        log = self.starts + self.log_prior - np.reshape(log_weight, (-1, 1, 1))
+        share = _shares((log if direction is None else log[:, direction]).reshape(len(log), -1)).sum(axis=1)
         before, tail = np.cumsum(share), (1.0 - level) / 2.0
         low = int(np.searchsorted(before, tail, side="right"))
         high = int(np.searchsorted(before, 1.0 - tail, side="left"))

@@ -101,6 +101,28 @@ def _bets(sums: Floats, delta: float) -> Floats:
     return np.minimum(best, LARGEST_BET / sums[LARGEST])
 
 
+def cell_sums(y: Floats, p: Floats, cell: Codes, cells: int) -> Floats:
+    """Sums of a day's independent rows by range of the score, shape (cells, 3): residuals, their squares and noise."""
+    values = y - p, (y - p) ** 2, p * (1.0 - p)
+    return np.stack([summed(cell, v, cells) for v in values], axis=1)
+
+
+def error_floor(sums: Floats, cells: Floats, before: Floats, delta: float) -> float:
+    r"""A lower limit of the calibration error of independent rows; it fails with probability at most delta.
+
+    With signs ``s`` of ranges of the score that rows `before` fix, the mean of ``s (E[y | features] - p)`` is at most
+    the calibration error, and `gap_limits` bounds it. A range counts where its residuals before exceed their noise.
+    """
+    signs = np.where(before[:, 0] ** 2 > before[:, 2], np.sign(before[:, 0]), 0.0)
+    if not signs.any():
+        return 0.0
+    signed = sums.copy()
+    signed[[RESIDUAL, CROSS]] = signs @ cells[:, 0]
+    signed[SQUARES] = np.abs(signs) @ cells[:, 1]
+    signed[[NOISE, SHARED]] = np.abs(signs) @ cells[:, 2]
+    return max(gap_limits(signed, 2.0 * delta)[0], 0.0)
+
+
 def level_counts(y: Floats, p: Floats) -> Ints:
     """Rows without and with the event by the score in whole percent, halves up, shape (101, 2)."""
     level = np.floor(p * LEVELS + 0.5).astype(np.int64)

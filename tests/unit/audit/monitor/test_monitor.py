@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from pathlib import Path
+from unittest.mock import PropertyMock, patch
 
 import numpy as np
 import pyarrow as pa
@@ -202,6 +203,36 @@ def test_the_state_has_the_size_that_is_said(levels: int, window: int) -> None:
     directions, populations = len(watch.plan.watched), len(watch.plan.populations)
     numbers = 10 * directions * (3 * np.log2(48) + 3) + min(window, 48) * (10 * populations + 203)
     assert 0.5 < len(watch.to_json()) / (11 * numbers + 300 * 48 + 8000) < 1.0
+
+
+def test_over_is_by_the_score_itself_and_within_by_the_rounded_one(tmp_path: Path) -> None:
+    """Both scores are 30 percent rounded, and five points off in opposite directions: the page says what is what."""
+    watch = cal.Monitor(label="y", score="p", limit=0.03, window=3, alpha=0.5)
+    rng = np.random.default_rng(0)
+    for day in range(6):
+        p = rng.choice([0.301, 0.304], 20_000)
+        watch.update(cal.predictions(rng.uniform(size=len(p)) < np.where(p == 0.301, 0.251, 0.354), p), at=day)
+    everyone = watch.state.window[0]
+    assert everyone.verdict == "over"
+    assert everyone.error_high < 0.03 < everyone.error_low
+    page = watch.report(tmp_path / "p.html").read_text()
+    assert "Everyone is over the limit by the calibration error of the score itself, and within it by the gap" in page
+    gap = cal.Monitor(label="y", score="p", limit=0.03, judge="gap")
+    gap.update(cal.predictions([0, 1] * 50, [0.2, 0.6] * 50), at=1)
+    assert "over the limit by the calibration error" not in gap.report(tmp_path / "g.html").read_text()
+
+
+def test_a_day_makes_its_state_once() -> None:
+    watch = cal.Monitor(label="y", score="p")
+    with patch.object(cal.Monitor, "drift", PropertyMock(return_value=None)) as made:
+        watch.update(cal.predictions([0, 1] * 50, [0.2, 0.6] * 50), at=1)
+    assert made.call_count == 1
+
+
+def test_a_page_without_a_limit(tmp_path: Path) -> None:
+    watch = cal.Monitor(label="y", score="p")
+    watch.update(cal.predictions([0, 1] * 50, [0.2, 0.6] * 50), at=1)
+    assert "No limit was set: ranges and alarms only." in watch.report(tmp_path / "p.html").read_text()
 
 
 def test_reports_say_what_is_known(tmp_path: Path) -> None:

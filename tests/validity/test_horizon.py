@@ -100,6 +100,36 @@ def test_weights_from_pilot_rows_hold_the_gap(name: str) -> None:
     check(miss, 300, ALPHA)
 
 
+def test_everyone_is_held_within_levels_that_are_lost_unlike() -> None:
+    """Rows of the second site have more events than their score and are lost sooner: one law of all is off."""
+    scales, means = np.array([1600.0, 350.0]), np.array([2400.0, 400.0])
+    score = float((1.0 - np.exp(-H / scales)).mean())
+
+    def drawn(seed: int, n: int) -> tuple[dict[str, NDArray[np.generic]], Floats]:
+        rng = np.random.default_rng([seed, 12])
+        site = rng.integers(0, 2, n)
+        event, end = rng.exponential(scales[site]), rng.exponential(means[site])
+        log = {"t": np.minimum(event, end), "kind": (event <= end).astype(int), "p": np.full(n, score), "site": site}
+        return log, 1.0 - np.exp(-H / scales[site])
+
+    def miss(seed: int) -> bool:
+        log, truth = drawn(seed, 1500)
+        data = cal.at_horizon(log, score="p", time="t", event="kind", horizon=H, way="weights", within="site")
+        table = cal.certify.horizon(data, alpha=ALPHA, seed=seed).columns
+        gap = float((truth - score)[certified_rows(data, log, seed)].mean())
+        return not table["low"][0] <= gap <= table["high"][0]
+
+    check(miss, 100, ALPHA)
+    log, truth = drawn(0, 200_000)
+    whole, own = (
+        cal.measure.observed_expected(
+            cal.at_horizon(log, score="p", time="t", event="kind", horizon=H, way="weights", within=within)
+        )
+        for within in (None, "site")
+    )
+    assert abs(own.value - truth.mean() / score) < 0.02 < 0.05 < abs(whole.value - truth.mean() / score)
+
+
 def certified_rows(data: cal.Predictions, log: dict[str, object], seed: int) -> NDArray[np.bool_]:
     """Which rows of a log are no pilots: rows of unknown outcome are drawn after all others."""
     known = (log["kind"] != 0) | (log["t"] >= H)

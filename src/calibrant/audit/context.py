@@ -383,7 +383,8 @@ class Check:
     # Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
     # `NotRun` one that was not run.
     make: Callable[[AuditContext, Mapping[str, Curve]], CheckResult]
-    # The same where some outcomes by a horizon are unknown: by default it does not apply.
+    optional: bool = False  # asks nothing unless an option or a kind of data calls for it, whose reason it gives itself
+    # The same where some outcomes by a horizon are unknown: by default it does not apply, unless it is optional.
     make_of_lost: Callable[[AuditContext, Mapping[str, Curve]], CheckResult] = not_of_lost
     # What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
     step: str = ""

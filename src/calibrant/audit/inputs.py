@@ -73,6 +73,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str
     results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
     results |= {"in_question": tuple(tuple(v) for v in spec.in_question)} if spec.in_question else {}
     results |= {"excluded": sketch.log.excluded} if sketch.log.excluded else {}
+    results |= {"seen_events": dict(sketch.log.seen_events)} if sketch.log.seen_events else {}
     if sketch.log.horizon:
         results["horizon"] = dict(sketch.log.horizon)
         results["kept_and_late"] = tuple(tuple(one) for one in sketch.log.compared)
@@ -275,6 +276,7 @@ def warnings(sketch: Sketch, copied: bool) -> Iterator[str]:
         "unfinished-log": sketch.log.unfinished,
         "fitted-rows": sketch.log.excluded,
         "horizon": sketch.log.horizon,
+        "perhaps-seen-events": sketch.log.seen_events,
     }
     yield from (code for code, there in of_log.items() if there)
     yield from _of_columns(sketch.spec)

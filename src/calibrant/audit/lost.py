@@ -39,6 +39,7 @@ Ends = tuple[float, float]
 
 WEIGHTS, UNKNOWN = "certify.horizon", "certify.missing_labels"
 BINS, ENOUGH, CURVE_EVENTS = 10, 100, 50  # ranges of the score, rows of one, and expected events of all of them
+PILOTS_EACH, UNLIKE = 20, 0.01  # pilot rows of a level that is compared, and the level of the tests together
 NO_ERROR = (
     "judge='error' (--judge error): by weights of censoring the gap alone is certified: leave it out, or assume "
     "nothing by way='unknown' (--way unknown)"
@@ -51,10 +52,21 @@ DIFFERS = "follow-up differs within the group by outcome or score: the estimate 
 NO_WEIGHTS = "without an assumption about the rows lost there is no estimate: way='weights' (--way weights) has one"
 
 
+class Observed(NamedTuple):
+    """What happened to some rows, as estimated."""
+
+    risk: float
+    error: float  # standard error of it
+    predicted: float  # their mean score
+    rows: int
+    reaches: bool  # follow-up of these rows says what happened by the horizon; else `risk` is the middle of what may be
+
+
 class Population(NamedTuple):
     """Some rows, those of unknown outcome among them, and how numbers about them are reported."""
 
     at: Flags  # shape (n + m,): which rows they are, those with an outcome first
+    observed: Observed
     cells: Cells
     delta: float  # with which their range of the gap is wrong, both ends together
     reported: Sums | None = None  # as they are, if none
@@ -116,21 +128,13 @@ class LostRows:
             return least, 1.0
         return ends_of(people.cells.ranged(steps, math.inf), "error", people.delta / 2.0)
 
-    def estimate(self, at: Flags) -> tuple[float, float, float, int]:
-        """The risk of some rows, its standard error, their mean score, and how many they are.
-
-        Where follow-up of these rows ended before the horizon the risk is that of the middle of what may be.
-        """
-        if not self.reaches(at):
-            risk = float(np.where(np.isnan(self.q.y[at]), 0.5, self.q.y[at]).mean())
-            return risk, 0.5, float(self.q.p[at].mean()), int(at.sum())
-        risk = curves.incidence(self.q.time[at], self.q.kind[at]).at(self.q.horizon)
-        variance = curves.incidence_variance(self.q.time[at], self.q.kind[at], self.q.horizon)
-        return risk, math.sqrt(variance), float(self.q.p[at].mean()), int(at.sum())
-
-    def reaches(self, at: Flags) -> bool:
-        """Whether follow-up of some rows says what happened by the horizon."""
-        return curves.reaches(self.q.time[at], self.q.kind[at], self.q.horizon)
+    def observed(self, at: Flags) -> Observed:
+        """What happened to some rows, as estimated: of all of them, or of levels with a law of their own each."""
+        q = self.q if at.all() else self.q.some(at)
+        of = float(q.p.mean()), len(q.p)
+        if not q.reaches:
+            return Observed(float(np.where(q.known, q.y, 0.5).mean()), 0.5, *of, reaches=False)
+        return Observed(q.risk, q.risk_error, *of, reaches=True)
 
     @property
     def assumes(self) -> str:
@@ -148,7 +152,7 @@ class LostRows:
 def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], ...], who: Population) -> Finding:
     """What is certified of some rows, judged against the limit."""
     plan, weighs = context.judging, rows.reach is not None
-    risk, noise, predicted, n = rows.estimate(who.at)
+    risk, noise, predicted, n, reaches = who.observed
     part = "groups" if name else "everyone"
     reported = who.reported or Sums.of(n, risk * n, predicted * n)
     low, high = rows.gap(who)
@@ -159,14 +163,14 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
     least, most = rows.error(who, (low, high), plan.steps)
     error_ends = reported.end(least, -1, 0.0), reported.end(most, 1, 0.0)
     settings = {"about": "the raw score", "target": "rows", "way": "weights" if weighs else "unknown"}
-    if not rows.reaches(who.at):
+    if not reaches:
         settings["estimate"] = "none"
     range_of = Interval(low=gap_ends[0], high=gap_ends[1], level=round(1.0 - plan.alpha, 12), guarantee="finite-sample")
     value = reported.near(risk - predicted)
     value = value if weighs else min(max(value, gap_ends[0]), gap_ends[1])
     reach = normal_quantile(plan.alpha) * noise
     ordinary = None
-    if weighs and rows.reaches(who.at):
+    if weighs and reaches:
         ends = (reported.end(risk - predicted + s * reach, s) for s in (-1, 1))
         about = dict(zip(("low", "high"), ends, strict=True))
         ordinary = Interval(**about, level=1.0 - plan.alpha, guarantee="asymptotic")
@@ -198,7 +202,7 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
             value=value, interval=ordinary, guaranteed=range_of, p_value=plan.alpha if shown_off else 1.0,
             assumes=rows.assumes, settings=settings,
         ),
-        observed_expected=_ratio(rows, risk, noise, predicted, plan.alpha) if weighs and not name else None,
+        observed_expected=_ratio(rows, who.observed, plan.alpha) if weighs and not name else None,
         verdict="undecided" if why and limit is not None else verdict_of(*judged, limit),
         by=plan.by(part),
         limit=limit,
@@ -207,11 +211,11 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
     )  # fmt: skip
 
 
-def _ratio(rows: LostRows, risk: float, noise: float, predicted: float, alpha: float) -> Layered | None:
+def _ratio(rows: LostRows, of: Observed, alpha: float) -> Layered | None:
     """Observed over expected, not certified: the Aalen-Johansen estimate over the mean score."""
-    if not risk or predicted * len(rows.q.p) < 1.0:
+    if not of.risk or of.predicted * of.rows < 1.0:
         return None
-    value, reach = risk / predicted, math.exp(normal_quantile(alpha) * noise / risk)
+    value, reach = of.risk / of.predicted, math.exp(normal_quantile(alpha) * of.error / of.risk)
     interval = Interval(low=value / reach, high=value * reach, level=1.0 - alpha, guarantee="asymptotic")
     about = {"about": "observed over expected events", "target": "rows"}
     return Layered(value=value, interval=interval, guaranteed=None, p_value=1.0, assumes=rows.assumes, settings=about)
@@ -220,7 +224,8 @@ def _ratio(rows: LostRows, risk: float, noise: float, predicted: float, alpha: f
 def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify everyone by the way that was chosen."""
     rows, plan = LostRows.of(context), context.judging
-    whole = Population(np.ones(len(rows.q.p), dtype=np.bool_), Cells.of(context.sketch), plan.alpha)
+    every = np.ones(len(rows.q.p), dtype=np.bool_)
+    whole = Population(every, rows.observed(every), Cells.of(context.sketch), plan.alpha)
     made = finding(context, rows, (), whole)
     return CheckResult(
         status="measured" if made.verdict == "not_checked" else made.verdict,
@@ -342,7 +347,34 @@ def of_lost(context: AuditContext) -> dict[str, object]:
     reach, odds = LostRows.of(context).reach, implied_odds(context)
     own = {} if reach is None else {k: reach.settings[k] for k in ("pilots", "followed_at_least")}
     own |= {} if odds is None else {"implied_odds": odds}
+    own |= {"lost_unlike": unlike} if (unlike := lost_unlike(context)) else {}
     return {"horizon": {**context.sketch.log.horizon, **own}}
+
+
+def lost_unlike(context: AuditContext) -> dict[str, float]:
+    """The group columns by which rows are lost unlike, each with its p-value; none of levels named already.
+
+    Log-rank tests of the pilot rows, which no range reads, so that what they propose is not chosen by certified rows;
+    by Holm's method together at `UNLIKE`. Levels of few pilot rows are left out.
+    """
+    rows, spec = LostRows.of(context), context.sketch.spec
+    within = () if rows.data.followed is None else rows.data.followed.within
+    alone = [(i, names[0]) for i, names in enumerate(spec.groupings) if len(names) == 1 and names[0] not in within]
+    if rows.reach is None or not alone:
+        return {}
+    member, tested = members(context).group, dict[str, float]()
+    for i, name in alone:
+        level = member[i]
+        pilot = (
+            ~rows.reach.rows & (np.bincount(level[~rows.reach.rows], minlength=level.max() + 1) >= PILOTS_EACH)[level]
+        )
+        tested[name] = curves.censoring_differs(rows.q.time[pilot], rows.q.kind[pilot], level[pilot])
+    detected, order = dict[str, float](), sorted(tested, key=lambda name: tested[name])
+    for k, name in enumerate(order):
+        if tested[name] * (len(order) - k) > UNLIKE:
+            break
+        detected[name] = tested[name]
+    return detected
 
 
 def judged_by_gap(judge: Judge, weighs: bool) -> Judge:

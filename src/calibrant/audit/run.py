@@ -330,7 +330,7 @@ def _record(
         try:
             if not check.crosses:
                 context.needs_no_crossing()
-            answer = (check.make if context.lost is None else check.make_of_lost)(context, curves)
+            answer = (check.make if context.lost is None or check.optional else check.make_of_lost)(context, curves)
         except NotComputable as e:
             checks.append(CheckRecord(code=check.code, status="not-applicable", reason=e.reason))
         except NotRun as e:
@@ -391,7 +391,8 @@ def _record(
             name: settings[name] for name in RECORDED if name in settings and (name not in SELDOM or settings[name])
         }
         | ({"form": form_stated} if form_stated else {})
-        | ({"independent": True} if context.independent else {}),
+        | ({"independent": True} if context.independent else {})
+        | ({"final": True} if options.final else {}),
         versions=_versions(),
     )
 

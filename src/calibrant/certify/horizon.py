@@ -46,10 +46,12 @@ class Strata:
 
     @classmethod
     def by(cls, data: Predictions, within: tuple[str, ...]) -> Strata:
-        """Levels of these columns."""
+        """Levels of these columns; of none those that the rows were made with."""
         apart = data.unlabelled
+        if not within and data.followed is not None:
+            return cls(data.followed.level, data.followed.within)
         n = data.n + (0 if apart is None else len(apart.p))
-        if not within or apart is None:
+        if not within or apart is None:  # no row was lost
             return cls(np.zeros(n, dtype=np.int64), ())
         require(within, [] if data.covariates is None else data.covariates.column_names, "covariate")
         tables = data.covariates, apart.covariates
@@ -105,8 +107,8 @@ def horizon(
     judge : {"gap"}
         The calibration error has no proof here.
     within : str or sequence of str, optional
-        Covariates within whose levels follow-up ends independently of outcome and score; by default everyone's range
-        takes all rows as one level. A group's range always takes its own rows alone.
+        Covariates within whose levels follow-up ends independently of outcome and score; by default those of
+        `calibrant.at_horizon`, and without these all rows are one level. A group's range takes its own rows alone.
     censoring_survival : str or callable, optional
         The probability of being followed, where it is known: a covariate that holds G at the event or at the horizon,
         whichever is first; or G itself, a function of times, which holds in every group. By default limits of it come

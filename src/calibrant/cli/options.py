@@ -298,6 +298,11 @@ def numbers(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: pass numbers, such as 0.1,0.2") from None
 
 
+def numbers_or_none(text: str) -> tuple[float, ...] | tuple[str]:
+    """The same, or the word that says there is none."""
+    return (text,) if text == "none" else numbers(text)
+
+
 def count_or_word(text: str) -> int | str:
     """A whole number where it reads as one, else the word."""
     return int(text) if text.lstrip("+-").isdecimal() else text
@@ -363,15 +368,16 @@ def add(p: Command, name: str, hint: object, it: Option) -> None:
     elif not plain:
         at.add_argument(option, action="append", default=[], **how)
     elif several and float in plain:
-        at.add_argument(option, type=numbers, action=Listed if one else "store", **how)
+        kind = numbers_or_none if plain == {float, str} else numbers
+        at.add_argument(option, type=kind, action=Listed if one else "store", **how)
     elif several:
         split = one_or_names if name in LITERAL else names
         at.add_argument(option, metavar=it.value or "COLUMNS", type=split, action=Listed, help=it.words)
     elif choices:
         at.add_argument(option, choices=choices, default=it.default or None, **how)
     else:
-        kind = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
-        at.add_argument(option, type=kind, default=it.default, **how)
+        single = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
+        at.add_argument(option, type=single, default=it.default, **how)
 
 
 def _kept(member: object) -> bool:

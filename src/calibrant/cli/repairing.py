@@ -32,7 +32,7 @@ from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source, marks_of, spread, with_joint
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import Calibrator, calibrator_text
@@ -52,6 +52,13 @@ from calibrant.repair.streamed import (
 from calibrant.sanitize import as_message, sanitize
 
 ROWS, CALIBRATOR = "rows", "calibrator"
+FOLLOWED = "or keep rows that were followed to the horizon (--entered, --closed), and repair these"
+OF_LOST = {  # why repairs of rows lost to follow-up are not compared here, and what to do, by the way
+    "weights": "repairs are compared on known outcomes: where rows were lost fit one in Python by weights, "
+    f"calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights')), and audit other rows with it; {FOLLOWED}",
+    "unknown": "without an assumption about the rows lost no repair can be fitted: --way weights has one, which takes "
+    f"being lost as independent of the outcome; {FOLLOWED}",
+}
 ENDINGS = {".json": CALIBRATOR, ".sql": "duckdb", ".js": "javascript"}  # other files are of rows
 
 
@@ -73,7 +80,9 @@ def repair(a: Namespace) -> int:
     options = reading(a)
     if options.scores:
         return _repair_classes(a, options)
-    options = options.named().known()
+    options = options.named()
+    if options.at is not None and not options.at.complete:
+        raise NotComputable(OF_LOST[options.at.way])
     if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
         raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.arguments import checked_seed, shown, takes
+from calibrant.arguments import checked_seed, choice, shown, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.classes.columns import ClassInputs, class_labels, listed_columns, one_label, places_of
 from calibrant.data.classes.lists import named_labels, probabilities_of
@@ -40,7 +40,7 @@ from calibrant.data.sources.source import Log, Source, spread, unfitted
 from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import Followed, all_known
-from calibrant.data.specs.options import FIRST, RowOptions
+from calibrant.data.specs.options import FIRST, NONE, RowOptions
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
     EVERY,
@@ -65,7 +65,9 @@ STEP = 1 << 20  # rows counted at once, so that what is made next to them stays 
 
 @takes_arrays
 @takes(RowOptions, FIRST)
-def read(source: object, *, label: str, score: str, **settings: Unpack[RowOptions]) -> Predictions:
+def read(
+    source: object, *, label: str, score: str, horizon: str | None = None, **settings: Unpack[RowOptions]
+) -> Predictions:
     """Read rows into memory.
 
     Parameters
@@ -76,6 +78,8 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
         the Arrow stream protocol.
     label, score : str
         Columns of labels (0 and 1) and of probabilities.
+    horizon : "none", optional
+        Declares labels final. Else an event seen is refused as a label, where rows were followed for unlike times.
     by : str or sequence of str, optional
         Columns to keep as covariates.
     cluster : str or sequence of str, optional
@@ -95,13 +99,10 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
         By default a missing label or probability is refused, and any other missing value is a level "missing" of its
         own; ``"refuse"`` refuses those too. ``"keep"`` keeps rows without a label apart, for
         `certify.missing_labels`; everything else reads those that have one.
-    encoding, delimiter, decimal : str
-        Of files of text; by default they are detected.
-    sheet : str
-        Of an Excel file that has several.
+    encoding, delimiter, decimal, sheet : str
+        Of files of text, by default detected; and of an Excel file that has several.
     dates : {"day-first", "month-first"}
-        Of files of text: how ``01/02/2019`` is read where every value of a column fits both. Without it such a column
-        stays text.
+        Of files of text: how ``01/02/2019`` is read where a column fits both. Without it such a column stays text.
 
     Returns
     -------
@@ -118,8 +119,9 @@ def read(source: object, *, label: str, score: str, **settings: Unpack[RowOption
     >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
-    options = Reading.of(label=label, score=score, allow_same=True, **settings).named()
-    return in_memory(source, options)
+    horizon = None if horizon is None else choice("horizon", horizon, (NONE,))
+    options = Reading.of(label=label, score=score, horizon=horizon, allow_same=True, **settings)
+    return in_memory(source, options.named())
 
 
 def load_employment() -> Predictions:

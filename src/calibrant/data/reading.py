@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Unpack
 
 from calibrant.arguments import (
@@ -24,8 +24,9 @@ from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.source import DETECTED, Form, Source, unfitted
 from calibrant.data.sources.standard_input import FORMATS
+from calibrant.data.specs.follow_up import of_source
 from calibrant.data.specs.horizon import Horizon, refuse_known
-from calibrant.data.specs.options import OF_HORIZON, ColumnOptions, CommandOptions
+from calibrant.data.specs.options import NONE, OF_HORIZON, ColumnOptions, CommandOptions
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput, NotComputable
 
@@ -90,6 +91,7 @@ class Reading:
     independent: bool = False  # rows are declared to be independent, whatever they share
     allow: tuple[str, ...] = ()  # columns that are kept though they reproduce the outcome
     at: Horizon | None = None  # labels are outcomes by a horizon, which are made of other columns
+    final: bool = False  # labels are declared to be outcomes, however long rows were followed
     caller: Caller = PYTHON  # how refusals name the arguments
     eventless: float = 0.0  # rows may all be without the `positive` label if scores add up to less, as on one day
 
@@ -109,6 +111,8 @@ class Reading:
             raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
         form = _form({k: inputs.pop(k) for k in FORM}, caller)
         way = missing_way(inputs["drop_missing"], inputs["missing"], caller)
+        final = inputs["horizon"] == NONE
+        inputs["horizon"] = None if final else inputs["horizon"]
         at = Horizon.of({k: inputs.pop(k) for k in OF_HORIZON}, inputs["positive"], way == "drop", caller)
         if at is not None:
             if inputs["label"]:
@@ -145,6 +149,7 @@ class Reading:
                 "scores": scores if several else (),
                 "missing": way,
                 "at": at,
+                "final": final,
                 "cluster": (*clusters, "")[0],
                 "levels": clusters if len(clusters) > 1 else (),
                 "independent": independent,
@@ -256,9 +261,21 @@ class Reading:
         return self
 
     def rows_of(self, opened: Source, scores: Sequence[str] = ()) -> Source:
-        """A source without the rows that a score's calibrator was fitted on, and with outcomes by the horizon."""
+        """A source without the rows that a score's calibrator was fitted on, and with outcomes by the horizon.
+
+        Labels of events seen are refused, where rows were followed for unlike times.
+        """
         opened = unfitted(opened, scores or (self.score,))
-        return opened if self.at is None else self.at.of_source(opened, self.score, self.percent, self.by)
+        if self.at is not None:
+            return self.at.of_source(opened, self.score, self.percent, self.by)
+        if self.final or self.labels or opened.log.tool or opened.log.horizon or opened.log.seen_events:
+            return opened
+        seen = of_source(opened, self.label, self.positive)
+        if seen is None:
+            return opened
+        if seen.sure:
+            raise BadInput(seen.refusal(self.positive, self.score or ",".join(self.scores), self.caller))
+        return replace(opened, log=replace(opened.log, seen_events=asdict(seen)))
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:

@@ -10,17 +10,25 @@ from calibrant.arguments import COMMAND, TAB
 from calibrant.data.reading import FORM, INDEPENDENT, Reading
 from calibrant.data.sources.source import Log
 from calibrant.data.sources.standard_input import STDIN
-from calibrant.data.specs.options import BY_NUMBER
+from calibrant.data.specs.options import BY_NUMBER, NONE
 from calibrant.data.survey import EVERY
 from calibrant.inspect.looked import Column
 
 REPORT = "audit.html"
 OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
+HORIZON = "H"  # stands for a time that nobody but whoever asks can tell
 
 
 def command(files: Sequence[str], options: Reading, sql: str = "") -> str:
     """The command for files or a query and, for anything else, the call."""
     return _written(files, ({"sql": sql} if sql else {}) | _options(options), sql)
+
+
+def with_horizon(files: Sequence[str], options: Reading, time: str, sql: str = "") -> str:
+    """The same for a label that is an event seen by the end of follow-up: of the outcome by a horizon."""
+    own = _options(options)
+    made = {"time": time, "event": own.pop("label"), "horizon": HORIZON}
+    return _written(files, ({"sql": sql} if sql else {}) | made | own, sql)
 
 
 def with_grades(files: Sequence[str], options: Reading, grade: str) -> str:
@@ -76,11 +84,12 @@ def _options(request: Reading) -> dict[str, object]:
         }
         made |= {"entered": at.entered or None, "closed": at.closed or None, "competing": at.competing or None}
         scores = tuple(dict.fromkeys(at.scores))
-        made |= {"way": at.way if at.way != "followed" else None}
+        made |= {"way": at.way if at.way != "followed" else None, "within": at.within or None}
         made |= {"score": options["score"] if len(scores) < 2 else at.scores}
         options = {name: value for name, value in made.items() if value is not None}
         options |= {} if request.caller.command else {"horizon": at.family or at.horizon}
     inputs = {
+        "horizon": NONE if request.final else None,
         "positive": request.positive,
         "percent": request.percent or None,
         "logits": request.logits or None,

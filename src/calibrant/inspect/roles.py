@@ -17,6 +17,7 @@ from calibrant.data.specs.column_names import (
     pieces,
 )
 from calibrant.data.specs.column_names import FEWEST as FEWEST_CLUSTERS
+from calibrant.data.specs.follow_up import ends, meaning
 from calibrant.inspect.looked import NO_NUMBER, Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
@@ -120,12 +121,6 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
 # ---- the label ----
 
 
-TIMES = {"time", "times", "days", "months", "tte", "duration", "futime", "survtime", "followup", "tenure", "exposure"}
-TIMES |= {"stime", "ftime", "ttime", "rtime", "survival", "week", "weeks", "years"}
-ENDED = {"event", "events", "status", "died", "dead", "death", "deceased", "churn", "churned", "default", "defaulted"}
-ENDED |= {"relapse", "relapsed", "recurrence", "fustat", "arrest", "censored", "readmitted"}
-ENDED |= {"cens", "censor", "censoring", "delta", "fstat", "failed", "failure"}
-BACKWARDS = {"censored", "censor", "censoring"}  # what is 1 there may be that nothing was seen
 ENDS = (2, 3, 4)  # an event and none, with or without others that compete
 
 
@@ -147,10 +142,10 @@ def _like_a_label(c: Column) -> float:
 
 def follow_up(columns: Sequence[Column]) -> tuple[str, ...]:
     """The columns of times and of what ended them, where names and values of both say so; nothing of one alone."""
-    times = [c for c in columns if c.kind == "number" and called(c.name, TIMES) and isinstance(c.low, (int, float))]
+    times = [c for c in columns if c.kind == "number" and meaning(c.name) and isinstance(c.low, (int, float))]
     long = [c.name for c in times if float(c.low or 0.0) >= 0.0 and (c.distinct or FEWEST + 1) > FEWEST]
-    ends = [c.name for c in columns if c.distinct in ENDS and called(c.name, ENDED) and c.name not in long]
-    return (long[0], ends[0]) if long and ends else ()
+    ended = [c.name for c in columns if c.distinct in ENDS and ends(c.name) and c.name not in long]
+    return (long[0], ended[0]) if long and ended else ()
 
 
 def event_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:

@@ -28,6 +28,7 @@ from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import CLASS, REPAIRED, Form, Source, marks_of, spread
 from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.specs.faults import HARDLY
+from calibrant.data.specs.follow_up import seen_events
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, leaking, leaks_in, repeated_in
 from calibrant.errors import BadInput, NotComputable
@@ -40,6 +41,7 @@ from calibrant.inspect.command import (
     mended,
     of_sketch,
     with_grades,
+    with_horizon,
     with_parts,
 )
 from calibrant.inspect.input_errors import absent, dropped_rows, first_dropped, input_errors, weightless
@@ -263,11 +265,15 @@ def looked_at(
         kept_refusals = (r for r in refusals if not (r.startswith(outside) and OUTSIDE in r))
         refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
-    runs = (
-        ""
-        if scale == "points" and not options.percent
-        else command(files, typed, sql if options.caller.command else "")
-    )
+    looks = options.at is None and not (options.final or several or opened.log.tool) and label in kept
+    pair = seen_events(label, positive, rows.table.column_names, rows.table.column) if looks else None
+    if pair is not None and pair.sure and options.label:
+        refusals += (pair.refusal(options.positive, score, options.caller),)
+    sql = sql if options.caller.command else ""
+    runs = command(files, typed, sql)
+    if pair is not None and pair.sure:
+        runs = with_horizon(files, typed, pair.time, sql)
+    runs = "" if scale == "points" and not options.percent else runs
     grade = roles.grade(columns, label, score)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None
@@ -297,8 +303,8 @@ def looked_at(
             "classes": () if classes is None else classes.columns,
             "truth": () if classes is None else classes.truth,
             "grade": (grade,) if grade else (),
-            "horizon": (ends := roles.follow_up(columns) if options.at is None else ()),
-            "lost": followed_less(rows.table, ends),
+            "horizon": (ends := (pair.time, pair.label) if pair else _by_names(columns, options)),
+            "lost": (str(pair.lost), str(pair.none)) if pair else followed_less(rows.table, ends),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
         one_outcome=outcomes,
@@ -314,6 +320,11 @@ def looked_at(
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
         | ({"log": facts(opened.log, files, proposed)} if opened.log.tool else {}),
     )
+
+
+def _by_names(columns: Sequence[Column], options: Reading) -> tuple[str, ...]:
+    """The columns of times and of what ended them, by their names; none where outcomes are made of them."""
+    return () if options.at is not None or options.final else roles.follow_up(columns)
 
 
 def _decided_by(rows: Sampled, proposed: Reading) -> Curve | None:

@@ -40,7 +40,10 @@ def smoothed(rows: FollowedRows, at: Floats, knots: int, draws: int, seed: int) 
     if int(events.sum()) < EVENTS:
         raise NotComputable(f"a smooth curve by a horizon needs at least {EVENTS} events by it")
     if (rows.kind > 1).any():
-        raise NotComputable("with competing events Cox's model gives no absolute risk: leave the smooth curve out")
+        raise NotComputable(
+            "with competing events Cox's model gives no absolute risk, so there is no smooth curve: audit has the gap "
+            "in ranges of the score, which counts them"
+        )
     z, ends = (cloglog(np.clip(p, EDGE, 1.0 - EDGE)) for p in (rows.p, at))
     if np.ptp(z) == 0.0:
         raise NotComputable("all scores are equal, so that no curve runs through them")

@@ -17,7 +17,7 @@ from calibrant.kernels.roots import crossing
 from calibrant.repair.disclosure import MASK, cells, reported_codings
 from calibrant.stats.betting import Clusters
 from calibrant.stats.logistic import Design, maximise
-from calibrant.views.points import weights_of
+from calibrant.views.points import HorizonPoints, weights_of
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -27,7 +27,10 @@ Rows = Whole | slice  # which rows: their numbers, or a stretch of them
 
 
 def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
-    """Return the rows to fit a repair on, or say why they will not do."""
+    """Return the rows to fit a repair on, or say why they will not do.
+
+    Of outcomes by a horizon, by weights of censoring: those known, each by the inverse of how likely it was followed.
+    """
     if isinstance(data, MulticlassPredictions):
         raise BadInput(f"{recipe} repairs two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet")
     if not isinstance(data, Predictions):
@@ -37,7 +40,15 @@ def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
         raise NotComputable(f"{recipe} cannot be fitted: every one of the {data.n:,} rows has outcome {int(data.y[0])}")
     if data.n < fewest:
         raise NotComputable(f"{recipe} needs at least {fewest} rows and there are {data.n}")
-    return all_known(data)
+    return all_known(_weighed(data))
+
+
+def _weighed(data: Predictions) -> Predictions:
+    """The rows of known outcome, weighted for those lost, where the way was chosen; other data as they are."""
+    if data.followed is None or data.unlabelled is None or not data.followed.weighs:
+        return data
+    of = HorizonPoints.of(data)
+    return replace(data, weights=of.rows.weights[: data.n], unlabelled=None, followed=None, cache={})
 
 
 def taken(data: Predictions, rows: Whole) -> Predictions:

@@ -17,6 +17,7 @@ from typing import Any
 from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import AT_MOST, names_cluster
+from calibrant.data.specs.options import NONE
 from calibrant.report.findings import drops_missing, groupings
 from calibrant.report.spans import label
 from calibrant.sanitize import sanitize
@@ -26,7 +27,7 @@ WIDTH = 84  # characters of a line of a command
 DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
 OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
-    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing", "--way"),
+    *("--time", "--event", "--horizon", "--entered", "--closed", "--competing", "--way", "--within"),
     *("--label", "--score", "--positive", "--key", "--cluster", "--weights", "--by", "--missing", "--bins", "--allow"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--dates", "--format", "--seed"),
     *("--intersections", "--percent", "--logits", "--renormalize", "--listed", "--rest", "--ordered", "--allow-same"),
@@ -42,8 +43,21 @@ GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = ("label", "score", "listed", "ordered", "by", "key", "variables", "allow", "fail_on", "infer", "competing")
-NUMBERS = (
+LISTS = (
+    "label",
+    "score",
+    "listed",
+    "ordered",
+    "by",
+    "key",
+    "variables",
+    "allow",
+    "fail_on",
+    "infer",
+    "competing",
+    "within",
+)
+NUMBERS = (  # or the word "none"
     *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed"),
     *("missing_odds", "mask", "horizon"),
 )
@@ -57,8 +71,11 @@ TEXTS = (
     *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
-AT = ("time", "event", "horizon", "entered", "closed", "competing", "way")
-READ = ("label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent", *FORM)
+AT = ("time", "event", "horizon", "entered", "closed", "competing", "way", "within")
+READ = (
+    *("horizon", "label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent"),
+    *FORM,
+)
 OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
 PLANNED = ("by", "intersections", "limit", "steps", "alpha")
 COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
@@ -224,6 +241,12 @@ def proposed_groups(record: AuditRecord) -> str:
     return ""
 
 
+def within_levels(record: AuditRecord, names: Sequence[str]) -> str:
+    """The option that gives each level of more columns a law of its own of being followed."""
+    kept = [record.data["horizon"].get("within"), _list(names)]
+    return _typed([("--within", ",".join(filter(None, kept)))])[0]
+
+
 def by_clusters(column: str) -> list[str]:
     return _typed([("--cluster", _list([column]))])
 
@@ -357,7 +380,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         flags = [(f"--{k}", of[k]) for k in ("time", "event")] + [("--horizon", ",".join(map("{:g}".format, every)))]
         flags += [("--score", scores), *((f"--{k}", of[k]) for k in ("entered", "closed", "competing"))]
         ways = family.get("ways", (of["way"],))
-        flags += [("--way", next((how for how in ways if how != "followed"), None))]
+        flags += [("--way", next((how for how in ways if how != "followed"), None)), ("--within", of.get("within"))]
+    flags += [("--horizon", NONE)] if s.get("final") else []
     flags += [("--listed", data.get("listed"))]
     flags += [("--ordered", _list([*data["classes"]]) if data.get("ordered") and not arrays(record) else None)]
     positive = (of or data).get("positive")
@@ -537,7 +561,7 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made
     if what == "audit" and not variable:
         return "\n".join([_called("record = cal.audit", kept), *(f"record.save({in_code(out)})" for out in saved)])
     rows = DATA if arrays and not made else "rows"
-    reader = "at_horizon" if "horizon" in kept else "read"
+    reader = "at_horizon" if "time" in kept else "read"
     own = {k: kept[k] for k in (*AT, *READ) if k in kept}
     lines = [made] if made else [] if arrays else [_called(f"rows = cal.{reader}", own)]
     if variable:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.column_names import of_column
-from calibrant.inspect.command import typed_option
+from calibrant.data.specs.follow_up import BACKWARDS
+from calibrant.inspect.command import HORIZON, typed_option
 from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, WEIGHTLESS, Column, Look
-from calibrant.inspect.roles import BACKWARDS, called
+from calibrant.inspect.roles import called
 from calibrant.report import numbers as num
 from calibrant.report.spans import one_stop
 from calibrant.report.terminal import aligned, cells, clip, pad, wrap
@@ -466,9 +467,11 @@ def _item(lead: str, text: str) -> list[str]:
 def _run(seen: Look) -> str:
     if lacking := [
         word
-        for word, kept in (("OUTCOME", seen.label), ("SCORE", seen.score))
+        for word, kept in (("OUTCOME", seen.label), ("SCORE", seen.score), (HORIZON, ""))
         if word != kept and (word in shlex.split(seen.command) or f"='{word}'" in seen.command)
     ]:
+        if lacking == [HORIZON]:
+            return f"Run, with the time that {HORIZON} stands for, in the unit of the times:"
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
     if len(seen.label_values) == 1 and not seen.refusals:

@@ -228,7 +228,7 @@ class HorizonPoints(Points):
     def of(cls, data: Predictions) -> HorizonPoints:
         """Weigh each known outcome by the inverse of the Kaplan-Meier estimate of being followed to it."""
         rows = FollowedRows.of(data)
-        if not rows.remaining.before(np.array([rows.horizon])) > 0.0:
+        if not all(g.before(np.array([rows.horizon]))[0] > 0.0 for g in rows.remaining):
             raise NotComputable(
                 f"no row was followed to {rows.horizon:g}, so no weight reaches it: name an earlier horizon"
             )

@@ -274,6 +274,7 @@ def at_horizon(
     closed: str | float | date | None = None,
     competing: Columns = None,
     way: Way = "followed",
+    within: Columns = None,
     **settings: Unpack[RowOptions],
 ) -> Predictions:
     """Make rows whose label is an outcome by a horizon: within 30 days, within a year.
@@ -302,6 +303,9 @@ def at_horizon(
         What is done about rows lost before the horizon. ``"followed"`` refuses them with their count. ``"weights"``
         takes being lost as independent of the outcome: `certify.horizon`, `audit` and the measures weigh the other
         rows. ``"unknown"`` assumes nothing: `certify.missing_labels` and `audit` read them.
+    within : str or sequence of str, optional
+        With ``way="weights"``: columns within whose levels being lost is independent of the outcome. Each level has its
+        own law of being followed; without them all rows have one.
     positive, by, cluster, weights, percent, missing, drop_missing, encoding, delimiter, decimal, sheet, dates
         As `read`; ``missing="drop"`` leaves out rows without a time, an event or an entry too.
 
@@ -333,6 +337,7 @@ def at_horizon(
         closed=ends,
         competing=competing,
         way=way,
+        within=within,
         allow_same=True,
         **settings,
     )
@@ -419,7 +424,9 @@ def follow_up_of_groups(
                     p=data.p[known],
                     covariates=None,
                     unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
-                    followed=replace(followed, time=followed.time[order], kind=followed.kind[order]),
+                    followed=replace(
+                        followed, time=followed.time[order], kind=followed.kind[order], level=followed.level[order]
+                    ),
                     cache={},
                 ),
             )
@@ -433,6 +440,7 @@ class FollowedRows:
     y: Floats  # shape (n + m,): NaN where it is unknown
     time: Floats
     kind: NDArray[np.int8]  # what ended the follow-up
+    level: NDArray[np.int64]  # follow-up has a law of its own in each
     horizon: float
 
     @classmethod
@@ -452,8 +460,18 @@ class FollowedRows:
             np.concatenate([data.y.astype(np.float64), np.full(len(apart.p), np.nan)]),
             followed.time,
             followed.kind,
+            followed.level,
             followed.horizon,
         )
+
+    def some(self, at: NDArray[np.bool_]) -> FollowedRows:
+        """Some of the rows."""
+        return FollowedRows(self.p[at], self.y[at], self.time[at], self.kind[at], self.level[at], self.horizon)
+
+    @cached_property
+    def levels(self) -> tuple[NDArray[np.bool_], ...]:
+        """Which rows are of each level."""
+        return tuple(self.level == one for one in np.unique(self.level))
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -463,7 +481,7 @@ class FollowedRows:
     @property
     def reaches(self) -> bool:
         """Whether follow-up says what happened by the horizon: somebody was followed so long, or nobody was at risk."""
-        return curves.reaches(self.time, self.kind, self.horizon)
+        return all(curves.reaches(self.time[at], self.kind[at], self.horizon) for at in self.levels)
 
     def needs_reach(self) -> None:
         """Refuse an estimate by a horizon behind all follow-up."""
@@ -479,22 +497,29 @@ class FollowedRows:
         return np.minimum(self.time, self.horizon)
 
     @cached_property
-    def remaining(self) -> Steps:
-        """The Kaplan-Meier estimate of still being followed."""
-        return curves.censoring(self.time, self.kind)
+    def remaining(self) -> tuple[Steps, ...]:
+        """The Kaplan-Meier estimate of still being followed, in each level."""
+        return tuple(curves.censoring(self.time[at], self.kind[at]) for at in self.levels)
 
     @cached_property
     def weights(self) -> Floats:
         """The inverse of how likely each outcome came to be known, by that estimate; 0 of those unknown."""
-        return curves.inverse_weights(self.time, self.kind, self.horizon, self.remaining)
+        result = np.zeros(len(self.p))
+        for at, g in zip(self.levels, self.remaining, strict=True):
+            result[at] = curves.inverse_weights(self.time[at], self.kind[at], self.horizon, g)
+        return result
 
     @cached_property
     def risk(self) -> float:
-        """The Aalen-Johansen estimate of the event's probability by the horizon."""
+        """The Aalen-Johansen estimate of the event's probability by the horizon; of levels by their rows."""
         self.needs_reach()
-        return curves.incidence(self.time, self.kind).at(self.horizon)
+        each = (at.mean() * curves.incidence(self.time[at], self.kind[at]).at(self.horizon) for at in self.levels)
+        return float(sum(each))
 
     @cached_property
     def risk_error(self) -> float:
         """Its standard error."""
-        return math.sqrt(curves.incidence_variance(self.time, self.kind, self.horizon))
+        variances = (
+            at.mean() ** 2 * curves.incidence_variance(self.time[at], self.kind[at], self.horizon) for at in self.levels
+        )
+        return math.sqrt(sum(variances))

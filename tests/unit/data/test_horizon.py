@@ -11,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
+from calibrant.stats.survival import curves
 
 # time, status (1 the event, 2 another one, 0 neither), outcome by 10
 RULES = [
@@ -120,8 +121,8 @@ ROWS = cal.at_horizon(LOG, **AT, competing="2", way="weights", by="site")
 @pytest.mark.parametrize(
     "function",
     [cal.certify.rounded, cal.certify.raw_lower, cal.measure.ece, cal.measure.net_benefit, cal.detect.scan_test,
-     cal.diagnose.reliability_curve, cal.detect.strong_calibration_test, cal.repair.Platt().fit],
-    ids=lambda f: getattr(f, "__name__", "fit"),
+     cal.diagnose.reliability_curve, cal.detect.strong_calibration_test],
+    ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_what_reads_known_outcomes_alone_refuses_them(function: object) -> None:
     more = {"threshold": 0.2} if function is cal.measure.net_benefit else {}
@@ -162,6 +163,39 @@ def test_a_repair_moves_the_scores_of_rows_lost_too() -> None:
     half = cal.repair.Platt().fit(cal.predictions([0, 1, 0, 1] * 5, [0.2, 0.5, 0.4, 0.9] * 5))
     repaired = half(ROWS)
     assert repaired.unlabelled.p.tolist() == pytest.approx(half.scores(ROWS.unlabelled.p).tolist())
+
+
+def test_a_repair_is_fitted_by_weights_of_censoring_and_judged_on_other_rows() -> None:
+    rng = np.random.default_rng(8)
+    n, h = 6000, 365.0
+    scale = rng.uniform(400.0, 2000.0, n)
+    ends, lost = rng.exponential(scale), rng.exponential(500.0, n)
+    truth = 1 - np.exp(-h / scale)
+    log = {"t": np.minimum(ends, lost), "e": (ends <= lost).astype(int), "p": truth**2}
+    half = {k: v[:3000] for k, v in log.items()}, {k: v[3000:] for k, v in log.items()}
+    asked = {"score": "p", "time": "t", "event": "e", "horizon": h}
+    fitted, held = (cal.at_horizon(one, **asked, way="weights") for one in half)
+    repaired = cal.repair.Platt().fit(fitted)
+    t, kind = half[0]["t"], half[0]["e"].astype(np.int8)
+    w = curves.inverse_weights(t, kind, h, curves.censoring(t, kind))
+    known = w > 0.0
+    own = cal.predictions(((kind == 1) & (t <= h))[known], half[0]["p"][known], weights=w[known])
+    assert repaired.scores(held.p).tolist() == pytest.approx(cal.repair.Platt().fit(own).scores(held.p).tolist())
+    alone = cal.repair.Platt().fit(cal.predictions(own.y, own.p))  # events are known sooner
+    off = [abs(float((one.scores(half[1]["p"]) - truth[3000:]).mean())) for one in (repaired, alone)]
+    assert off[0] < 0.03 < 0.05 < off[1]
+    ranges = [cal.certify.horizon(one, limit=0.12).columns["verdict"] for one in (held, repaired(held))]
+    assert ranges == [("over",), ("within",)]
+    with pytest.raises(cal.NotComputable, match="no fair sample"):
+        cal.repair.Platt().fit(cal.at_horizon(half[0], **asked, way="unknown"))
+
+
+@pytest.mark.parametrize("way", ["weights", "unknown"])
+def test_the_command_says_how_to_repair_rows_lost(way: str, hospital: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repair", str(hospital), *H, "--way", way]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "or keep rows that were followed to the horizon (--entered, --closed), and repair these" in said
 
 
 # ---- the command ----

@@ -106,6 +106,4 @@ def _kept(context: AuditContext, curve: Curve) -> list[int]:
     return kept
 
 
-DECLARED = (
-    Check(code=CODE, order=28, make=decisions, make_of_lost=decisions, cost=Cost(flat=0.1, group=0.02), crosses=True),
-)
+DECLARED = (Check(code=CODE, order=28, make=decisions, optional=True, cost=Cost(flat=0.1, group=0.02), crosses=True),)

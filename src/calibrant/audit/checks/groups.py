@@ -148,12 +148,13 @@ def of_groups_lost(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult
     results = []
     for one in groups:
         at = member.rows(one.members)
-        events, expected = rows.estimate(at)[0] * at.sum(), float(rows.q.p[at].sum())
-        reported = context.sums.of(int(at.sum()), events, expected)
+        observed = rows.observed(at)
+        events, expected = observed.risk * observed.rows, float(rows.q.p[at].sum())
+        reported = context.sums.of(observed.rows, events, expected)
         if rows.reach is None:
             reported = replace(Outward.of(one.cells, plan.by("groups"), context.sums).people, exact=reported.exact)
         own, why = rows.apart(at, each, context.seed)
-        who = lost.Population(at, one.cells, each, reported, why)
+        who = lost.Population(at, observed, one.cells, each, reported, why)
         results.append(replace(lost.finding(context, own, one.name, who), pooled=one.pooled))
     return CheckResult(
         status=status(worst(f.verdict for f in results)),
@@ -433,7 +434,7 @@ DECLARED = (
         code=CHANGE,
         order=125,
         make=change,
-        make_of_lost=change,
+        optional=True,
         crosses=True,
         asks="What changed",
         means="how the gaps of everyone and the groups changed since an earlier audit",

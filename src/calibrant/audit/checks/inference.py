@@ -175,7 +175,7 @@ DECLARED = (
         code=GUARANTEED,
         order=121,
         make=task_trust,
-        make_of_lost=task_trust,
+        optional=True,
         asks="Means that were to be inferred",
         means="the guaranteed bias of a mean among the events that is inferred from probabilities",
     ),

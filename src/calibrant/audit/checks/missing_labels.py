@@ -179,7 +179,7 @@ DECLARED = (
         code=CODE,
         order=27,
         make=unlabelled,
-        make_of_lost=unlabelled,
+        optional=True,
         step="asking what missing labels could change",
         cost=Cost(flat=0.1, group=0.03),
         crosses=True,

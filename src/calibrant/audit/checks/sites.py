@@ -60,7 +60,7 @@ DECLARED = (
         code=CODE,
         order=26,
         make=sites,
-        make_of_lost=sites,
+        optional=True,
         step="comparing sites",
         cost=Cost(flat=0.3, sample_rows=0.004),
         crosses=True,

@@ -48,6 +48,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.options import NONE
 from calibrant.data.targets import written
 from calibrant.errors import BadInput
 from calibrant.results import Plain, converted, plain_json
@@ -364,6 +365,7 @@ class Monitor:
                 by=s.by,
                 variables=s.variables,
                 cluster=s.cluster or None,
+                horizon=NONE,  # a day is not refused for what an audit asks once
                 caller=self._caller,
             )
             return in_memory(batch, changed(reading, eventless=EXPECTED if self._latest is None else math.inf))

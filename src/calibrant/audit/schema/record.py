@@ -330,10 +330,23 @@ HORIZON = part(
         "late lacking events competing_events none unknown": Count,
         "pilots?": noted(Count, "Rows that estimate the law of censoring, and are certified nowhere."),
         "followed_at_least?": noted(Level, "The lower limit of the probability of being followed to the horizon."),
+        "within?": noted(str, "Columns within whose levels being lost is taken as independent of the outcome."),
+        "lost_unlike?": noted(dict[str, Share], "Group columns by which rows are lost unlike: p of the log-rank test."),
         "implied_odds?": noted(Positive, "Of rows lost to those of rows known, were loss independent of the outcome."),
     },
     "How outcomes by a horizon were made of times and events: rows that entered too late and rows that lack a time, an "
     "event or an entry were left out; of the others so many had the event, another one, none, or an unknown outcome.",
+)
+SEEN_EVENTS = part(
+    "SeenEvents",
+    {
+        "time label": str,
+        "lost": noted(Some, "Rows without the event that were followed for less than the latest event took."),
+        "none": noted(Some, "Rows without the event."),
+        "latest": noted(Positive, "The time of the latest event."),
+        "sure": noted(Literal[False], "A label of which this is sure is refused."),
+    },
+    "A label that may be an event seen by the end of follow-up, and the column of its time.",
 )
 KEPT_AND_LATE = Annotated[list[str | float], Meta(min_length=4, max_length=4)]
 WARNINGS = Literal[
@@ -345,6 +358,7 @@ WARNINGS = Literal[
     "one-score",
     "other-labels",
     "perhaps-points",
+    "perhaps-seen-events",
     "repeated-rows",
     "repeats-score",
     "reproduces-outcome",
@@ -392,6 +406,7 @@ DATA = part(
         "other_label_count?": noted(Several | None, "How many there are of them; null for more than 1,000."),
         "excluded?": noted(list[str], "Rows that the calibrator was fitted on, left out: how many, and who says so."),
         "horizon?": HORIZON,
+        "seen_events?": SEEN_EVENTS,
         "kept_and_late?": noted(
             list[KEPT_AND_LATE],
             "Of rows kept by the horizon and of rows that entered too late: column, level or mean, and both numbers.",
@@ -441,6 +456,7 @@ SETTINGS = part(
         "target?": noted(Target | None, "Whose gaps were asked for; each gap's settings say whose it is."),
         "about": ABOUT,
         "allow_same?": noted(bool, "Rows that are there more than once are meant, and count so."),
+        "final?": noted(bool, "Labels were declared to be outcomes, however long rows were followed."),
         "independent?": noted(bool, "Rows were declared independent, whatever columns they share."),
         "form?": FORM,
         "threshold?": noted(list[Level], "Scores from which on people are acted on, increasing; empty without."),

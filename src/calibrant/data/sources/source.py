@@ -80,6 +80,8 @@ class Log:
     # of those that entered too late (column, level, kept, late).
     horizon: Mapping[str, str | int | float | None] = field(default_factory=dict)
     compared: tuple[tuple[str, str, float, float], ...] = ()
+    # Of a label that may be an event seen by the end of follow-up: the columns, and rows that may be no non-events.
+    seen_events: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
     def merged(self, other: Log) -> Log:
         """Return what is true of the rows of both; what is unfinished of either is of both."""

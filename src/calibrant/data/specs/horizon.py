@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
+from threading import Lock
 from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -42,8 +43,9 @@ Rows = TypeVar("Rows")
 Way: TypeAlias = Literal["followed", "weights", "unknown"]
 WAYS: tuple[Way, ...] = get_args(Way)
 CENSORED, EVENT, COMPETING, LACKING = 0, 1, 2, -1  # what ended the follow-up of a row; of LACKING nothing is known
-TIME, KIND = "calibrant:time", "calibrant:kind"  # columns of rows that were read by a horizon, which no file has
-HIDDEN = TIME, KIND
+# Columns of rows that were read by a horizon, which no file has.
+TIME, KIND, LEVEL = "calibrant:time", "calibrant:kind", "calibrant:level"
+HIDDEN = TIME, KIND, LEVEL
 FEWEST = 20  # rows on either side of which a share is compared
 VALUES = 20  # of the column of events that are kept for a message
 EPOCH = date(1970, 1, 1)
@@ -57,14 +59,33 @@ class Followed:
     time: NDArray[np.float64]  # shape (n + m,): to the event, or to the end of follow-up
     kind: NDArray[np.int8]  # shape (n + m,): 0 if follow-up ended without an event, 1 by the event, 2 by another one
     weighs: bool  # rows with an outcome stand for those without, by the inverse of how likely they were followed
+    level: NDArray[np.int64]  # shape (n + m,): follow-up has a law of its own in each; one level where none was named
+    within: tuple[str, ...] = ()  # the columns that make them
 
     @classmethod
     def of(cls, at: Horizon, known: pa.Table, unknown: pa.Table) -> tuple[Followed, pa.Table | None, pa.Table]:
         """What ended the follow-up of rows with and without an outcome, and their covariates without its columns."""
-        time, kind = (np.concatenate([as_float(t.column(c), c, "time") for t in (known, unknown)]) for c in HIDDEN)
+        time, kind, level = (
+            np.concatenate([as_float(t.column(c), c, "time") for t in (known, unknown)]) for c in HIDDEN
+        )
         known, unknown = (t.drop_columns(list(HIDDEN)) for t in (known, unknown))
-        made = cls(at.horizon, time, kind.astype(np.int8), at.way == "weights")
+        made = cls(at.horizon, time, kind.astype(np.int8), at.way == "weights", level.astype(np.int64), at.within)
         return made, known if known.num_columns else None, unknown
+
+
+class Levels:
+    """The levels that some columns make, numbered as they are met; they may be read by several threads."""
+
+    def __init__(self, within: tuple[str, ...]) -> None:
+        self.within, self.seen, self.lock = within, dict[tuple[object, ...], int](), Lock()
+
+    def of(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
+        """The level of each row; one for all where no column is named."""
+        if not self.within:
+            return np.zeros(batch.num_rows, dtype=np.int64)
+        keys = zip(*(decoded(batch.column(c), c).to_pylist() for c in self.within), strict=True)
+        with self.lock:
+            return np.array([self.seen.setdefault(key, len(self.seen)) for key in keys], dtype=np.int64)
 
 
 class Outcomes(NamedTuple):
@@ -108,6 +129,7 @@ class Horizon:
     competing: tuple[str, ...] = ()  # values of `event` of other events, after which this one cannot come
     positive: str | None = None  # the value of `event` that is the event: 1 by default
     way: Way = "followed"
+    within: tuple[str, ...] = ()  # columns within whose levels rows are lost independently of the outcome
     drop: bool = False  # leave out rows without a time, an event or an entry
     caller: Caller = PYTHON
     # Of several horizons that share alpha: all of them, increasing, and the score of each; empty of one.
@@ -119,7 +141,10 @@ class Horizon:
     def of(cls, inputs: Mapping[str, object], event: str | None, drop: bool, caller: Caller) -> Horizon | None:
         """Check what was asked for; None where no horizon was."""
         way = choice(caller.name("way"), inputs["way"] or "followed", WAYS)
-        needed, more = OF_HORIZON[:3], [n for n in ("entered", "closed", "competing") if inputs[n] not in (None, ())]
+        needed, more = (
+            OF_HORIZON[:3],
+            [n for n in ("entered", "closed", "competing", "within") if inputs[n] not in (None, ())],
+        )
         lacking = [name for name in needed if inputs[name] is None]
         if len(lacking) == len(needed):
             more += ["way"] if way != "followed" else []
@@ -130,6 +155,9 @@ class Horizon:
             return None
         if lacking:
             raise BadInput(f"an outcome by a horizon needs {caller.says(*needed)}: name {caller.says(*lacking)} too")
+        if inputs["within"] and way != "weights":
+            weights = f"{caller.name('way')} weights" if caller.command else "way='weights'"
+            raise BadInput(f"{caller.says('within')} goes with {weights}, which takes being lost as independent")
         closed = inputs["closed"]
         if closed is not None and inputs["entered"] is None:
             raise BadInput(
@@ -146,6 +174,7 @@ class Horizon:
             competing=tuple(map(str, names(caller.name("competing"), inputs["competing"] or None, what="a value"))),
             positive=event,
             way=way,
+            within=names(caller.name("within"), inputs["within"] or None),
             drop=drop,
             caller=caller,
         )
@@ -163,7 +192,7 @@ class Horizon:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads."""
-        return tuple(dict.fromkeys(c for c in (self.time, self.event, self.entered) if c))
+        return tuple(dict.fromkeys(c for c in (self.time, self.event, self.entered, *self.within) if c))
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -260,24 +289,27 @@ class Horizon:
             raise BadInput(f"{self.caller.says('horizon')}: an audit takes several horizons; name one here")
         for role, name in (("time", self.time), ("event", self.event), ("entry", self.entered)):
             require((name,) if name else (), opened.columns, role)
+        require(self.within, opened.columns, "within")
         if self.label in opened.columns:
             raise BadInput(f"the data has a column {self.label!r}, as the outcome by the horizon is called: rename it")
-        if {self.time, self.event} & {score, *by}:
+        if {self.time, self.event} & {score, *by, *self.within}:
             raise BadInput(f"{self.time!r} and {self.event!r} make the outcome: leave them out of score and groups")
         if opened.engine is not None or not opened.again:
             raise BadInput("outcomes by a horizon are counted before they are read: pass a file or a frame in memory")
-        groups = tuple(c for c in by if c in opened.columns and c not in self.columns)
+        own = self.time, self.event, self.entered
+        groups = tuple(c for c in by if c in opened.columns and c not in own)
         tally = self._tally(opened, score, percent, groups)
         self._refuse(tally, opened)
 
-        made = (self.label, TIME, KIND)
+        made, levels = (self.label, *HIDDEN), Levels(self.within)
 
         def kept(part: Part) -> Part:
             def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
                 there = [*dict.fromkeys((*(c for c in columns if c not in made), *self.columns))]
                 for batch in part.read(there, [c for c in real if c not in made]):
                     of = self.outcomes(batch)
-                    values = dict(zip(made, (of.labels(self.horizon), of.time, of.kind), strict=True))
+                    drawn = of.labels(self.horizon), of.time, of.kind, levels.of(batch)
+                    values = dict(zip(made, drawn, strict=True))
                     arrays = [pa.array(values[c], from_pandas=True) if c in made else batch.column(c) for c in columns]
                     rows = pa.RecordBatch.from_arrays(arrays, list(columns))
                     yield rows.filter(pa.array(~of.late & (of.kind != LACKING)))
@@ -285,7 +317,7 @@ class Horizon:
             return replace(part, read=read)
 
         away = tally.counts["late"] + tally.counts["lacking"]
-        gone = {self.time, self.event}
+        gone = {self.time, self.event}  # those of levels and of entry may be groups
         return replace(
             opened,
             parts=tuple(map(kept, opened.parts)),
@@ -414,6 +446,7 @@ class Horizon:
             "closed": self.closed or None,
             "competing": ",".join(self.competing) or None,
             "way": self.way,
+            **({"within": ",".join(self.within)} if self.within else {}),
             **{k: n[k] for k in ("rows", "late", "lacking", "events", "competing_events", "none", "unknown")},
         }
 

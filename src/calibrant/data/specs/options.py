@@ -23,7 +23,7 @@ from calibrant.arguments import (
 from calibrant.data.sources.standard_input import FORMATS
 
 Columns = Iterable[str] | str | None
-OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way"
+OF_HORIZON = "time", "event", "horizon", "entered", "closed", "competing", "way", "within"
 FIRST = "label", "score", "by", "variables"  # in signatures
 
 
@@ -35,6 +35,15 @@ def order_of(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, bool):
         return BY_NUMBER if value else ()
     return names(name, value, what="a class", distinct=True)
+
+
+NONE = "none"  # as the horizon: labels are declared to be final
+
+
+def horizons_of(name: str, value: object) -> tuple[float, ...] | str:
+    """Return horizons, or `NONE`."""
+    listed = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    return NONE if listed == (NONE,) else increasing(name, value)
 
 
 class RowOptions(TypedDict, total=False):
@@ -96,9 +105,10 @@ class HorizonOptions(TypedDict, total=False):
         HORIZON,
     ]
     horizon: Annotated[
-        Sequence[float] | float | None,
-        "by when, in the unit of the times; of dates in days; an audit takes several, which share alpha",
-        Option("H,…", check=optional(increasing)),
+        Sequence[float] | float | str | None,
+        "by when, in the unit of the times; of dates in days; an audit takes several, which share alpha; 'none' "
+        "declares that every --label is final, whatever the follow-up",
+        Option("H,…", check=optional(horizons_of)),
         HORIZON,
     ]
     entered: Annotated[
@@ -118,6 +128,13 @@ class HorizonOptions(TypedDict, total=False):
         "what is done about rows lost before the horizon: refused (followed, the default); weights, if being lost is "
         "independent of the outcome; or unknown, which assumes nothing",
         Option(default="followed", choices=("followed", "weights", "unknown")),
+        HORIZON,
+    ]
+    within: Annotated[
+        Columns,
+        "with --way weights: being lost is independent of the outcome within levels of these columns, in place of all "
+        "rows together",
+        Option(check=names),
         HORIZON,
     ]
 

@@ -91,6 +91,7 @@ STATES = (
     "one outcome",
     "correlated",
     "no limit",
+    "lost unlike",
     "in question",
     "repair of classes helps",
     "repair helps",
@@ -121,6 +122,18 @@ def _followed_first(record: AuditRecord) -> Decision:
     return Decision(say(text), commands.look(record))
 
 
+def _lost_unlike(record: AuditRecord) -> list[str]:
+    """The group columns by which rows are lost unlike, where everyone's weights take one law for all."""
+    return list((record.data.get("horizon") or {}).get("lost_unlike") or ())
+
+
+def _name_levels(record: AuditRecord) -> Decision:
+    """What to do where rows of some groups are lost sooner: give each level its own law of being followed."""
+    text = "Let each level have its own law of being followed, for what everyone's range assumes may not hold: "
+    option = commands.within_levels(record, _lost_unlike(record))
+    return Decision(say(text, code(option), "."), commands.audit_again(record, [option], without=["--within"]))
+
+
 def state_of(record: AuditRecord) -> str:
     """The first of `STATES` that holds."""
     state, shared = facts.states(record), facts.shared_by(record)
@@ -130,6 +143,7 @@ def state_of(record: AuditRecord) -> str:
         "one outcome": record.data.get("events") in (0, record.data.get("rows")),
         "correlated": shared is not None and not facts.declared(record),
         "no limit": facts.limit_of(record) is None,
+        "lost unlike": bool(_lost_unlike(record)),
         "in question": bool(_in_question(record)),
         "repair of classes helps": (_off(record) or undecided) and class_repair(record) is not None,
         "class off": _class_off(record) is not None,
@@ -566,6 +580,7 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "one outcome": _check_the_label,
     "correlated": _by_clusters,
     "no limit": _give_a_limit,
+    "lost unlike": _name_levels,
     "in question": _leave_out,
     "repair of classes helps": _recalibrate_classes,
     "repair helps": _recalibrate,

@@ -20,7 +20,8 @@ MISREAD = [
     NOTICES[code][0]
     for code in (
         *("reproduces-outcome", "may-reproduce-outcome"),
-        *("other-labels", "mostly-under-1-percent", "perhaps-points", "unfinished-log", "fitted-rows", "horizon"),
+        *("other-labels", "mostly-under-1-percent", "perhaps-points", "unfinished-log", "fitted-rows"),
+        *("perhaps-seen-events", "horizon"),
     )
 ]
 BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}

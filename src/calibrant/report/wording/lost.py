@@ -11,6 +11,7 @@ from calibrant.report.spans import Text, clipped, code, label, say
 from calibrant.report.wording.terms import gap_ends
 from calibrant.sanitize import sanitize
 
+LEAST_P = 1e-4  # below which a p-value is shown as below it
 NAMED, LONGEST = 3, 60  # groups that are not judged, and characters of a name
 
 TAKES = (
@@ -18,6 +19,11 @@ TAKES = (
     "for a group among its own. No data can show it. A group that is lost sooner and has more events than its score "
     "breaks it for everyone."
 )
+TAKES_WITHIN = (
+    "Weights of censoring take being lost as independent of outcome and score together within each level of {}. No "
+    "data can show it."
+)
+UNLIKE = "Rows of some levels of {} are lost sooner than others (log-rank test of pilot rows, p {})."
 LAW = (
     "The law of censoring comes from {pilots} pilot rows, which are certified nowhere, with "
     "limits that hold at this number of rows: being followed to {horizon} has probability {least} or more, so no row "
@@ -57,7 +63,9 @@ def way(record: AuditRecord) -> Iterator[str]:
         yield UNKNOWN
     else:
         least = float(of["followed_at_least"])
-        yield TAKES
+        yield TAKES_WITHIN.format(sanitize(of["within"])) if of.get("within") else TAKES
+        for name, p in (of.get("lost_unlike") or {}).items():
+            yield UNLIKE.format(sanitize(name), f"= {p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}")
         yield LAW.format(
             pilots=num.count(of["pilots"]),
             horizon=f"{of['horizon']:g}",

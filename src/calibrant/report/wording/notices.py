@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
@@ -33,6 +33,10 @@ UNFINISHED = "Answers that are missing may be unlike these: finish the evaluatio
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
     "unfinished-log": ("Unfinished evaluation", UNFINISHED),
     "horizon": ("Outcome by a horizon", "Nothing is assumed of who was lost to follow-up."),
+    "perhaps-seen-events": (
+        "Event seen?",
+        "Whoever was lost early may be no non-event, and then the model seems to overpredict.",
+    ),
     "fitted-rows": ("Left out", "On these its scores look better than they are."),
     "one-class": ("One outcome", "All have the same outcome: nothing can be said of the other."),
     "repeated-rows": (
@@ -104,8 +108,8 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
-        elif warning == "columns-not-read":
-            out.append((lead, say(*_not_read(record))))
+        elif (written := OWN.get(warning)) is not None:
+            out.append((lead, say(*written(record))))
         elif warning in COLUMNS:
             out.append((lead, say(*_columns(record, COLUMNS[warning]), ". ", text)))
         elif warning == "weights-not-used":
@@ -145,12 +149,31 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
     yield from say(" ".join(way(record)))
 
 
+def _seen_events(record: AuditRecord) -> Iterator[Span]:
+    """Yield why a label may be an event seen by the end of follow-up, of how many rows, and both ways on."""
+    if of := record.data.get("seen_events"):
+        yield from say(code(of["time"]), " may be how long rows were followed until ", code(of["label"]), ": ")
+        yield from say(f"{num.count(of['lost'])} of {num.count(of['none'])} rows without it were followed for less ")
+        yield from say(f"than the latest event took ({of['latest']:g}). ")
+    yield from say(NOTICES["perhaps-seen-events"][1])
+    if of:
+        yield from say(" Then write ", code(f"--time {of['time']}"), ", ", code(f"--event {of['label']}"), " and ")
+        yield from say(code("--horizon H"), " in place of ", code("--label"), ". If every label is final, ")
+        yield from say(code("--horizon none"), " says so.")
+
+
 def _not_read(record: AuditRecord) -> Iterator[Span]:
     """Yield the columns that were not read because of their names, each with the reason."""
     kept = [(name, why) for name, why in record.data.get("left_out") or () if "rename" in why]
     for i, (name, why) in enumerate(kept[:NAMED]):
         yield from say("; " if i else "", code(name), ": ", sanitize(why))
     yield from say(f"; and {num.count(len(kept) - NAMED)} more." if len(kept) > NAMED else ".")
+
+
+OWN: Mapping[str, Callable[[AuditRecord], Iterator[Span]]] = {
+    "columns-not-read": _not_read,
+    "perhaps-seen-events": _seen_events,
+}
 
 
 def _columns(record: AuditRecord, reason: str) -> Iterator[Span]:

@@ -50,6 +50,32 @@ def censoring(time: Floats, kind: Kinds) -> Steps:
     return Steps(times, np.concatenate([[1.0], np.cumprod(1.0 - share)]))
 
 
+def censoring_differs(time: Floats, kind: Kinds, level: NDArray[np.int64]) -> float:
+    r"""The p-value of the log-rank test that follow-up ends alike in every level; 1 of one level, or where none ends.
+
+    With Y rows at risk of being lost at u, events of that time gone, d of them lost, and ``Y_g``, ``d_g`` those of a
+    level: ``Z_g = sum_u d_g - d Y_g / Y`` has covariance ``sum_u (Y_g / Y) (1{g = h} - Y_h / Y) d (Y - d) / (Y - 1)``.
+    """
+    from scipy.stats import chi2
+
+    levels, g = np.unique(level, return_inverse=True)
+    times, place = np.unique(time, return_inverse=True)
+    shape = len(levels), len(times)
+    every, lost, stays = (
+        np.bincount(g * shape[1] + place, w, shape[0] * shape[1]).reshape(shape)
+        for w in (np.ones(len(time)), kind == 0, kind != 0)
+    )
+    risk = every[:, ::-1].cumsum(axis=1)[:, ::-1] - stays
+    at = (lost.sum(axis=0) > 0.0) & (risk.sum(axis=0) > 1.0)
+    y, d = risk[:, at], lost[:, at].sum(axis=0)
+    share = y / y.sum(axis=0)
+    z = (lost[:, at] - share * d).sum(axis=1)
+    each = d * (y.sum(axis=0) - d) / (y.sum(axis=0) - 1.0)
+    variance = np.diag((share * each).sum(axis=1)) - (share * each) @ share.T
+    rank = int(np.linalg.matrix_rank(variance))
+    return float(chi2.sf(z @ np.linalg.pinv(variance) @ z, rank)) if rank else 1.0
+
+
 def incidence(time: Floats, kind: Kinds) -> Steps:
     """The Aalen-Johansen estimate of ``P(T <= t, the event)``; without competing events one minus Kaplan-Meier's."""
     times, risk, gone = _at_risk(time, kind, censored=False)

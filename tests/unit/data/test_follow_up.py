@@ -1,0 +1,193 @@
+"""Labels that are events seen: refused or asked about by names and values, and by neither alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli.run import main
+from calibrant.data.specs.follow_up import FEWEST, candidates, judged, meaning, rank_sum
+from calibrant.report import terminal
+
+
+def followed(time: str, event: str, n: int = 400, late: float = 900.0) -> pd.DataFrame:
+    """Rows that entered at unlike times, and one closing date for all."""
+    rng = np.random.default_rng(7)
+    rate = rng.uniform(0.0005, 0.004, n)
+    ends, lost = rng.exponential(1 / rate), late - rng.uniform(0, 700, n)
+    t, e = np.minimum(ends, lost).round(3), (ends <= lost).astype(int)
+    return pd.DataFrame({time: t, event: e, "risk": (1 - np.exp(-365 * rate)).round(4), "old": rng.uniform(size=n)})
+
+
+REFUSED = [
+    ("days", "died"),
+    ("time", "status"),
+    ("months", "event"),
+    ("futime", "death"),
+    ("survival_time_days", "dead"),
+    ("timeToDeath", "death"),
+    ("follow_up_months", "DEATH_EVENT"),
+    ("tte", "churned"),
+]
+ASKED = [("tenure", "churn"), ("duration", "event"), ("weeks", "relapse"), ("days", "default")]
+SILENT = [("time_in_hospital", "readmitted"), ("years_at_address", "default"), ("days", "employed"), ("age", "died")]
+
+
+@pytest.mark.parametrize(("time", "event"), REFUSED)
+def test_an_event_seen_is_refused_with_the_count(time: str, event: str) -> None:
+    frame = followed(time, event)
+    t, e = frame[time], frame[event]
+    lost, none = int(((e == 0) & (t < t[e == 1].max())).sum()), int((e == 0).sum())
+    with pytest.raises(cal.BadInput, match=rf"{lost} of {none} rows without it") as refused:
+        cal.audit(frame, label=event, score="risk", quick=True)
+    for part in (f"time={time!r}", f"event={event!r}", "horizon=H", "horizon='none'"):
+        assert part in str(refused.value)
+    assert cal.audit(frame, label=event, score="risk", quick=True, horizon="none").settings["final"]
+
+
+@pytest.mark.parametrize(("time", "event"), ASKED)
+def test_what_may_be_one_is_asked_about_on_the_first_screen(time: str, event: str) -> None:
+    record = cal.audit(followed(time, event), label=event, score="risk", quick=True)
+    assert "perhaps-seen-events" in record.data["warnings"]
+    assert (record.data["seen_events"]["time"], record.data["seen_events"]["label"]) == (time, event)
+    shown = " ".join(terminal.render(record).split())
+    assert f"{time} may be how long rows were followed until {event}: " in shown
+    assert "says so" in shown.split("If every label is final, ")[1]
+    final = cal.audit(followed(time, event), label=event, score="risk", quick=True, horizon="none")
+    assert "perhaps-seen-events" not in final.data["warnings"]
+
+
+@pytest.mark.parametrize(("time", "event"), SILENT)
+def test_names_of_something_else_are_no_follow_up(time: str, event: str) -> None:
+    assert "seen_events" not in cal.audit(followed(time, event), label=event, score="risk", quick=True).data
+
+
+def test_names_alone_do_not_refuse() -> None:
+    rng = np.random.default_rng(0)
+    n = 600
+    months, y = rng.integers(4, 72, n).astype(float), rng.uniform(size=n)
+    longer = (y < months / 100).astype(float)  # long loans default more often: no time of follow-up
+    assert judged(months, longer, ("months", "failed"), "time") is None
+    within = np.where(y < 0.3, rng.uniform(0, 365, n), rng.uniform(365, 900, n))  # an outcome by 365 that is complete
+    assert judged(within, (y < 0.3).astype(float), ("days", "died"), "time") is None
+    assert judged(np.round(months / 20), (y < 0.2).astype(float), ("days", "died"), "time") is None  # a few steps
+    short = (y < np.exp(-months / 20)).astype(float)
+    one = judged(months, short, ("days", "died"), "time")
+    assert one is not None
+    assert one.sure
+    assert not judged(months, short, ("tenure", "churn"), "length").sure  # type: ignore[union-attr]
+
+
+def test_few_rows_lost_make_no_follow_up() -> None:
+    t = np.concatenate([np.arange(1.0, 41.0), np.full(60, 100.0), np.arange(2.0, 2.0 + FEWEST - 1)])
+    y = np.concatenate([np.ones(40), np.zeros(60 + FEWEST - 1)])
+    assert judged(t, y, ("days", "died"), "time") is None
+    more = judged(np.append(t, 3.0), np.append(y, 0.0), ("days", "died"), "time")
+    assert more is not None
+    assert more.lost == FEWEST
+
+
+def test_the_rank_sum_is_that_of_scipy() -> None:
+    from scipy.stats import mannwhitneyu, norm
+
+    rng = np.random.default_rng(5)
+    t, event = rng.integers(0, 20, 80).astype(float), rng.uniform(size=80) < 0.3
+    p = mannwhitneyu(t[event], t[~event], use_continuity=False, method="asymptotic").pvalue
+    assert 2 * norm.sf(abs(rank_sum(t, event))) == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [
+        ("time", "time"),
+        ("days_to_event", "follow-up"),
+        ("Survival_in_days", "follow-up"),
+        ("tenure_months", "length"),
+        ("hours_per_week", None),
+        ("time_in_hospital", None),
+        ("median reaction time (s)", None),
+        ("reaction", None),
+    ],
+)
+def test_what_names_mean(name: str, means: str | None) -> None:
+    assert meaning(name) == means
+
+
+def test_the_surest_name_comes_first() -> None:
+    assert [c for c, _ in candidates("died", ["tenure", "days", "futime", "died", "time_in_hospital"])] == [
+        "futime",
+        "days",
+        "tenure",
+    ]
+    assert not list(candidates("employed", ["days"]))
+
+
+# ---- the command ----
+
+
+@pytest.fixture(scope="module")
+def stays(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("seen") / "stays.csv"
+    followed("days", "died").to_csv(path, index=False)
+    return str(path)
+
+
+COMMANDS = [
+    ["audit", "{}", "--score", "risk", "--quick"],
+    ["look", "{}", "--score", "risk"],
+    ["compare", "{}", "--score", "risk,old"],
+    ["repair", "{}", "--score", "risk", "--quick"],
+    ["measure", "ece", "{}", "--score", "risk"],
+    ["plan", "0.1", "--data", "{}", "--score", "risk"],
+    ["accept", "{}", "--score", "risk", "--risk", "0.4"],
+    ["certify", "{}", "--score", "risk", "--method", "jittered"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
+def test_every_command_refuses_it_and_takes_labels_that_are_final(
+    command: list[str], stays: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word.format(stays) for word in command]
+    assert main([*words, "--label", "died"]) == 2
+    out = capsys.readouterr()
+    said = " ".join((out.err + out.out).split())
+    assert "rows without it were followed for less than the latest event took" in said
+    assert "--time days --event died --horizon H --score" in said
+    assert main([*words, "--label", "died", "--horizon", "none"]) != 2
+
+
+def test_look_prints_the_command_with_a_horizon(stays: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["look", stays]) == 0
+    out = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+    assert "Run, with the time that H stands for, in the unit of the times:" in out
+    assert "--time days --event died --horizon H --score risk" in out
+    assert "--label" not in out.split("Run, with")[1]
+    assert main(["look", stays, "--label", "died", "--horizon", "none"]) == 0
+    assert "--label died --score risk --horizon none" in " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+
+
+def test_a_page_of_final_labels_prints_a_command_that_runs(
+    stays: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "a.json"
+    asked = ["--label", "died", "--score", "risk", "--horizon", "none", "--quick", "--limit", "0.2"]
+    main(["audit", stays, *asked, "-o", str(kept), "-o", str(tmp_path / "a.md")])
+    capsys.readouterr()
+    assert json.loads(kept.read_text(encoding="utf-8"))["settings"]["final"] is True
+    again = (tmp_path / "a.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    assert "--horizon none" in " ".join(again.split())
+
+
+def test_rows_in_python_are_read_by_the_same_rule() -> None:
+    frame = followed("days", "died")
+    with pytest.raises(cal.BadInput, match="pass 'none'"):
+        cal.read(frame, label="died", score="risk", horizon="365")  # type: ignore[arg-type]
+    with pytest.raises(cal.BadInput, match="rows without it were followed for less"):
+        cal.read(frame, label="died", score="risk")
+    assert cal.read(frame, label="died", score="risk", horizon="none").n == len(frame)

@@ -15,6 +15,7 @@ import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
+from calibrant.measure import classes
 from calibrant.repair.judge.classes import judged_classes
 from calibrant.report.brief.action import state_of
 from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
@@ -286,6 +287,9 @@ def test_repairs_of_all_classes_are_judged_on_other_rows():
     assert curve.settings["recommended"] in ("VectorScaling", "Dirichlet")
     assert curve.settings["rows_fitted"] + curve.settings["rows_judged"] == 1200
     assert curve.columns["log_loss_change_high"][-1] < 0
+    page = result.to_html()
+    assert 'are compared <a href="#classes">under the classes</a>' in page
+    assert "No repairs were compared" not in page
 
 
 @pytest.mark.parametrize("measure", [cal.measure.brier, cal.measure.log_loss, cal.measure.ranked_probability_score])
@@ -302,6 +306,22 @@ def test_measures_of_classes_read_weights_and_clusters(measure):
 def test_the_error_of_all_classes_in_bins_reads_weights_and_clusters(more):
     plain, other = (cal.measure.classwise_ece(rows(300, **one)) for one in ({}, more))
     assert other.interval != plain.interval
+
+
+@pytest.mark.parametrize(("reach", "shown"), [(6, True), (7, False)])
+def test_the_error_in_bins_is_above_0_where_few_data_sets_of_true_probabilities_are_as_far_off(reach, shown):
+    drawn = np.full((300, 2), 0.1)
+    drawn[:reach] = 0.2  # as far off as the data: (1 + 6) / 301 is at most 0.025, (1 + 7) / 301 is not
+    assert classes._shown(np.array([0.3, -0.1]), drawn, 0.025) is shown
+
+
+def test_the_error_in_bins_of_independent_rows_alone_waits_for_that(monkeypatch):
+    monkeypatch.setattr(classes, "_shown", lambda *_: False)
+    more = {"cluster": np.arange(400)}
+    plain, shared = (cal.measure.classwise_ece(rows(400, moved=0.8, **one)) for one in ({}, more))
+    assert plain.interval.low == 0.0 < shared.interval.low
+    assert plain.settings["draws"] == 300
+    assert cal.measure.classwise_ece(rows(40), alpha=0.008).settings["draws"] == 500
 
 
 @pytest.mark.parametrize("few", [0, 5, 30])

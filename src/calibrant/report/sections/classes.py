@@ -109,7 +109,7 @@ def _in_order(record: AuditRecord) -> doc.Figure:
         picture = svg.caterpillar(lines, strips, top, words)
         panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
     caption = "In the order of the classes. A cut is the probability of at most a class, against how often that came."
-    return doc.Figure(panels=tuple(panels), key=(), caption=say(caption))
+    return doc.Figure(panels=tuple(panels), key=(), caption=say(caption), style="even")
 
 
 def _sum(record: AuditRecord) -> str:
@@ -240,10 +240,10 @@ def _exchanged(record: AuditRecord, check: CheckRecord) -> Text:
     where: Text = ()
     if "region_variable" in parts:
         who = f"{num.count(int(parts['region_rows']))} {facts.noun(record)}"
-        where = say("; ", *_pair(parts, "region_"), f" among {who} where ", *_region(parts))
+        where = say("; class ", *_pair(parts, "region_"), f" among {who} where ", *_region(parts))
     shown = strong("A test of all classes at once shows error")
     estimated = ". These gaps are estimates, of the pair of classes that differs most."
-    return say(shown, f" ({reported}). ", *_pair(parts, ""), " over all rows", *where, estimated)
+    return say(shown, f" ({reported}). Class ", *_pair(parts, ""), " over all rows", *where, estimated)
 
 
 def _searched(record: AuditRecord, check: CheckRecord) -> Text:
@@ -260,7 +260,7 @@ def _searched(record: AuditRecord, check: CheckRecord) -> Text:
     who = f"{num.count(int(parts['peak_rows']))} {facts.noun(record)}" if "peak_rows" in parts else "some rows"
     cause = literal(str(parts["peak_class"]))
     where = say(f" among {who} that were searched out for ", cause, "; these gaps are estimates.")
-    return say(shown, f" ({reported}). ", *_pair(parts, "peak_"), *where)
+    return say(shown, f" ({reported}). Class ", *_pair(parts, "peak_"), *where)
 
 
 def _pair(parts: Mapping[str, object], of: str) -> Text:
@@ -346,7 +346,8 @@ def _methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
         "Everyone, groups and subgroups are about the most probable class of each row: whether it came true, against "
         "its probability. Classes are bounded as groups are, with a share of alpha of their own. The sum over all "
         "classes has one certificate with a vector for a witness, which shares alpha with no class; where it has a "
-        "limit, each end spends half of alpha."
+        "limit, each end spends half of alpha. Each of the two tests of all classes has level alpha by itself, and is "
+        "no part of the joint error of the verdicts."
     )
     return (doc.Entry("Several classes", say(text)),)
 

@@ -55,7 +55,7 @@ class Perturbed:
         Of the emitted score's calibration error, in probability units; of several classes their class-wise error.
     calibrator : Calibrator or None
         What perturbs: of the next rows too, with `calibrant apply`. None of several classes, whose next rows
-        `certify.jitter_classes` perturbs.
+        `certify.jitter_classes` perturbs, by ids that are not those of these rows, 0 to n - 1.
     """
 
     scores: NDArray[np.float64]
@@ -179,7 +179,7 @@ def _of_classes(
     certify = calibrant.certify
     rows = calibrant.multiclass_predictions(data.y[~first], data.p[~first])
     certificate = certify.jittered_classes(rows, steps=steps, alpha=alpha, side=side, seed=seed)
-    scores, certified = certify.jitter_classes(data.p, steps=steps, seed=seed), ~first
+    scores, certified = certify.jitter_classes(data.p, ids=range(data.n), steps=steps, seed=seed), ~first
     for column in (scores, certified):
         column.setflags(write=False)
     return Perturbed(scores=scores, certified=certified, certificate=certificate, calibrator=None)
@@ -254,7 +254,7 @@ def _columns(data: MulticlassPredictions, source: Source, calibrators: Sequence[
     if calibrators:
         raise BadInput(
             f"-o {calibrators[0]}: of several classes no calibrator is written; in Python certify.jitter_classes(p, "
-            "steps=, seed=) perturbs the next rows"
+            "ids=, steps=, seed=) perturbs the next rows, by an id that no two rows share"
         )
     if missing := [name for name in data.columns if name not in source.columns]:
         raise BadInput(f"{missing[0]!r} is part of a list: perturbed rows are written of a column for each class")

@@ -101,7 +101,8 @@ def whole(shared: str) -> str:
     return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
 
 
-ROUNDED, EXACT = 1e-3, 1e-9  # by which probabilities of a row, as written or as computed, may miss one in sum
+EXACT = 1e-9  # by which probabilities of a row, as computed, may miss one in sum
+ROUNDED = 1e-3 + EXACT  # the same as written: 0.999 misses by 1e-3 and what doubles add to it
 LARGEST_LOG = 1e-6  # of a probability, by its digits
 AT_ONCE = 32  # columns of probabilities that are copied together
 OTHERS = REPAIRED, FITTED_ON, "_perturbed", "_certified"  # ends of columns that a repair or a perturbation adds

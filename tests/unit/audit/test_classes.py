@@ -20,6 +20,7 @@ from calibrant.repair.judge.classes import judged_classes
 from calibrant.report.brief.action import state_of
 from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
 from calibrant.report.pipelines import judged
+from calibrant.report.wording.parts import marked, verdict_word
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -375,7 +376,7 @@ def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path)
     assert (made.verdict, made.verdicts["classes"]) == (verdict, verdict)
     assert made.exit_status == {"over": 1, "undecided": 3, "within": 0}[verdict]
     assert next(c.status for c in made.checks if c.code == "classwise") == verdict
-    spent = [s.alpha for s in made.shares if (s.part, s.by) == ("classes", "error")]
+    spent = [s.alpha for s in made.shares if (s.part, s.by) == ("classes", "error") and s.wrong != "error_shown"]
     assert made.joint_error["within"] == pytest.approx(plain.joint_error["within"] + 0.025)
     assert made.joint_error["over"] == pytest.approx(plain.joint_error["over"] + 0.025)
     assert spent.count(0.025) == 2
@@ -389,6 +390,37 @@ def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path)
     each = {j.name: j.state for j in judged(made)}
     assert each["all classes added up"] == verdict
     assert each["class = cat"] == "within"
+
+
+def many(n=2000, k=40):
+    """Rows of many classes, all overconfident: each is off by less than five points, and their sum by far more."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.1] * k, n)
+    truth = 0.8 * p + 0.2 / k
+    y = np.minimum((rng.uniform(size=(n, 1)) > truth.cumsum(axis=1)).sum(axis=1), k - 1)
+    return cal.multiclass_predictions(y, p)
+
+
+def test_a_limit_above_the_probabilities_of_classes_is_said_to_be(tmp_path):
+    made = cal.audit(many(), limit=0.05, quick=True)
+    assert {f.verdict for f in made.classes} == {"within"}
+    assert made.error_shown["classes"]
+    assert not any(f.error_shown for f in made.classes)
+    text = made.save(tmp_path / "audit.md").read_text()
+    assert "For 40 of 40 classes the limit is larger than the mean probability: too high is never over it." in text
+    assert "limit_relative=" in text
+    assert "classes are within the limit" not in text
+    assert verdict_word(made, "classes")[0] == "measured"
+    assert marked(made, "classes") == ""
+    common = cal.audit(rows(6000), limit=0.1, quick=True)
+    assert verdict_word(common, "classes")[0] == "within"
+    assert "All 3 classes are within the limit." in common.save(tmp_path / "common.md").read_text()
+    assert not common.error_shown["classes"]
+
+
+def test_what_the_sum_of_classes_spends_is_reported(record):
+    spent = [s.alpha for s in record.shares if (s.wrong, s.part) == ("error_shown", "classes")]
+    assert spent == pytest.approx([0.04, 0.01, 0.025])
 
 
 def test_error_shown_of_classes_fails_where_it_is_to(record):

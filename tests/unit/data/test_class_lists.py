@@ -155,6 +155,9 @@ def test_a_file_lists_classes(top, way, tmp_path):
     assert record.classes.names[-1] == f"class = {REST}"
     assert record.data["rest_mass"] == pytest.approx(by_hand.data["rest_mass"])
     assert record.data["rest_mass"] == pytest.approx(full(p, y, at)[0][:, -1].mean())
+    assert all(f.rows == N for f in record.classes)
+    text = record.save(tmp_path / "audit.md").read_text()
+    assert "over all rows, by whether it was listed and true: where few rows list it, its gap is small" in text
     text = record.save(tmp_path / "audit.md").read_text()
     assert "Each row lists some of the classes" in text
 

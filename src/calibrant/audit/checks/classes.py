@@ -30,7 +30,7 @@ MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that 
 def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify each class against the others as groups are: ranges hold simultaneously, verdicts share alpha.
 
-    Cuts of ordered classes are among them, and share with them.
+    Cuts of ordered classes with two or more on both sides are among them, and share with them.
     """
     rows = context.classes
     if rows is None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.data.specs.column_names import AT_MOST
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.outline import Declared, OutlineCheck
-from calibrant.report.spans import Text, lines, literal, say, strong
+from calibrant.report.spans import Text, code, lines, literal, say, strong
 from calibrant.report.wording.gains import (
     AS_AUDITED,
     CLASS_REPAIRS,
@@ -38,8 +39,8 @@ from calibrant.sanitize import sanitize
 MOST = 50  # classes that the page lists; all are in the record
 REST = (
     "Each row lists some of the classes. What its probabilities lack of 100%, {} points on average, is the probability "
-    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged where "
-    "it is listed."
+    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged over all "
+    "rows, by whether it was listed and true: where few rows list it, its gap is small."
 )
 LINES = 20  # cells of the matrix that it lists in words
 MATRIX = "class_matrix"
@@ -84,12 +85,17 @@ def _answer(record: AuditRecord) -> Text:
     if facts.withheld(record):
         return say(f"{total}: withheld.")
     over, undecided = (sum(f.verdict == v for f in every) for v in ("over", "undecided"))
+    less = facts.common_less(record)
+    rare = (
+        f"For {num.count(less)} of {total} the limit is larger than the mean probability: too high is never over it. "
+    )
+    ways = say(rare, "Use ", code("--limit-relative"), " or ", code("--limit-classes"), ". ") if less else ()
     if not over and not undecided:
-        return say(f"All {total} are within the limit.")
+        return say(*ways, "No gap is over the limit.") if less else say(f"All {total} are within the limit.")
     first = f"{capital(cardinal(over))} of {total} {'is' if over == 1 else 'are'} over the limit."
     rest = f" For {cardinal(undecided)} there are too few {facts.noun(record)} to decide." if undecided else ""
     none = f"No class {'or cut ' if _ordered(record) else ''}is shown to be over the limit."
-    return say(f"{first if over else none}{rest}")
+    return say(*ways, f"{first if over else none}{rest}")
 
 
 def _ordered(record: AuditRecord) -> bool:
@@ -97,18 +103,24 @@ def _ordered(record: AuditRecord) -> bool:
 
 
 def _in_order(record: AuditRecord) -> doc.Figure:
-    """The gap of each class and of each cut, next to its neighbours."""
+    """The gap of each class and of each cut, next to its neighbours; the outer cuts from the outer classes."""
     k = len(record.data["classes"])
     limit, every, panels = facts.limit_of(record), list(record.classes), []
-    top = places.end_of(max(100.0 * max(map(abs, gap_ends(f))) for f in every))
-    for what, some in (("class", every[:k][:MOST]), ("cut", every[k:][:MOST])):
-        lines = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in some for low, high in [gap_ends(f)]]
-        first, last = (f.variables[0][1] for f in (some[0], some[-1]))
-        words = f"Gap of each {what}, from {first} at the top to {last}"
+    gaps = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in every for low, high in [gap_ends(f)]]
+    low, value, high = gaps[k - 1]  # at most the last but one: not the last
+    cuts = [gaps[0], *gaps[k:], (-high, -value, -low)]
+    names = [f.variables[0][1] for f in every[:k]]
+    top = places.end_of(max(max(-low, high) for low, _, high in gaps))
+    of_cuts = [AT_MOST.format(name) for name in names[:-1]]
+    for what, lines, called in (("class", gaps[:k][:MOST], names[:MOST]), ("cut", cuts[:MOST], of_cuts[:MOST])):
+        words = f"Gap of each {what}, from {called[0]} at the top to {called[-1]}"
         strips = [] if limit is None else [(-100.0 * limit, 100.0 * limit)]
         picture = svg.caterpillar(lines, strips, top, words)
         panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
-    caption = "In the order of the classes. A cut is the probability of at most a class, against how often that came."
+    caption = (
+        "In the order of the classes. A cut is the probability of at most a class, against how often that came. The first "
+        "and the last are judged as the lowest and the highest class."
+    )
     return doc.Figure(panels=tuple(panels), key=(), caption=say(caption), style="even")
 
 

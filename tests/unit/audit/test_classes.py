@@ -407,7 +407,10 @@ def test_a_limit_above_the_probabilities_of_classes_is_said_to_be(tmp_path):
     assert made.error_shown["classes"]
     assert not any(f.error_shown for f in made.classes)
     text = made.save(tmp_path / "audit.md").read_text()
-    assert "For 40 of 40 classes the limit is larger than the mean probability: too high is never over it." in text
+    assert (
+        "For 40 of 40 classes the limit is larger than the mean probability, so overprediction is never over it."
+        in text
+    )
     assert "limit_relative=" in text
     assert "classes are within the limit" not in text
     assert verdict_word(made, "classes")[0] == "measured"
@@ -416,6 +419,45 @@ def test_a_limit_above_the_probabilities_of_classes_is_said_to_be(tmp_path):
     assert verdict_word(common, "classes")[0] == "within"
     assert "All 3 classes are within the limit." in common.save(tmp_path / "common.md").read_text()
     assert not common.error_shown["classes"]
+
+
+@pytest.mark.parametrize(("came", "verdict"), [(0, "not_checked"), (400, "over")])
+def test_a_class_of_probability_0_has_no_relative_limit(came, verdict):
+    rng = np.random.default_rng(2)
+    p = np.column_stack([rng.uniform(0.4, 0.6, 6000), np.zeros(6000)])
+    p = np.column_stack([p[:, 0], 1.0 - p[:, 0], p[:, 1]])
+    y = (rng.uniform(size=6000) > p[:, 0]).astype(int)
+    y[:came] = 2
+    made = cal.audit(cal.multiclass_predictions(y, p), limit_relative=0.5, quick=True)
+    assert [f.verdict for f in made.classes] == ["within", "within", verdict]
+    assert made.verdicts["classes"] == ("over" if came else "within")
+    assert ("every probability is 0" in str(made.classes["class = 2"].withheld)) == (not came)
+    assert AuditRecord.from_json(made.to_json()).classes["class = 2"].withheld == made.classes["class = 2"].withheld
+
+
+def test_repairs_of_classes_are_certified_simultaneously(tmp_path):
+    made = cal.audit(rows(3000, moved=0.3))
+    curve = made.curve("class_repairs")
+    fitted = judged_classes(rows(3000, moved=0.3), steps=100, alpha=0.05, seed=0)
+    kept = np.setdiff1d(np.arange(3000), fitted.fitted)
+    data = rows(3000, moved=0.3).part(kept)
+    alone = cal.certify.classwise(data, alpha=0.05 / len(curve.columns["repair"])).interval
+    assert (curve.columns["low"][0], curve.columns["high"][0]) == (alone.low, alone.high)
+    assert "All guaranteed ranges hold simultaneously, at 95%." in made.save(tmp_path / "audit.html").read_text()
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_repairs_of_sorted_files_are_fitted_on_rows_from_all_over(clustered, monkeypatch):
+    from calibrant.repair.judge import classes as judge
+
+    monkeypatch.setattr(judge, "FITTED", 900)
+    who = np.arange(3000) // 3
+    data = rows(3000, **({"cluster": who} if clustered else {}))
+    fitted = judged_classes(data, ["Temperature"], steps=100, alpha=0.05, seed=0).fitted
+    assert 250 <= len(fitted) <= 302
+    assert np.quantile(fitted, [0.25, 0.75]) == pytest.approx([750, 2250], abs=300)
+    if clustered:
+        assert (np.bincount(who[fitted])[np.unique(who[fitted])] == 3).all()
 
 
 def test_what_the_sum_of_classes_spends_is_reported(record):

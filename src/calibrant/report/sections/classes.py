@@ -33,14 +33,14 @@ from calibrant.report.wording.terms import (
     together,
     verdict_on,
 )
-from calibrant.results import Curve
+from calibrant.results import Curve, Outcome
 from calibrant.sanitize import sanitize
 
 MOST = 50  # classes that the page lists; all are in the record
 REST = (
     "Each row lists some of the classes. What its probabilities lack of 100%, {} points on average, is the probability "
-    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged over all "
-    "rows, by whether it was listed and true: where few rows list it, its gap is small."
+    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged over "
+    "all rows, by whether it was listed and true: where few rows list it, its gap is small."
 )
 LINES = 20  # cells of the matrix that it lists in words
 MATRIX = "class_matrix"
@@ -85,11 +85,10 @@ def _answer(record: AuditRecord) -> Text:
     if facts.withheld(record):
         return say(f"{total}: withheld.")
     over, undecided = (sum(f.verdict == v for f in every) for v in ("over", "undecided"))
-    less = facts.common_less(record)
-    rare = (
-        f"For {num.count(less)} of {total} the limit is larger than the mean probability: too high is never over it. "
-    )
-    ways = say(rare, "Use ", code("--limit-relative"), " or ", code("--limit-classes"), ". ") if less else ()
+    ways: Text = ()
+    if less := facts.common_less(record):
+        rare = f"For {num.count(less)} of {total} the limit is larger than the mean probability, so overprediction is"
+        ways = say(f"{rare} never over it. Use ", code("--limit-relative"), " or ", code("--limit-classes"), ". ")
     if not over and not undecided:
         return say(*ways, "No gap is over the limit.") if less else say(f"All {total} are within the limit.")
     first = f"{capital(cardinal(over))} of {total} {'is' if over == 1 else 'are'} over the limit."
@@ -112,14 +111,14 @@ def _in_order(record: AuditRecord) -> doc.Figure:
     names = [f.variables[0][1] for f in every[:k]]
     top = places.end_of(max(max(-low, high) for low, _, high in gaps))
     of_cuts = [AT_MOST.format(name) for name in names[:-1]]
-    for what, lines, called in (("class", gaps[:k][:MOST], names[:MOST]), ("cut", cuts[:MOST], of_cuts[:MOST])):
+    for what, some, called in (("class", gaps[:k][:MOST], names[:MOST]), ("cut", cuts[:MOST], of_cuts[:MOST])):
         words = f"Gap of each {what}, from {called[0]} at the top to {called[-1]}"
         strips = [] if limit is None else [(-100.0 * limit, 100.0 * limit)]
-        picture = svg.caterpillar(lines, strips, top, words)
+        picture = svg.caterpillar(some, strips, top, words)
         panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
     caption = (
-        "In the order of the classes. A cut is the probability of at most a class, against how often that came. The first "
-        "and the last are judged as the lowest and the highest class."
+        "In the order of the classes. A cut is the probability of at most a class, against how often that came. The "
+        "first and the last are judged as the lowest and the highest class."
     )
     return doc.Figure(panels=tuple(panels), key=(), caption=say(caption), style="even")
 
@@ -251,7 +250,7 @@ def _exchanged(record: AuditRecord, check: CheckRecord) -> Text:
         return say(f"A test of all classes at once finds no error, {UNPROVEN} ({reported}).")
     where: Text = ()
     if "region_variable" in parts:
-        who = f"{num.count(int(parts['region_rows']))} {facts.noun(record)}"
+        who = f"{num.count(int(parts['region_rows']))} {facts.noun(record)}{_of_tested(outcome)}"
         where = say("; class ", *_pair(parts, "region_"), f" among {who} where ", *_region(parts))
     shown = strong("A test of all classes at once shows error")
     estimated = ". These gaps are estimates, of the pair of classes that differs most."
@@ -269,10 +268,17 @@ def _searched(record: AuditRecord, check: CheckRecord) -> Text:
     shown = strong("A search of each class for groups that nobody named shows error")
     if "peak_over_class" not in parts:
         return say(shown, f" ({reported}).")
-    who = f"{num.count(int(parts['peak_rows']))} {facts.noun(record)}" if "peak_rows" in parts else "some rows"
+    noun = f"{facts.noun(record)}{_of_tested(outcome)}"
+    who = f"{num.count(int(parts['peak_rows']))} {noun}" if "peak_rows" in parts else "some rows"
     cause = literal(str(parts["peak_class"]))
     where = say(f" among {who} that were searched out for ", cause, "; these gaps are estimates.")
     return say(shown, f" ({reported}). Class ", *_pair(parts, "peak_"), *where)
+
+
+def _of_tested(outcome: Outcome) -> str:
+    """Such as " of 25,000 tested", where a random part of the rows is; empty where all are."""
+    n, rows = int(outcome.settings["n"]), int(outcome.settings["rows"])
+    return f" of {num.count(n)} tested" if n < rows else ""
 
 
 def _pair(parts: Mapping[str, object], of: str) -> Text:
@@ -312,7 +318,8 @@ def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
         rows.append((capital(name if name == AS_AUDITED else repair_named(name)), ends, *cells))
     caption = (
         f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
-        f"{num.count(curve.settings['rows_judged'])} others."
+        f"{num.count(curve.settings['rows_judged'])} others. All guaranteed ranges hold simultaneously, at "
+        f"{num.percent(1.0 - float(curve.settings['alpha']))}%."
     )
     return doc.number_table(caption + impossible(curve), heads, rows, "cards")
 

@@ -61,7 +61,7 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if (mass := record.data.get("rest_mass")) is not None:
         yield doc.Paragraph(say(REST.format(num.nearest(mass))), "note")
     if _ordered(record):
-        yield _in_order(record)
+        yield from _in_order(record)
     yield _table(record)
     curve = record.curve(MATRIX)
     if curve.columns and curve.columns["rows"]:
@@ -96,10 +96,16 @@ def _ordered(record: AuditRecord) -> bool:
     return bool(record.data.get("ordered"))
 
 
-def _in_order(record: AuditRecord) -> doc.Figure:
-    """The gap of each class and of each cut, next to its neighbours."""
+IN_ORDER = {
+    "class": "In the order of the classes.",
+    "cut": "A cut is the probability of at most a class, against how often that came.",
+}
+
+
+def _in_order(record: AuditRecord) -> Iterator[doc.Figure]:
+    """The gap of each class, and of each cut, next to its neighbours: one under the other, at the same scale."""
     k = len(record.data["classes"])
-    limit, every, panels = facts.limit_of(record), list(record.classes), []
+    limit, every = facts.limit_of(record), list(record.classes)
     top = places.end_of(max(100.0 * max(map(abs, gap_ends(f))) for f in every))
     for what, some in (("class", every[:k][:MOST]), ("cut", every[k:][:MOST])):
         lines = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in some for low, high in [gap_ends(f)]]
@@ -107,9 +113,8 @@ def _in_order(record: AuditRecord) -> doc.Figure:
         words = f"Gap of each {what}, from {first} at the top to {last}"
         strips = [] if limit is None else [(-100.0 * limit, 100.0 * limit)]
         picture = svg.caterpillar(lines, strips, top, words)
-        panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
-    caption = "In the order of the classes. A cut is the probability of at most a class, against how often that came."
-    return doc.Figure(panels=tuple(panels), key=(), caption=say(caption), style="even")
+        panel = doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range")
+        yield doc.Figure(panels=(panel,), key=(), caption=say(IN_ORDER[what]))
 
 
 def _sum(record: AuditRecord) -> str:

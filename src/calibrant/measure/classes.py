@@ -126,6 +126,7 @@ def classwise_ece(
     **Assumes.** Independent rows or clusters, or rows sampled with known weights. The bins count as fixed.
     **Guarantee.** Asymptotic. Of independent rows the low end is above 0 with probability ``alpha / 2`` at most if the
     probabilities are right, at any number of rows: it is 0 unless so few of the draws are as far off.
+    **Coverage.** Of 300 calibrated data sets of 400 rows and 3 classes, one of them rare, 10 had a low end above 0.
     **Method.** As `ece` with the bins of all classes in one vector. Its noise is that of classes drawn by each row's
     probabilities, so that classes depend on one another as they do in rows; of clusters that of residuals times one
     normal number a cluster.

@@ -338,6 +338,13 @@ def test_predicted_classes_that_are_hidden_are_not_what_is_left_over(few):
     assert len(top) - shown == {0: 0, 5: 5 + 215, 30: 0}[few]
 
 
+@pytest.mark.parametrize("more", [{"weights": np.linspace(1.0, 2.0, 300)}, {"cluster": np.arange(300) // 3}])
+def test_no_matrix_of_weights_or_clusters_is_made_and_the_record_says_why(more):
+    record = cal.audit(rows(300, **more), quick=True)
+    assert not record.curve("class_matrix").columns
+    assert "independent rows" in next(c.reason for c in record.checks if c.code == "class-matrix")
+
+
 def test_a_published_matrix_states_the_rows_of_a_predicted_class_once():
     c = cal.audit(rows(), quick=True, publish=True).curve("class_matrix").columns
     of = {}

@@ -62,7 +62,7 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if (mass := record.data.get("rest_mass")) is not None:
         yield doc.Paragraph(say(REST.format(num.nearest(mass))), "note")
     if _ordered(record):
-        yield _in_order(record)
+        yield from _in_order(record)
     yield _table(record)
     curve = record.curve(MATRIX)
     if curve.columns and curve.columns["rows"]:
@@ -101,10 +101,22 @@ def _ordered(record: AuditRecord) -> bool:
     return bool(record.data.get("ordered"))
 
 
-def _in_order(record: AuditRecord) -> doc.Figure:
-    """The gap of each class and of each cut, next to its neighbours; the outer cuts from the outer classes."""
+IN_ORDER = {
+    "class": "In the order of the classes.",
+    "cut": (
+        "A cut is the probability of at most a class, against how often that came. The first and the last are judged "
+        "as the lowest and the highest class."
+    ),
+}
+
+
+def _in_order(record: AuditRecord) -> Iterator[doc.Figure]:
+    """The gap of each class, and of each cut, next to its neighbours: one under the other, at the same scale.
+
+    The first and the last cut are drawn from the lowest and the highest class.
+    """
     k = len(record.data["classes"])
-    limit, every, panels = facts.limit_of(record), list(record.classes), []
+    limit, every = facts.limit_of(record), list(record.classes)
     gaps = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in every for low, high in [gap_ends(f)]]
     low, value, high = gaps[k - 1]  # at most the last but one: not the last
     cuts = [gaps[0], *gaps[k:], (-high, -value, -low)]
@@ -115,12 +127,8 @@ def _in_order(record: AuditRecord) -> doc.Figure:
         words = f"Gap of each {what}, from {called[0]} at the top to {called[-1]}"
         strips = [] if limit is None else [(-100.0 * limit, 100.0 * limit)]
         picture = svg.caterpillar(some, strips, top, words)
-        panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
-    caption = (
-        "In the order of the classes. A cut is the probability of at most a class, against how often that came. The "
-        "first and the last are judged as the lowest and the highest class."
-    )
-    return doc.Figure(panels=tuple(panels), key=(), caption=say(caption), style="even")
+        panel = doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range")
+        yield doc.Figure(panels=(panel,), key=(), caption=say(IN_ORDER[what]))
 
 
 def _sum(record: AuditRecord) -> str:

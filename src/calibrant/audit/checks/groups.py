@@ -202,8 +202,8 @@ def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
             over |= rejected(log_e, share, by == "gap" and any(g.gaps.p_values for g in groups))
     above = [i for i, x in enumerate(limits) if x > 0.0]  # chosen by scores
     log_e = [groups[i].within(limits[i]) for i in above]
-    found = rejected(log_e, shares.groups_within, any(g.evidence.p_values for g in groups)) if above else ()
-    within = dict(zip(above, found, strict=True))
+    closed = rejected(log_e, shares.groups_within, any(g.evidence.p_values for g in groups)) if above else ()
+    within = dict(zip(above, closed, strict=True))
     other: tuple[Verdict, Verdict] = ("undecided", "within")
     return ["over" if o else other[bool(within[i])] if i in within else "not_checked" for i, o in enumerate(over)]
 

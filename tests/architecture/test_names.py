@@ -24,7 +24,7 @@ BY_PLACE = {  # what may be given by its place: the data, and what is asked abou
     "log",  # of answers
 }
 OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
-ONE_DEFAULT = {"alpha": 0.05, "steps": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
+ONE_DEFAULT = {"alpha": 0.05, "steps": {100, (), None}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
 
 
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:

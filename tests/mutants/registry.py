@@ -178,6 +178,14 @@ OF_CLASSES = (
         "1.02 * np.ones(len(reach)), count",
     ),
     one(
+        "rounded_classes_win_as_raw_ones",
+        "rounded probabilities of a row are taken to add up to one",
+        CLASSES,
+        "largest",
+        "return 1.0 + min(1.0 + classes / (2.0 * steps), 2.0)",
+        "return 2.0",
+    ),
+    one(
         "one_sign_of_all_classes",
         "signs of classes are learnt of the block that they are bet on",
         CLASSES,

@@ -120,14 +120,14 @@ class Spread(NamedTuple):
         return np.array(errors)
 
     def cut_errors(self) -> Floats:
-        """``E|F_k - P(Y <= k | F_k)|`` of each cut: that of the first class, as what moved stays within the others."""
-        return np.where(np.arange(self.common + self.rare - 1) == 0, HALF * self._mean(0), 0.0)
+        """``E|F_k - P(Y <= k | F_k)|`` of each cut but the outer: none, as what moved stays below all of them."""
+        return np.zeros(self.common + self.rare - 3)
 
     def cut_rounded(self, steps: int = 100) -> Floats:
         """The same of each cut's probability rounded to whole steps, a beta variable as well."""
         edges, total = np.concatenate([[0.0], (np.arange(steps) + 0.5) / steps, [1.0]]), self.concentration.sum()
-        errors = [self.rounded(steps)[0]]
-        for a in self.concentration.cumsum()[1:-1]:
+        errors = []
+        for a in self.concentration.cumsum()[1:-2]:
             mass, mean = (np.diff(beta.cdf(edges, a + i, total - a)) for i in (0.0, 1.0))
             errors.append(np.abs(np.arange(steps + 1) / steps * mass - mean * a / total).sum())
         return np.array(errors)
@@ -138,7 +138,7 @@ class Spread(NamedTuple):
         eta = moved(p)
         gaps = (eta - p).mean(axis=0)
         data = cal.multiclass_predictions(_classes(eta, rng.uniform(size=self.rows)), p, ordered=ordered)
-        return data, np.concatenate([gaps, gaps.cumsum()[:-1]]) if ordered else gaps
+        return data, np.concatenate([gaps, gaps.cumsum()[1:-2]]) if ordered else gaps
 
 
 def _classes(rates: Floats, u: Floats) -> NDArray[np.int64]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.detect import class_tests
+from calibrant.detect.class_tests import MOST, OTHERS
 from validity.acceptance import refuted
 
 ALPHA, DRAWS, SETS = 0.1, 19, 200
@@ -41,6 +45,23 @@ def test_the_local_test_of_classes_keeps_its_level(design):
         for name, p in smallest.items():
             rejected[name] += p <= ALPHA
     assert not [name for name, k in rejected.items() if refuted(k, SETS, ALPHA)], rejected
+
+
+@pytest.mark.slow(turns=3)
+def test_the_local_test_keeps_its_level_where_rare_classes_are_one_and_some_rows_are_tested(monkeypatch):
+    """Thirteen classes, of which eleven are tested, on a random half of 160 weighted rows."""
+    monkeypatch.setattr(class_tests, "VALUES", 80 * (MOST + 1))
+    rejected = dict.fromkeys(("p_value", "class", "p_global", "p_local"), 0)
+    for seed in range(SETS // 2):
+        data = drawn((1.0,) * 6 + (0.3,) * 7, seed, n=160)
+        data = replace(data, weights=np.random.default_rng([seed, 1]).uniform(0.5, 2.0, 160))
+        found = cal.detect.local_calibration_test(data, draws=DRAWS, seed=seed)
+        assert (found.settings["classes"], found.settings["n"], found.settings["rows"]) == (MOST + 1, 80, 160)
+        assert OTHERS in found.parts["classes"]
+        ps = found.p_value, min(found.parts["class_adjusted_p"]), found.parts["p_global"], found.parts["p_local"]
+        for name, p in zip(rejected, ps, strict=True):
+            rejected[name] += p <= ALPHA
+    assert not [name for name, k in rejected.items() if refuted(k, SETS // 2, ALPHA)], rejected
 
 
 @pytest.mark.slow

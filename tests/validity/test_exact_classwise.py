@@ -66,6 +66,27 @@ def test_above_at_the_true_error(by_row):
     assert means.max() > 0.8  # and none is far below, where nothing could go wrong
 
 
+# Rounded to fifths, halves up, these vectors add up to 1.4: a row of the last class wins 2.4, and a raw one 2 at most.
+STEPS, ROUNDED = 5, {(0.3, 0.3, 0.3, 0.1): (0.4, 0.4, 0.4, 0.2), (0.3, 0.3, 0.3, 0.1, 0.0): (0.4, 0.4, 0.4, 0.2, 0.0)}
+
+
+@pytest.mark.usefixtures("largest_known")
+@pytest.mark.parametrize("by_row", [True, False])
+@pytest.mark.parametrize("vector", ROUNDED)
+@pytest.mark.parametrize("last", [0.94, 1.0])
+def test_above_where_rounded_vectors_add_up_to_more_than_one(by_row, vector, last):
+    k = len(vector)
+    chances = [(1.0 - last) / (k - 1)] * (k - 1) + [last]
+    error = sum(abs(s - rate) for s, rate in zip(ROUNDED[vector], chances, strict=True))
+    means, missed = 0.0, 0.0
+    for chance, rows, p, y in data_sets(tuple((c, vector, i) for i, c in enumerate(chances) if c > 0.0)):
+        evidence = Classes(rows, p, y, by_row).above(STEPS)
+        means = means + chance * np.exp(evidence.by_bet(error))
+        missed += chance * (evidence.limit(ALPHA) < error)
+    assert means.max() <= 1 + 1e-9
+    assert missed <= ALPHA
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("largest_known")
 def test_below_at_the_true_error():

@@ -108,11 +108,28 @@ def test_both_ends_hold_the_error_and_what_has_no_proof_is_refused() -> None:
     assert 0.5 * error < result.interval.low < error < result.interval.high < 1.6 * error
     assert result.interval.low <= result.value <= result.interval.high
     assert cal.certify.jittered_classes(data, side="lower").interval.high == 2.0
-    one = cal.certify.jitter_classes(p, steps=20, seed=3)
-    assert (one == cal.certify.jitter_classes(p, steps=20, seed=3)).all()
+    one = cal.certify.jitter_classes(p, ids=range(3000), steps=20, seed=3)
+    assert (one == cal.certify.jitter_classes(p, ids=range(3000), steps=20, seed=3)).all()
     assert np.abs(one - p).max() < 1 / 20
     np.testing.assert_array_equal(np.rint(one * 20).sum(axis=1), 20)
     with pytest.raises(cal.NotComputable, match="perturbed vectors with cluster"):
         cal.certify.jittered_classes(cal.multiclass_predictions(y, p, cluster=np.arange(3000) // 2))
     with pytest.raises(cal.BadInput, match="add up to one"):
-        cal.certify.jitter_classes([[0.5, 0.5, 0.5]])
+        cal.certify.jitter_classes([[0.5, 0.5, 0.5]], ids=[0])
+
+
+def test_rows_that_are_perturbed_one_by_one_get_numbers_of_their_own() -> None:
+    p = np.tile([0.23, 0.31, 0.46], (2000, 1))
+    by_row = np.vstack([cal.certify.jitter_classes(p[i : i + 1], ids=[f"row {i}"], steps=10) for i in range(2000)])
+    at_once = cal.certify.jitter_classes(p, ids=[f"row {i}" for i in range(2000)], steps=10)
+    np.testing.assert_array_equal(by_row, at_once)
+    np.testing.assert_allclose(by_row.mean(axis=0), p[0], atol=0.005)  # five standard errors
+    assert (cal.certify.jitter_classes(p, ids=range(2000), steps=10, seed=1) != at_once).any()
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"), [([7, 7], "the same id twice"), ([7], "ids has 1 rows"), ([7, None], "are missing")]
+)
+def test_ids_that_name_no_row_are_refused(ids: list[object], why: str) -> None:
+    with pytest.raises(cal.BadInput, match=why):
+        cal.certify.jitter_classes([[0.2, 0.3, 0.5]] * 2, ids=ids)

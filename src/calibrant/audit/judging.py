@@ -358,18 +358,20 @@ class Shares:
         return tuple(Share(wrong=wrong, part="subgroups", by="gap", alpha=self.alpha) for wrong in ("over", "within"))
 
     def of_error_shown(self, groups: bool, classes: bool = False) -> tuple[Share, ...]:
-        """As it is used of everyone, and of groups and of classes where there are any."""
+        """As it is used of everyone, and of groups and of classes where there are any, also of these added up."""
         spent: dict[Part, tuple[float, float]] = {"everyone": self.everyone_ranges}
         if groups:
             spent["groups"] = self.groups_ranges
         if classes:
             spent["classes"] = self.groups_ranges
         kinds: tuple[By, By] = ("gap", "error")
-        return tuple(
+        result = tuple(
             Share(wrong="error_shown", part=part, by=by, alpha=alpha)
             for part, ranges in spent.items()
             for by, alpha in zip(kinds, ranges, strict=True)
         )
+        total = Share(wrong="error_shown", part="classes", by="error", alpha=self.alpha / 2.0)
+        return (*result, total) if classes else result
 
     def of_test(self) -> Share:
         """As the test of unlisted subgroups uses it."""
@@ -487,14 +489,16 @@ def verdict_by(checks: Sequence[CheckRecord], code: str) -> Verdict:
 def error_shown(
     findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float, classes: Sequence[Finding] = ()
 ) -> dict[str, bool]:
-    """Whether error is shown, in the same parts; of subgroups by their test."""
+    """Whether error is shown, in the same parts; of subgroups by their test, of classes also by their sum."""
     everyone, *groups = findings
     test = next((c.outcome for c in checks if c.code == SUBGROUPS), None)
+    total = next((c.estimate for c in checks if c.code == ALL_CLASSES), None)
+    summed = total is not None and total.interval.low > 0.0 and everyone.withheld is None
     return {
         "everyone": everyone.error_shown,
         "groups": any(g.error_shown for g in groups),
         "subgroups": test is not None and test.p_value <= alpha,
-        **({"classes": any(c.error_shown for c in classes)} if classes else {}),
+        **({"classes": any(c.error_shown for c in classes) or summed} if classes else {}),
     }
 
 

@@ -7,15 +7,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import checked_seed, checked_steps
 from calibrant.certify.classwise import classes_of
+from calibrant.data.arrays import column_of
 from calibrant.data.calls import takes_arrays
+from calibrant.data.classes.columns import ROUNDED
+from calibrant.data.columns import row_ids
+from calibrant.data.layouts import whole
 from calibrant.data.predictions import MulticlassPredictions, checked_data
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.draws import uniforms
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.clusters.classes import LARGEST
 from calibrant.stats.clusters.lattice import LatticeClasses, emitted
 from calibrant.views.population import INDEPENDENT, shares
 
-STREAM = 0x51AB  # of random numbers, apart from those of other methods at the same seed
+SALT = 0x51AB  # of random numbers, apart from those of other methods at the same seed
 
 
 @takes_arrays
@@ -53,7 +58,7 @@ def jittered_classes(
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution.
+    **Assumes.** Independent rows from one distribution; that each emitted row has a random number of its own.
     **Guarantee.** Finite-sample, for every classifier and every distribution, whatever the number of classes. The noise
     costs a calibrated classifier up to about ``1 / (2 steps)`` a class, so the lower end is no evidence against the
     model; use `classwise` for that.
@@ -109,16 +114,19 @@ def jittered_classes(
     )
 
 
-def jitter_classes(y_prob: ArrayLike, *, steps: int = 100, seed: int = 0) -> NDArray[np.float64]:
+def jitter_classes(y_prob: ArrayLike, *, ids: object, steps: int = 100, seed: int = 0) -> NDArray[np.float64]:
     """Perturb probabilities of several classes on the simplex, as `jittered_classes` certifies them.
 
     Parameters
     ----------
     y_prob : array-like of shape (n, K)
         Probabilities that add up to one in each row, within 1e-3.
+    ids : array-like of shape (n,)
+        Who each row is, such as numbers or text: no two rows ever have the same, in this call or another.
+        ``range(n)`` where all rows are in one call.
     steps : int from 2 to 1024
     seed : int
-        Of one uniform number a row.
+        With a row's id, of its uniform number.
 
     Returns
     -------
@@ -129,20 +137,36 @@ def jitter_classes(y_prob: ArrayLike, *, steps: int = 100, seed: int = 0) -> NDA
     Raises
     ------
     BadInput
-        Rows that are no probabilities.
+        Rows that are no probabilities; an id that is missing, or that two rows have.
 
     Notes
     -----
+    **Assumes.** An id says nothing about its row's class. Rows of the same id in two calls get the same number: then
+    what is emitted is not what is certified.
     **Method.** Systematic sampling (Madow 1949): differences of ``floor(steps (p_1 + ... + p_k) + U)``.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.certify.jitter_classes([[0.25, 0.5, 0.25]], steps=4).tolist()
+    >>> cal.certify.jitter_classes([[0.25, 0.5, 0.25]], ids=["row 17"], steps=4).tolist()
     [[0.25, 0.5, 0.25]]
     """
     p = np.asarray(y_prob, dtype=np.float64)
-    if p.ndim != 2 or not (np.isfinite(p).all() and (p >= 0.0).all() and (np.abs(p.sum(axis=1) - 1.0) <= 1e-3).all()):
+    if p.ndim != 2 or not (
+        np.isfinite(p).all() and (p >= 0.0).all() and (np.abs(p.sum(axis=1) - 1.0) <= ROUNDED).all()
+    ):
         raise BadInput(f"y_prob has shape {p.shape}: pass probabilities that add up to one in each row")
-    uniform = np.random.default_rng([checked_seed(seed), STREAM]).uniform(size=len(p))
-    return emitted(p, checked_steps(steps), uniform)
+    return emitted(p, checked_steps(steps), uniforms(_own_ids(ids, len(p), checked_seed(seed)), SALT))
+
+
+def _own_ids(ids: object, n: int, seed: int) -> NDArray[np.uint64]:
+    """The hashes of ids and seed, of which each row has its own."""
+    column = whole(column_of(ids, "ids"), "ids")
+    if len(column) != n:
+        raise BadInput(f"ids has {len(column):,} rows and y_prob {n:,}: pass one id for each row")
+    if column.null_count:
+        raise BadInput(f"ids: {column.null_count:,} are missing: pass one id for each row")
+    hashes = row_ids([column], seed, ("ids",), "ids")
+    if len(np.unique(hashes)) < n:
+        raise BadInput("ids has the same id twice, so that two rows get one random number: pass an id for each row")
+    return hashes

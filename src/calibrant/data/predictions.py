@@ -281,9 +281,9 @@ class MulticlassPredictions:
 
     @property
     def events(self) -> tuple[str, ...]:
-        """What each class, and of ordered ones each cut but the last, is called: every event that is judged."""
+        """What each class is called, and of ordered ones each cut with two or more on both sides: what is judged."""
         names = tuple(self.name_of(k) for k in range(self.p.shape[1]))
-        return (*names, *(AT_MOST.format(name) for name in names[:-1] if self.ordered))
+        return (*names, *(AT_MOST.format(name) for name in names[1:-2] if self.ordered))
 
     def name_of(self, k: int) -> str:
         """The label of a class, or its number."""

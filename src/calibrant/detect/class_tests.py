@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 
 PREDICTED, OTHERS = "(predicted class)", "(other classes)"
 MOST = 10  # classes tested by themselves, those expected most often; the others count as one
-VALUES = 100_000  # rows times classes that are tested; of more rows a random part, which no label chooses
+VALUES = 100_000  # rows times one more than the classes tested; of more rows a random part, which no label chooses
 
 
 @dataclass(frozen=True)
@@ -105,21 +105,26 @@ class ClassRows:
         p, there = self.joined.p[:, k], self.joined.y == k
         return bool((there & (p == 0.0) | ~there & (p == 1.0)).any())
 
-    def exchanged(self, inside: NDArray[np.bool_] | None = None) -> dict[str, str | float]:
-        """Which class gets too much of some rows at the cost of which, and by how much: the largest contrast.
+    def exchanged(self, inside: NDArray[np.bool_]) -> dict[str, str | float]:
+        """Which class gets too much at the cost of which, of some of the rows tested."""
+        return exchanged(self.data, inside)
 
-        Mean residuals of all classes add up to 0; the pair that differs most is the smallest and the largest.
-        """
-        residual = residuals_of(self.data)[1]
-        weight = weights_of(self.data) * (1.0 if inside is None else inside)
-        mean = weight @ residual / weight.sum()
-        over, under = int(mean.argmin()), int(mean.argmax())
-        return {
-            "over_class": self.data.name_of(over),
-            "over_gap": float(mean[over]),
-            "under_class": self.data.name_of(under),
-            "under_gap": float(mean[under]),
-        }
+
+def exchanged(data: MulticlassPredictions, inside: NDArray[np.bool_] | None = None) -> dict[str, str | float]:
+    """Which class gets too much of some rows at the cost of which, and by how much: the largest contrast.
+
+    Mean residuals of all classes add up to 0; the pair that differs most is the smallest and the largest.
+    """
+    residual = residuals_of(data)[1]
+    weight = weights_of(data) * (1.0 if inside is None else inside)
+    mean = weight @ residual / weight.sum()
+    over, under = int(mean.argmin()), int(mean.argmax())
+    return {
+        "over_class": data.name_of(over),
+        "over_gap": float(mean[over]),
+        "under_class": data.name_of(under),
+        "under_gap": float(mean[under]),
+    }
 
 
 def _used(
@@ -168,7 +173,8 @@ def local_class_test(
     more covariate. Each becomes a rank among the draws; so do, over classes, the sums of the logarithms of each
     statistic's ranks, which add up what every class shows a little of. The weighted harmonic mean of all is ranked
     again: half of the weight on classes, equally, half on sums. **Cost.** About that of the test of two classes for
-    each class; at most 100,000 rows times classes are tested. **Reads.** Rows.
+    each class; of more than 100,000 / (classes tested + 1) rows a random part is tested, 25,000 of three classes; the
+    pair of classes is that of all rows. **Reads.** Rows.
     """
     checked = checked_classes(data, weighted=True)
     draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
@@ -212,7 +218,7 @@ def local_class_test(
             "variables": tuple(by_variable),
             "variable_p": tuple(one for one, _ in by_variable.values()),
             "variable_adjusted_p": tuple(every for _, every in by_variable.values()),
-            **rows.exchanged(),
+            **exchanged(checked),
             **_region(rows, each),
         },
     )
@@ -260,8 +266,8 @@ def _region(rows: ClassRows, each: Sequence[Against]) -> dict[str, object]:
     clusters = {}
     if rows.data.cluster is not None:
         clusters = {"region_clusters": tuple(len(np.unique(rows.data.cluster[at])) for at in (inside, ~inside))}
-    exchanged = {f"region_{name}": value for name, value in rows.exchanged(inside).items()}
-    return {**parts, "region_class": rows.joined.name_of(k), **exchanged, **clusters}
+    pair = {f"region_{name}": value for name, value in rows.exchanged(inside).items()}
+    return {**parts, "region_class": rows.joined.name_of(k), **pair, **clusters}
 
 
 # ---- Ranks of several classes, joined ----

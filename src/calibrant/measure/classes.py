@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,7 @@ from calibrant.views.points import Points, points
 
 Floats = NDArray[np.float64]
 DRAWS, STREAM = 300, 0x0C1A
+TIED = 1e-12  # sums of sizes that differ by less are equal but for rounding
 
 
 def brier_of_classes(data: MulticlassPredictions, alpha: float) -> Estimate:
@@ -122,11 +124,13 @@ def classwise_ece(
     Notes
     -----
     **Assumes.** Independent rows or clusters, or rows sampled with known weights. The bins count as fixed.
-    **Guarantee.** Asymptotic.
+    **Guarantee.** Asymptotic. Of independent rows the low end is above 0 with probability ``alpha / 2`` at most if the
+    probabilities are right, at any number of rows: it is 0 unless so few of the draws are as far off.
+    **Coverage.** Of 300 calibrated data sets of 400 rows and 3 classes, one of them rare, 10 had a low end above 0.
     **Method.** As `ece` with the bins of all classes in one vector. Its noise is that of classes drawn by each row's
     probabilities, so that classes depend on one another as they do in rows; of clusters that of residuals times one
     normal number a cluster.
-    **Cost.** Rows times classes times 300 draws. **Reads.** Rows.
+    **Cost.** Rows times classes times 300 draws, or ``4 / alpha`` if that is more. **Reads.** Rows.
 
     References
     ----------
@@ -148,14 +152,18 @@ def classwise_ece(
     q, k = points(rows.top_label()), rows.p.shape[1]
     every = [_binned(rows, q, i, bins, strategy) for i in range(k)]
     gaps, rng = [b.gap for b, _ in every], np.random.default_rng([seed, STREAM])
-    noise = _drawn(rows, q, every, rng) if q.cluster is None else _multiplied(rows, q, every, rng)
-    signal = np.concatenate(gaps)
+    draws, signal, shown = max(DRAWS, math.ceil(4.0 / alpha)), np.concatenate(gaps), True
+    if q.cluster is None:
+        calibrated, scale = _drawn(rows, q, every, draws, rng)
+        noise, shown = calibrated * scale, _shown(signal, calibrated, alpha / 2.0)
+    else:
+        noise = _multiplied(rows, q, every, draws, rng)
     sizes = total_interval(signal, noise, lambda v: np.abs(v).sum(axis=-1), q.level(alpha))
     each = [float(np.abs(gap).sum()) for gap in gaps]
     return q.estimate(
         "classwise_ece",
         (sizes.middle if debiased else sizes.plug_in) / k,
-        (sizes.low / k, min(sizes.high / k, 1.0)),
+        (sizes.low / k if shown else 0.0, min(sizes.high / k, 1.0)),
         alpha,
         "probability",
         classes=k,
@@ -166,7 +174,7 @@ def classwise_ece(
         without_noise=sizes.middle / k,
         largest=max(each),
         largest_class=rows.name_of(int(np.argmax(each))),
-        draws=DRAWS,
+        draws=draws,
         seed=seed,
     )
 
@@ -181,12 +189,16 @@ def _binned(
 
 
 def _drawn(
-    rows: MulticlassPredictions, q: Points, every: Sequence[tuple[Bins, NDArray[np.intp]]], rng: np.random.Generator
-) -> Floats:
+    rows: MulticlassPredictions,
+    q: Points,
+    every: Sequence[tuple[Bins, NDArray[np.intp]]],
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
     """Noise of the bins of all classes, of classes drawn by each row's probabilities, shape (draws, bins).
 
     A row adds to the bins of one class and misses those that are expected, so that classes depend on one another as
-    they do in rows. Each bin's noise then has the rate by which `ece` judges it, in place of that of the scores.
+    they do in rows. Next to it, by bin, what takes the noise to the rate by which `ece` judges it, shape (bins,).
     """
     start = np.cumsum([0, *(b.used for b, _ in every)])
     cell = np.stack([bin_of + at for (_, bin_of), at in zip(every, start[:-1], strict=True)])
@@ -195,7 +207,7 @@ def _drawn(
     for k, at in enumerate(cell):
         mean += np.bincount(at, weight * rows.p[:, k], start[-1])
         square += np.bincount(at, weight**2 * rows.p[:, k] * (1.0 - rows.p[:, k]), start[-1])
-    out, row = np.empty((DRAWS, start[-1])), np.arange(rows.n)
+    out, row = np.empty((draws, start[-1])), np.arange(rows.n)
     total[:, -1] = 1.0
     ahead = (total + row[:, None]).reshape(-1)  # of all rows, one after another: increasing
     for draw in out:
@@ -203,18 +215,31 @@ def _drawn(
         draw[:] = np.bincount(cell[drawn, row], weight, start[-1]) - mean
     judged = np.concatenate([b.second_moment / b.effective for b, _ in every])
     scale: Floats = np.sqrt(judged / np.maximum(square, 1e-300))
-    return out * np.where(square > 0.0, scale, 1.0)
+    return out, np.where(square > 0.0, scale, 1.0)
+
+
+def _shown(signal: Floats, calibrated: Floats, share: float) -> bool:
+    """Whether probabilities that are right would be seen as far off with probability `share` at most, whatever n is.
+
+    The errors seen and drawn are exchangeable if they are right, so the rank of the one seen is exact.
+    """
+    seen, drawn = np.abs(signal).sum(), np.abs(calibrated).sum(axis=1)
+    return bool(1 + np.count_nonzero(drawn >= seen - TIED) <= share * (len(drawn) + 1))
 
 
 def _multiplied(
-    rows: MulticlassPredictions, q: Points, every: Sequence[tuple[Bins, NDArray[np.intp]]], rng: np.random.Generator
+    rows: MulticlassPredictions,
+    q: Points,
+    every: Sequence[tuple[Bins, NDArray[np.intp]]],
+    draws: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """The same of clusters, whose rows depend on one another: residuals times one normal number a cluster."""
     from scipy.sparse import csr_array
 
     weight, who = q.each_weighs / q.each_weighs.sum(), np.arange(rows.n) if q.cluster is None else q.cluster
     count = int(who.max()) + 1
-    shocks = rng.standard_normal((count, DRAWS)) * np.sqrt(count / (count - 1.0))
+    shocks = rng.standard_normal((count, draws)) * np.sqrt(count / (count - 1.0))
     out = []
     for k, (binned, bin_of) in enumerate(every):
         rate = np.bincount(bin_of, weight * ((rows.y == k) - rows.p[:, k])) / np.bincount(bin_of, weight)

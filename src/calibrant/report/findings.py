@@ -126,6 +126,11 @@ def limit_for(record: AuditRecord, finding: Finding) -> float | None:
     return limit_of(record) if record.settings.get("limit_relative") is None else finding.limit
 
 
+def common_less(record: AuditRecord) -> int:
+    """How many classes have a mean probability below their limit, so that too high a probability is never over it."""
+    return sum((limit_for(record, f) or 0.0) > f.expected / f.rows for f in record.classes)
+
+
 def noun(record: AuditRecord) -> str:
     """Return what the rows are called, in the plural: "people" only where somebody said so."""
     stated = (record.settings.get("about") or {}).get("noun")

@@ -237,8 +237,8 @@ def class_repairs(curve: Curve) -> str:
     """Repairs of all classes at once, as rows that none was fitted on judge them."""
     s = curve.settings
     lines = wrap(
-        f"Fitted on {num.count(s['rows_fitted'])} rows, judged on {num.count(s['rows_judged'])} others."
-        f"{impossible(curve)}"
+        f"Fitted on {num.count(s['rows_fitted'])} rows, judged on {num.count(s['rows_judged'])} others. "
+        f"All guaranteed ranges hold simultaneously, at {num.percent(1.0 - float(s['alpha']))}%.{impossible(curve)}"
     )
     rows = [["", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)"]]
     for line in lines_of(curve):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from calibrant.data.predictions import checked_data as checked_data
     from calibrant.data.profile import LevelCounts as LevelCounts
     from calibrant.data.progress import counted as counted
+    from calibrant.data.read import classes_in_memory as classes_in_memory
     from calibrant.data.read import in_memory as in_memory
     from calibrant.data.reading import FORM as FORM
     from calibrant.data.reading import OF_ROWS as OF_ROWS
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from calibrant.data.sources.files import open_source as open_source
     from calibrant.data.sources.formats import column as column
     from calibrant.data.sources.formats import json_text as json_text
-    from calibrant.data.sources.formats import seen_in as seen_in
-    from calibrant.data.sources.formats import type_of as type_of
     from calibrant.data.sources.formats import whole as whole
     from calibrant.data.sources.source import Form as Form
     from calibrant.data.sources.source import Log as Log
@@ -81,6 +80,7 @@ _WHERE = {
     "checked_data": "calibrant.data.predictions",
     "checked_rows": "calibrant.data.rewrite",
     "checked_targets": "calibrant.data.targets",
+    "classes_in_memory": "calibrant.data.read",
     "clipped": "calibrant.data.columns",
     "codings": "calibrant.data.specs.coding",
     "column": "calibrant.data.sources.formats",
@@ -99,9 +99,7 @@ _WHERE = {
     "plain": "calibrant.data.layouts",
     "require": "calibrant.data.columns",
     "rewrite": "calibrant.data.rewrite",
-    "seen_in": "calibrant.data.sources.formats",
     "takes_arrays": "calibrant.data.calls",
-    "type_of": "calibrant.data.sources.formats",
     "cluster_codes": "calibrant.data.inputs",
     "weights_of": "calibrant.data.inputs",
     "whole": "calibrant.data.sources.formats",

@@ -371,7 +371,8 @@ SEEN = 1 << 12  # rows whose scores may already show that a class's probability 
 def each_class(data: MulticlassPredictions, top: Predictions, seed: int) -> Iterator[Population]:
     """Yield the population of each class against the others, as `everyone` makes it of ``one_vs_rest(k)``.
 
-    Of ordered classes then those of ``at_most(k)``, but for the last, which is sure. Rows are dealt once for all, and
+    Of ordered classes then those of ``at_most(k)`` that no class alone decides, as the lowest and the highest do those
+    of the first and the last but one, and the last is sure: no fault counts twice. Rows are dealt once for all, and
     no sketch is made of any: `top` is their projection on the top label.
     """
     dealing, sample = Dealing.of(data.n, checked_seed(seed)), Sample.of(top, seed)
@@ -386,9 +387,10 @@ def _events(data: MulticlassPredictions) -> Iterator[tuple[NDArray[np.float64], 
         for i, p in enumerate(np.ascontiguousarray(data.p[:, start : start + AT_ONCE].T)):
             yield p, (data.y == start + i).astype(np.int8)
     below = np.zeros(data.n)
-    for i in range(k - 1 if data.ordered else 0):
+    for i in range(k - 2 if data.ordered else 0):
         below = below + data.p[:, i]
-        yield np.minimum(below, 1.0), (data.y <= i).astype(np.int8)
+        if i > 0:
+            yield np.minimum(below, 1.0), (data.y <= i).astype(np.int8)
 
 
 # ---- Named groups: which there are, and which rows are in them ----

@@ -15,10 +15,12 @@ import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
+from calibrant.measure import classes
 from calibrant.repair.judge.classes import judged_classes
 from calibrant.report.brief.action import state_of
 from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
 from calibrant.report.pipelines import judged
+from calibrant.report.wording.parts import marked, verdict_word
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -286,6 +288,9 @@ def test_repairs_of_all_classes_are_judged_on_other_rows():
     assert curve.settings["recommended"] in ("VectorScaling", "Dirichlet")
     assert curve.settings["rows_fitted"] + curve.settings["rows_judged"] == 1200
     assert curve.columns["log_loss_change_high"][-1] < 0
+    page = result.to_html()
+    assert 'are compared <a href="#classes">under the classes</a>' in page
+    assert "No repairs were compared" not in page
 
 
 @pytest.mark.parametrize("measure", [cal.measure.brier, cal.measure.log_loss, cal.measure.ranked_probability_score])
@@ -304,6 +309,22 @@ def test_the_error_of_all_classes_in_bins_reads_weights_and_clusters(more):
     assert other.interval != plain.interval
 
 
+@pytest.mark.parametrize(("reach", "shown"), [(6, True), (7, False)])
+def test_the_error_in_bins_is_above_0_where_few_data_sets_of_true_probabilities_are_as_far_off(reach, shown):
+    drawn = np.full((300, 2), 0.1)
+    drawn[:reach] = 0.2  # as far off as the data: (1 + 6) / 301 is at most 0.025, (1 + 7) / 301 is not
+    assert classes._shown(np.array([0.3, -0.1]), drawn, 0.025) is shown
+
+
+def test_the_error_in_bins_of_independent_rows_alone_waits_for_that(monkeypatch):
+    monkeypatch.setattr(classes, "_shown", lambda *_: False)
+    more = {"cluster": np.arange(400)}
+    plain, shared = (cal.measure.classwise_ece(rows(400, moved=0.8, **one)) for one in ({}, more))
+    assert plain.interval.low == 0.0 < shared.interval.low
+    assert plain.settings["draws"] == 300
+    assert cal.measure.classwise_ece(rows(40), alpha=0.008).settings["draws"] == 500
+
+
 @pytest.mark.parametrize("few", [0, 5, 30])
 def test_predicted_classes_that_are_hidden_are_not_what_is_left_over(few):
     """Of class totals, which are shown, those of the lines shown leave the hidden ones: no fewer people than 20."""
@@ -315,6 +336,13 @@ def test_predicted_classes_that_are_hidden_are_not_what_is_left_over(few):
     c = cal.audit(cal.multiclass_predictions(y, p), quick=True).curve("class_matrix").columns
     shown = sum(dict(zip(c["predicted_class"], c["rows"], strict=True)).values())
     assert len(top) - shown == {0: 0, 5: 5 + 215, 30: 0}[few]
+
+
+@pytest.mark.parametrize("more", [{"weights": np.linspace(1.0, 2.0, 300)}, {"cluster": np.arange(300) // 3}])
+def test_no_matrix_of_weights_or_clusters_is_made_and_the_record_says_why(more):
+    record = cal.audit(rows(300, **more), quick=True)
+    assert not record.curve("class_matrix").columns
+    assert "independent rows" in next(c.reason for c in record.checks if c.code == "class-matrix")
 
 
 def test_a_published_matrix_states_the_rows_of_a_predicted_class_once():
@@ -355,7 +383,7 @@ def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path)
     assert (made.verdict, made.verdicts["classes"]) == (verdict, verdict)
     assert made.exit_status == {"over": 1, "undecided": 3, "within": 0}[verdict]
     assert next(c.status for c in made.checks if c.code == "classwise") == verdict
-    spent = [s.alpha for s in made.shares if (s.part, s.by) == ("classes", "error")]
+    spent = [s.alpha for s in made.shares if (s.part, s.by) == ("classes", "error") and s.wrong != "error_shown"]
     assert made.joint_error["within"] == pytest.approx(plain.joint_error["within"] + 0.025)
     assert made.joint_error["over"] == pytest.approx(plain.joint_error["over"] + 0.025)
     assert spent.count(0.025) == 2
@@ -369,6 +397,79 @@ def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path)
     each = {j.name: j.state for j in judged(made)}
     assert each["all classes added up"] == verdict
     assert each["class = cat"] == "within"
+
+
+def many(n=2000, k=40):
+    """Rows of many classes, all overconfident: each is off by less than five points, and their sum by far more."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.1] * k, n)
+    truth = 0.8 * p + 0.2 / k
+    y = np.minimum((rng.uniform(size=(n, 1)) > truth.cumsum(axis=1)).sum(axis=1), k - 1)
+    return cal.multiclass_predictions(y, p)
+
+
+def test_a_limit_above_the_probabilities_of_classes_is_said_to_be(tmp_path):
+    made = cal.audit(many(), limit=0.05, quick=True)
+    assert {f.verdict for f in made.classes} == {"within"}
+    assert made.error_shown["classes"]
+    assert not any(f.error_shown for f in made.classes)
+    text = made.save(tmp_path / "audit.md").read_text()
+    assert (
+        "For 40 of 40 classes the limit is larger than the mean probability, so overprediction is never over it."
+        in text
+    )
+    assert "limit_relative=" in text
+    assert "classes are within the limit" not in text
+    assert verdict_word(made, "classes")[0] == "measured"
+    assert marked(made, "classes") == ""
+    common = cal.audit(rows(6000), limit=0.1, quick=True)
+    assert verdict_word(common, "classes")[0] == "within"
+    assert "All 3 classes are within the limit." in common.save(tmp_path / "common.md").read_text()
+    assert not common.error_shown["classes"]
+
+
+@pytest.mark.parametrize(("came", "verdict"), [(0, "not_checked"), (400, "over")])
+def test_a_class_of_probability_0_has_no_relative_limit(came, verdict):
+    rng = np.random.default_rng(2)
+    p = np.column_stack([rng.uniform(0.4, 0.6, 6000), np.zeros(6000)])
+    p = np.column_stack([p[:, 0], 1.0 - p[:, 0], p[:, 1]])
+    y = (rng.uniform(size=6000) > p[:, 0]).astype(int)
+    y[:came] = 2
+    made = cal.audit(cal.multiclass_predictions(y, p), limit_relative=0.5, quick=True)
+    assert [f.verdict for f in made.classes] == ["within", "within", verdict]
+    assert made.verdicts["classes"] == ("over" if came else "within")
+    assert ("every probability is 0" in str(made.classes["class = 2"].withheld)) == (not came)
+    assert AuditRecord.from_json(made.to_json()).classes["class = 2"].withheld == made.classes["class = 2"].withheld
+
+
+def test_repairs_of_classes_are_certified_simultaneously(tmp_path):
+    made = cal.audit(rows(3000, moved=0.3))
+    curve = made.curve("class_repairs")
+    fitted = judged_classes(rows(3000, moved=0.3), steps=100, alpha=0.05, seed=0)
+    kept = np.setdiff1d(np.arange(3000), fitted.fitted)
+    data = rows(3000, moved=0.3).part(kept)
+    alone = cal.certify.classwise(data, alpha=0.05 / len(curve.columns["repair"])).interval
+    assert (curve.columns["low"][0], curve.columns["high"][0]) == (alone.low, alone.high)
+    assert "All guaranteed ranges hold simultaneously, at 95%." in made.save(tmp_path / "audit.html").read_text()
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_repairs_of_sorted_files_are_fitted_on_rows_from_all_over(clustered, monkeypatch):
+    from calibrant.repair.judge import classes as judge
+
+    monkeypatch.setattr(judge, "FITTED", 900)
+    who = np.arange(3000) // 3
+    data = rows(3000, **({"cluster": who} if clustered else {}))
+    fitted = judged_classes(data, ["Temperature"], steps=100, alpha=0.05, seed=0).fitted
+    assert 250 <= len(fitted) <= 302
+    assert np.quantile(fitted, [0.25, 0.75]) == pytest.approx([750, 2250], abs=300)
+    if clustered:
+        assert (np.bincount(who[fitted])[np.unique(who[fitted])] == 3).all()
+
+
+def test_what_the_sum_of_classes_spends_is_reported(record):
+    spent = [s.alpha for s in record.shares if (s.wrong, s.part) == ("error_shown", "classes")]
+    assert spent == pytest.approx([0.04, 0.01, 0.025])
 
 
 def test_error_shown_of_classes_fails_where_it_is_to(record):

@@ -31,8 +31,8 @@ def rows(n=1500, seed=0, *, moved=0.0, **attached):
 def test_cuts_are_counted_as_their_projections_are():
     data = rows(ordered=True)
     parts = list(each_class(data, data.top_label(), 3))
-    assert len(parts) == len(data.events) == 2 * STARS - 1
-    for k, q in enumerate(parts[STARS:]):
+    assert len(parts) == len(data.events) == 2 * STARS - 3
+    for k, q in enumerate(parts[STARS:], 1):
         other = everyone(data.at_most(k), 3)
         np.testing.assert_array_equal(q.raw, other.raw[..., :4])
         np.testing.assert_array_equal(q.fine, other.fine)
@@ -45,7 +45,7 @@ def record():
 
 
 def test_the_cut_between_two_classes_that_are_confused_is_off(record):
-    assert record.classes.names[STARS:] == tuple(f"class = at most {k}" for k in range(STARS - 1))
+    assert record.classes.names[STARS:] == tuple(f"class = at most {k}" for k in range(1, STARS - 2))
     off = {f.variables[0][1] for f in record.classes if f.verdict == "over"}
     assert off == {"1", "2", "at most 1"}
     assert record.classes["class = at most 1"].gap.value == pytest.approx(
@@ -61,14 +61,24 @@ def test_classes_and_cuts_share_alpha(record):
     assert wide.high - wide.low > narrow.high - narrow.low
 
 
+def test_a_fault_of_the_lowest_class_counts_once():
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([0.6] * 3, 3000)
+    y = np.where(rng.uniform(size=3000) < 0.6 * p[:, 0], 0, 1 + (rng.uniform(size=3000) < 0.5))
+    record = cal.audit(cal.multiclass_predictions(y, p, ordered=True), limit=0.02, quick=True)
+    assert len(record.classes) == 3
+    plain = cal.audit(cal.multiclass_predictions(y, p), limit=0.02, quick=True)
+    assert [f.gap.guaranteed for f in record.classes] == [f.gap.guaranteed for f in plain.classes]
+
+
 def test_the_page_draws_classes_in_their_order(record, tmp_path):
     assert AuditRecord.from_json(record.to_json()).data["ordered"] is True
     page = record.save(tmp_path / "audit.html").read_text()
     assert "Gap of each class, from 0 at the top to 4" in page
     assert "Gap of each cut, from at most 0 at the top to at most 3" in page
     text = record.save(tmp_path / "audit.md").read_text()
-    assert "Three of 5 classes and 4 cuts are over the limit" in text
-    listed = [text.index(f"| `{name}` |") for name in ("0", "1", "2", "3", "4", "at most 0", "at most 3")]
+    assert "Three of 5 classes and 2 cuts are over the limit" in text
+    listed = [text.index(f"| `{name}` |") for name in ("0", "1", "2", "3", "4", "at most 1", "at most 2")]
     assert listed == sorted(listed)
     assert "Ranked probability score" in text
     score = cal.measure.ranked_probability_score(rows(moved=0.6, ordered=True))
@@ -89,8 +99,8 @@ def test_a_file_is_put_in_order(order, tmp_path):
     table = pa.table({f"p_{names[k]}": p[:, k] for k in at} | {"grade": np.array(names)[y]})
     pyarrow.csv.write_csv(table, tmp_path / "log.csv")
     record = cal.audit(tmp_path / "log.csv", label="grade", score="p_*", ordered=order, quick=True, limit=0.1)
-    assert record.classes.names == tuple(f"class = {n}" for n in (*names, *(f"at most {n}" for n in names[:2])))
-    assert record.classes[f"class = at most {names[1]}"].events == (y <= 1).sum()
+    assert record.classes.names == tuple(f"class = {n}" for n in names)  # each cut of three is that of a class
+    assert f"at the top to at most {names[1]}" in record.save(tmp_path / "page.html").read_text()
     assert f"--ordered {','.join(names)}" in audit_again(record)
     ranked = cal.measure.ranked_probability_score(cal.multiclass_predictions(y, p))
     assert record.estimates["ranked_probability_score"].value == pytest.approx(ranked.value)

@@ -77,6 +77,41 @@ def test_the_rest_is_never_the_most_probable_class():
     assert data.p[:, -1].max() > 0.5
 
 
+@pytest.mark.parametrize("empty", [0.0, np.nan])
+def test_rows_that_list_no_class_are_refused_and_counted(top, empty, tmp_path):
+    p, y, at, shown = top
+    wide = np.full_like(p, empty)
+    np.put_along_axis(wide, at, shown, axis=1)
+    wide[[7, 11]] = empty
+    counted = r"2 rows have no probability above 0; first: row 7: leave such rows out, drop_missing=True"
+    with pytest.raises(cal.BadInput, match=counted):
+        cal.multiclass_predictions(y, wide, rest=True)
+    kept = cal.multiclass_predictions(y, wide, rest=True, drop_missing=True)
+    assert (kept.n, kept.dropped) == (N - 2, 2)
+    by_hand = cal.multiclass_predictions(np.delete(y, [7, 11]), np.delete(wide, [7, 11], axis=0), rest=True)
+    np.testing.assert_array_equal(kept.p, by_hand.p)
+    none = shown.copy()
+    none[7] = np.nan
+    with pytest.raises(cal.BadInput, match="1 row has no probability above 0; first: row 7"):
+        cal.multiclass_predictions(y, none, listed=at)
+    path = tmp_path / "log.csv"
+    wide[[7, 11]] = 0.0  # as written
+    pd.DataFrame(wide).add_prefix("p_").assign(gold=y).to_csv(path, index=False)
+    with pytest.raises(cal.BadInput, match=r"2 rows have no probability above 0; first: line 9 of log\.csv"):
+        cal.audit(path, label="gold", score="p_*", rest=True, quick=True)
+
+
+@pytest.mark.parametrize("row", [[0.333, 0.333, 0.333], [0.334, 0.334, 0.333], [0.001, 0.997, 0.001]])
+def test_probabilities_of_three_decimals_are_read(row):
+    data = cal.multiclass_predictions([0, 1], [row, row])
+    np.testing.assert_allclose(data.p.sum(axis=1), 1.0, atol=1e-15)
+    assert cal.certify.jitter_classes([row], ids=[0], steps=4).sum() == 1.0
+    assert cal.multiclass_predictions([0, 1], [row, row], rest=True).p[:, -1].max() < 0.00101
+    with pytest.raises(cal.BadInput, match="add up to one"):
+        cal.multiclass_predictions([0, 1], [[*row[:2], row[2] + (0.002 if sum(row) > 1 else -0.001)]] * 2)
+    assert cal.predictions([0, 1], [[0.333, 0.666], [0.5, 0.501]]).n == 2
+
+
 def test_columns_of_all_classes_with_gaps_say_the_same(top):
     p, y, at, _ = top
     wide = np.full_like(p, np.nan)
@@ -120,6 +155,9 @@ def test_a_file_lists_classes(top, way, tmp_path):
     assert record.classes.names[-1] == f"class = {REST}"
     assert record.data["rest_mass"] == pytest.approx(by_hand.data["rest_mass"])
     assert record.data["rest_mass"] == pytest.approx(full(p, y, at)[0][:, -1].mean())
+    assert all(f.rows == N for f in record.classes)
+    text = record.save(tmp_path / "audit.md").read_text()
+    assert "over all rows, by whether it was listed and true: where few rows list it, its gap is small" in text
     text = record.save(tmp_path / "audit.md").read_text()
     assert "Each row lists some of the classes" in text
 
@@ -127,10 +165,13 @@ def test_a_file_lists_classes(top, way, tmp_path):
 def test_lists_of_several_lengths_are_read(tmp_path):
     rows = [[{"token": "A", "logprob": -0.1}], None, [{"token": "B", "logprob": -0.5}, {"token": "A", "logprob": -1.2}]]
     pq.write_table(pa.table({"top": [*rows, []], "gold": ["A", "B", "C", "A"]}), tmp_path / "log.parquet")
-    record = cal.audit(tmp_path / "log.parquet", label="gold", score="top_*", logits=True, quick=True)
+    options = {"label": "gold", "score": "top_*", "logits": True, "quick": True}
+    with pytest.raises(cal.BadInput, match="2 rows have no probability above 0; first: row 1"):
+        cal.audit(tmp_path / "log.parquet", **options)
+    record = cal.audit(tmp_path / "log.parquet", missing="drop", **options)
     assert record.classes.names == ("class = A", "class = B", f"class = {REST}")
-    assert [f.events for f in record.classes] == [1, 0, 3]
-    assert record.classes[f"class = {REST}"].expected == pytest.approx(4 - np.exp([-0.1, -0.5, -1.2]).sum())
+    assert [f.events for f in record.classes] == [1, 0, 1]
+    assert record.classes[f"class = {REST}"].expected == pytest.approx(2 - np.exp([-0.1, -0.5, -1.2]).sum())
 
 
 @pytest.mark.parametrize(

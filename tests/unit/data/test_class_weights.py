@@ -45,3 +45,17 @@ def test_kernel_statistics_have_no_form_for_them() -> None:
     with pytest.raises(cal.NotComputable, match="several classes"):
         cal.detect.local_calibration_test(data, features="exact")
     assert cal.detect.local_calibration_test(cal.multiclass_predictions(Y, P, X), features="exact", draws=99)
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+@pytest.mark.parametrize("more", [{}, {"cluster": np.arange(600) // 2}])
+def test_their_unit_changes_no_certified_end(unit: float, more: dict[str, np.ndarray]) -> None:
+    rng = np.random.default_rng(0)
+    p, weights = rng.dirichlet([0.6] * 4, 600), rng.uniform(0.5, 2.0, 600)
+    y = np.where(rng.uniform(size=600) < 0.5, p.argmin(axis=1), p.argmax(axis=1))
+    one, other = (
+        cal.certify.classwise(cal.multiclass_predictions(y, p, weights=weights * u, **more)).interval
+        for u in (1.0, unit)
+    )
+    assert one.low > 0.1
+    assert (other.low, other.high) == pytest.approx((one.low, one.high), abs=1e-9)

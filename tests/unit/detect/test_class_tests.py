@@ -96,6 +96,16 @@ def test_of_many_rows_some_whole_clusters_are_tested() -> None:
     assert (np.unique(made.cluster, return_counts=True)[1] == 4).all()
 
 
+def test_the_overall_pair_is_of_all_rows_and_the_page_says_how_many_are_tested(tmp_path: Any) -> None:
+    n = VALUES // 4 + 2000
+    data = rows(n, moved=0.5)
+    made = cal.audit(data, limit=0.05, variables=())
+    parts = next(c.outcome.parts for c in made.checks if c.code == "class-local" and c.outcome is not None)
+    gap = [float(((data.y == k) - data.p[:, k]).mean()) for k in range(3)]
+    assert (parts["over_gap"], parts["under_gap"]) == pytest.approx((min(gap), max(gap)), abs=6e-5)  # four digits
+    assert f"rows of {VALUES // 4:,} tested where" in made.save(tmp_path / "audit.md").read_text()
+
+
 @pytest.mark.parametrize("attached", [{"weights": 1.0 + np.arange(600) % 2}, {"cluster": np.arange(600) // 3}])
 def test_weights_and_clusters_are_used(attached: dict[str, Any]) -> None:
     found = local(rows(600, 0.9, **attached), draws=99)

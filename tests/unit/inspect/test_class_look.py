@@ -44,6 +44,10 @@ def _logits() -> dict[str, object]:
     return _columns("logit_", np.log(p + 1e-9) + 2.0, list("0123")) | {"label": y}
 
 
+def _scores() -> dict[str, object]:
+    return {name.replace("logit_", "z_"): column for name, column in _logits().items()}
+
+
 def _separate() -> dict[str, object]:
     p, y = _drawn(4)
     factor = np.random.default_rng(0).uniform(0.6, 1.4, (ROWS, 1))
@@ -72,6 +76,7 @@ def _listed() -> dict[str, object]:
         (_grades, "--score 'p_*' --ordered"),
         (_words, "--score 'p_*' --ordered poor,fair,good,excellent"),
         (_logits, "--score 'logit_*' --logits"),
+        (_scores, "--score 'z_*' --logits"),
         (_separate, "--score 'p_*' --renormalize"),
         (_sparse, "--score 'p_*' --rest"),
         (_listed, "--score 'prob_*' --listed 'class_*'"),

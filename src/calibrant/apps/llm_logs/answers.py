@@ -19,8 +19,6 @@ from calibrant.toolkit.data import (
     afford_name,
     column,
     column_of,
-    seen_in,
-    type_of,
     whole,
 )
 
@@ -114,7 +112,7 @@ def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: s
     more, keys = _more(answers, taken, {*columns, *OWN, CONFIDENCE, CORRECT})
     columns |= more
     try:
-        table = pa.table({called: column(values, type_of(seen_in(values))) for called, values in columns.items()})
+        table = pa.table({called: column(values) for called, values in columns.items()})
     except UnicodeEncodeError:  # other fields of a log may hold one: what a model answers
         raise BadInput(
             f"{path.name} holds half of a character, such as \\ud800, in what is known of an answer: mend it"

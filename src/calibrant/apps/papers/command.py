@@ -22,8 +22,11 @@ Chooses the bandwidth on pilot rows, perturbs every score, and certifies the per
 written hold every column, SCORE_perturbed, and SCORE_certified: false for pilot rows. The calibrator (.json) perturbs
 the next rows: calibrant apply jitter.json TOMORROW --score SCORE -o OUT.parquet.
 
+Of several classes (--score 'p_*') it chooses the number of steps, and writes each class's column.
+
 example:
   calibrant papers perturb log.parquet --label y --score p --loss 0.001 -o perturbed.parquet -o jitter.json
+  calibrant papers perturb digits.parquet --label digit --score 'p_*' -o perturbed.parquet
 """
 
 
@@ -55,9 +58,12 @@ def perturbing(p: Parser) -> None:
     """Add the options of `perturb`."""
     take.files(p)
     take.columns(p)
-    p.add_argument("--loss", type=float, default=0.001, metavar="X", help="AUROC that it may cost (default 0.001)")
+    take.reading(p, "renormalize", "logits")
+    line = "AUROC that it may cost, of several classes Brier score (default 0.001)"
+    p.add_argument("--loss", type=float, default=0.001, metavar="X", help=line)
     p.add_argument("--pilot", type=float, default=0.1, metavar="S", help="share of rows that choose (default 0.1)")
     p.add_argument("--bandwidth", type=float, metavar="H", help="in place of a pilot: fixed before labels are seen")
+    p.add_argument("--steps", type=int, metavar="M", help="the same of several classes: multiples of 1/M")
     p.add_argument("--alpha", type=float, default=0.05, metavar="X", help="error probability (default 0.05)")
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     take.seed(p)

@@ -16,6 +16,7 @@ from calibrant.audit.pooling import guarded
 from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL, CLASS_STRONG
 from calibrant.audit.rounding import few, reported_outcome
 from calibrant.certify.classwise import classwise
+from calibrant.errors import NotComputable
 from calibrant.measure.classes import ranked_probability_score
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
@@ -30,7 +31,7 @@ MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that 
 def of_classes(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify each class against the others as groups are: ranges hold simultaneously, verdicts share alpha.
 
-    Cuts of ordered classes are among them, and share with them.
+    Cuts of ordered classes with two or more on both sides are among them, and share with them.
     """
     rows = context.classes
     if rows is None:
@@ -85,8 +86,10 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     class. All ranges hold simultaneously. A top label's rows are reported once for its whole line.
     """
     rows = context.classes
-    if rows is None or rows.weights is not None or rows.cluster is not None:  # the binomial is of independent rows
+    if rows is None:
         return CheckResult()
+    if rows.weights is not None or rows.cluster is not None:
+        raise NotComputable("the matrix of classes counts independent rows of equal weight, by exact binomial limits")
     top, k = rows.predicted, rows.p.shape[1]
     often = np.bincount(top, minlength=k)
     common = np.sort(np.argsort(-often, kind="stable")[:MOST])

@@ -31,6 +31,7 @@ from calibrant.views.population import Population
 from calibrant.views.sample import keyed
 
 UNGROUPED = "no groups were given: add --by COLUMN"
+NO_LIMIT = "every probability is 0, and so is a limit relative to them: give --limit in points"
 HIDDEN = "every group has fewer than {} {}"
 
 
@@ -187,8 +188,9 @@ def _fewer(groups: Sequence[Group], findings: Sequence[Finding], context: AuditC
 def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
     """The verdict on each group, as `Shares` share alpha: over by its gap or by its error, else within, or undecided.
 
-    Each of the three is closed by itself, over all groups. Where a group is found over and within, which may be about
-    different scores, "over" wins.
+    Each of the three is closed by itself, over all groups. A relative limit of scores that are all 0 is 0, and nothing
+    is shown to be within it: such a group is over or not checked. Where a group is found over and within, which may be
+    about different scores, "over" wins.
     """
     if any(g.limit is None for g in groups):
         return ["not_checked"] * len(groups)
@@ -199,9 +201,12 @@ def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
         if share:
             log_e = [g.over(x, by) for g, x in zip(groups, limits, strict=True)]
             over |= rejected(log_e, share, by == "gap" and any(g.gaps.p_values for g in groups))
-    log_e = [g.within(x) for g, x in zip(groups, limits, strict=True)]
-    within = rejected(log_e, shares.groups_within, any(g.evidence.p_values for g in groups))
-    return ["over" if o else "within" if w else "undecided" for o, w in zip(over, within, strict=True)]
+    above = [i for i, x in enumerate(limits) if x > 0.0]  # chosen by scores
+    log_e = [groups[i].within(limits[i]) for i in above]
+    closed = rejected(log_e, shares.groups_within, any(g.evidence.p_values for g in groups)) if above else ()
+    within = dict(zip(above, closed, strict=True))
+    other: tuple[Verdict, Verdict] = ("undecided", "within")
+    return ["over" if o else other[bool(within[i])] if i in within else "not_checked" for i, o in enumerate(over)]
 
 
 def _people(context: AuditContext) -> str:
@@ -266,6 +271,7 @@ def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[in
         clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
         pooled=g.members,
+        withheld=NO_LIMIT if verdict == "not_checked" and g.limit is not None else None,
     )
 
 

@@ -101,15 +101,16 @@ def whole(shared: str) -> str:
     return shared[: marks[-1]] if marks else ("" if len(shared) > 1 and shared.isalpha() else shared)
 
 
-ROUNDED, EXACT = 1e-3, 1e-9  # by which probabilities of a row, as written or as computed, may miss one in sum
+EXACT = 1e-9  # by which probabilities of a row, as computed, may miss one in sum
+ROUNDED = 1e-3 + EXACT  # the same as written: 0.999 misses by 1e-3 and what doubles add to it
 LARGEST_LOG = 1e-6  # of a probability, by its digits
 AT_ONCE = 32  # columns of probabilities that are copied together
-OTHERS = REPAIRED, FITTED_ON  # ends of columns that a repair adds
+OTHERS = REPAIRED, FITTED_ON, "_perturbed", "_certified"  # ends of columns that a repair or a perturbation adds
 
 
 def of_pattern(pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that a pattern such as ``p_*`` stands for; of repaired scores only where it ends as they do."""
-    others = OTHERS[1:] if pattern.endswith(REPAIRED) else OTHERS
+    """The columns that a pattern such as ``p_*`` stands for; of what was added only where it ends so."""
+    others = tuple(end for end in OTHERS if not pattern.endswith(end))
     return tuple(name for name in fnmatch.filter(columns, pattern) if not name.endswith(others))
 
 

@@ -67,7 +67,8 @@ def with_rest(
     """Probabilities, labels and names of classes, of which the last, `REST`, has what a row lacks of one.
 
     A class that is NaN or 0 is not listed. A row whose label it does not list belongs to `REST`. So whether a class is
-    listed and true has exactly the probability listed, if all probabilities are right, whatever chose the lists.
+    listed and true has exactly the probability listed, if all probabilities are right, whatever chose the lists. A row
+    that lists no class has no most probable one: it comes back as missing.
     """
     if REST in names:
         raise BadInput(f"{called.every_score} lists a class {REST!r}, which is what the rest is called: rename it")
@@ -87,7 +88,9 @@ def with_rest(
         )
     listed = pa.array((code >= 0) & (p[np.arange(len(p)), code] > 0.0))
     labels = pc.if_else(pa.array(known), pc.if_else(listed, texts, REST), None)
-    return np.column_stack([p, np.where(rest > EXACT, rest, 0.0)]), labels, (*names, REST)
+    out = np.column_stack([p, np.where(rest > EXACT, rest, 0.0)])
+    out[total == 0.0] = np.nan
+    return out, labels, (*names, REST)
 
 
 def named_labels(labels: pa.Array | pa.ChunkedArray, options: Reading) -> pa.Array:

@@ -103,6 +103,9 @@ def _no_classes(p: Floats, wrong: NDArray[np.bool_], called: ClassInputs) -> str
     row, n, caller = int(np.argmax(wrong)), int(wrong.sum()), called.caller
     rows = "row is" if n == 1 else "rows are"
     first = called.place(row)
+    if np.isnan(p[wrong]).all():
+        stated = f"{called.every_score}: {n:,} {'row has' if n == 1 else 'rows have'} no probability above 0"
+        return f"{stated}; first: {first}: leave such rows out, {called.by.turns_on('drop_missing')}"
     stated = f"{called.every_score}: {n:,} {rows} not probabilities that add up to one; first: {first}, "
     fixes = {
         "drop_missing": "leave such rows out",

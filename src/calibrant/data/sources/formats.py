@@ -88,8 +88,9 @@ def type_of(result: int) -> pa.DataType:
     return pa.string()
 
 
-def column(values: Sequence[object], t: pa.DataType) -> pa.Array:
-    """Return values as a column of the type that `type_of` gave."""
+def column(values: Sequence[object], t: pa.DataType | None = None) -> pa.Array:
+    """Return values as a column of the type that `type_of` gave; by default of the one that they can all have."""
+    t = type_of(seen_in(values)) if t is None else t
     kinds = set(map(type, values)) - {type(None)}
     if pa.types.is_string(t):
         return pa.array(values if kinds <= {str} else [_written(v) for v in values], t)
@@ -218,7 +219,7 @@ def _array(path: Path, name: str, encoding: str) -> Source:
     fields = list(dict.fromkeys(f for row in rows for f in row))
     afford_columns(path, len(fields), len(rows), "fields")
     values = {f: [row.get(f) for row in rows] for f in fields}
-    return whole(pa.table({f: column(v, type_of(seen_in(v))) for f, v in values.items()}), name)
+    return whole(pa.table({f: column(v) for f, v in values.items()}), name)
 
 
 # ---- lines, and what is in them ----
@@ -380,7 +381,7 @@ def _source(
         elif any(isinstance(v, datetime.time | datetime.timedelta) for v in values):
             unread[label] = "it holds times of day or durations"
         else:
-            columns[label] = column(values, type_of(seen_in(values)))
+            columns[label] = column(values)
     return whole(pa.table(columns), name, unread)
 
 

@@ -75,7 +75,7 @@ def judged_classes(
 ) -> Judged:
     """Fit repairs on half of the rows, or clusters, and judge them on the other half; or on all, judged on others.
 
-    Intervals of changes hold for all repairs together; the certificates hold each by itself.
+    Intervals of changes hold for all repairs together, and so do the certificates of all lines.
     """
     k = rows.p.shape[1]
     names = names or [name for name, most in TRIED if k <= most]
@@ -92,7 +92,7 @@ def judged_classes(
     kept = judge_on if judge_on is not None else rows.part(np.flatnonzero(half == 1))
     if min(len(fit), kept.n) < FEWEST:
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
-    fit = fit[: max(FITTED // k, FEWEST)]
+    fit = _fewer(fit, who, max(FITTED // k, FEWEST), seed)
     fitting = rows.part(fit)
     import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
 
@@ -102,8 +102,8 @@ def judged_classes(
         if why := overlap(one.fitted_on, kept):
             raise BadInput(f"{why}: judge a calibrator on rows that it was not fitted on")
     tried = {AS_AUDITED: kept} | {name: one(kept) for name, one in calibrators.items()}
-    before = _losses(kept)
-    made = [_judged(name, data, (before, alpha / len(names)), (steps, alpha, seed)) for name, data in tried.items()]
+    before, how = _losses(kept), (steps, alpha / len(tried), seed)
+    made = [_judged(name, data, (before, alpha / len(names)), how) for name, data in tried.items()]
     impossible = int(np.count_nonzero(own_class(kept) < TINY))
     by = "brier" if impossible else "log_loss"
     best = min(made[1:], key=lambda one: float(getattr(one, by)))
@@ -120,6 +120,15 @@ def judged_classes(
     }
     columns = {f.name: tuple(getattr(one, f.name) for one in made) for f in fields(ClassRepair)}
     return Judged(Curve(method=METHOD, columns=columns, settings=settings), calibrators, fit)
+
+
+def _fewer(rows: NDArray[np.intp], who: NDArray[np.int64], most: int, seed: int) -> NDArray[np.intp]:
+    """About so many of the rows at most, whole clusters, of the smallest hashes: files are sorted."""
+    if len(rows) <= most:
+        return rows
+    key = mix(who[rows].astype(np.uint64) ^ mix(np.array([seed], dtype=np.uint64)))
+    kept: NDArray[np.intp] = rows[key <= np.partition(key, most - 1)[most - 1]]
+    return kept
 
 
 def _judged(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.data.specs.column_names import AT_MOST
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.outline import Declared, OutlineCheck
-from calibrant.report.spans import Text, lines, literal, say, strong
+from calibrant.report.spans import Text, code, lines, literal, say, strong
 from calibrant.report.wording.gains import (
     AS_AUDITED,
     CLASS_REPAIRS,
@@ -32,14 +33,14 @@ from calibrant.report.wording.terms import (
     together,
     verdict_on,
 )
-from calibrant.results import Curve
+from calibrant.results import Curve, Outcome
 from calibrant.sanitize import sanitize
 
 MOST = 50  # classes that the page lists; all are in the record
 REST = (
     "Each row lists some of the classes. What its probabilities lack of 100%, {} points on average, is the probability "
-    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged where "
-    "it is listed."
+    "of the class (rest), to which a row belongs whose true class it does not list. Each other class is judged over "
+    "all rows, by whether it was listed and true: where few rows list it, its gap is small."
 )
 LINES = 20  # cells of the matrix that it lists in words
 MATRIX = "class_matrix"
@@ -61,7 +62,7 @@ def classes(record: AuditRecord) -> Iterator[doc.Node]:
     if (mass := record.data.get("rest_mass")) is not None:
         yield doc.Paragraph(say(REST.format(num.nearest(mass))), "note")
     if _ordered(record):
-        yield _in_order(record)
+        yield from _in_order(record)
     yield _table(record)
     curve = record.curve(MATRIX)
     if curve.columns and curve.columns["rows"]:
@@ -84,32 +85,50 @@ def _answer(record: AuditRecord) -> Text:
     if facts.withheld(record):
         return say(f"{total}: withheld.")
     over, undecided = (sum(f.verdict == v for f in every) for v in ("over", "undecided"))
+    ways: Text = ()
+    if less := facts.common_less(record):
+        rare = f"For {num.count(less)} of {total} the limit is larger than the mean probability, so overprediction is"
+        ways = say(f"{rare} never over it. Use ", code("--limit-relative"), " or ", code("--limit-classes"), ". ")
     if not over and not undecided:
-        return say(f"All {total} are within the limit.")
+        return say(*ways, "No gap is over the limit.") if less else say(f"All {total} are within the limit.")
     first = f"{capital(cardinal(over))} of {total} {'is' if over == 1 else 'are'} over the limit."
     rest = f" For {cardinal(undecided)} there are too few {facts.noun(record)} to decide." if undecided else ""
     none = f"No class {'or cut ' if _ordered(record) else ''}is shown to be over the limit."
-    return say(f"{first if over else none}{rest}")
+    return say(*ways, f"{first if over else none}{rest}")
 
 
 def _ordered(record: AuditRecord) -> bool:
     return bool(record.data.get("ordered"))
 
 
-def _in_order(record: AuditRecord) -> doc.Figure:
-    """The gap of each class and of each cut, next to its neighbours."""
+IN_ORDER = {
+    "class": "In the order of the classes.",
+    "cut": (
+        "A cut is the probability of at most a class, against how often that came. The first and the last are judged "
+        "as the lowest and the highest class."
+    ),
+}
+
+
+def _in_order(record: AuditRecord) -> Iterator[doc.Figure]:
+    """The gap of each class, and of each cut, next to its neighbours: one under the other, at the same scale.
+
+    The first and the last cut are drawn from the lowest and the highest class.
+    """
     k = len(record.data["classes"])
-    limit, every, panels = facts.limit_of(record), list(record.classes), []
-    top = places.end_of(max(100.0 * max(map(abs, gap_ends(f))) for f in every))
-    for what, some in (("class", every[:k][:MOST]), ("cut", every[k:][:MOST])):
-        lines = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in some for low, high in [gap_ends(f)]]
-        first, last = (f.variables[0][1] for f in (some[0], some[-1]))
-        words = f"Gap of each {what}, from {first} at the top to {last}"
+    limit, every = facts.limit_of(record), list(record.classes)
+    gaps = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in every for low, high in [gap_ends(f)]]
+    low, value, high = gaps[k - 1]  # at most the last but one: not the last
+    cuts = [gaps[0], *gaps[k:], (-high, -value, -low)]
+    names = [f.variables[0][1] for f in every[:k]]
+    top = places.end_of(max(max(-low, high) for low, _, high in gaps))
+    of_cuts = [AT_MOST.format(name) for name in names[:-1]]
+    for what, some, called in (("class", gaps[:k][:MOST], names[:MOST]), ("cut", cuts[:MOST], of_cuts[:MOST])):
+        words = f"Gap of each {what}, from {called[0]} at the top to {called[-1]}"
         strips = [] if limit is None else [(-100.0 * limit, 100.0 * limit)]
-        picture = svg.caterpillar(lines, strips, top, words)
-        panels.append(doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range"))
-    caption = "In the order of the classes. A cut is the probability of at most a class, against how often that came."
-    return doc.Figure(panels=tuple(panels), key=(), caption=say(caption))
+        picture = svg.caterpillar(some, strips, top, words)
+        panel = doc.Panel(sanitize(words), picture, axis="observed minus predicted, points, guaranteed range")
+        yield doc.Figure(panels=(panel,), key=(), caption=say(IN_ORDER[what]))
 
 
 def _sum(record: AuditRecord) -> str:
@@ -239,11 +258,11 @@ def _exchanged(record: AuditRecord, check: CheckRecord) -> Text:
         return say(f"A test of all classes at once finds no error, {UNPROVEN} ({reported}).")
     where: Text = ()
     if "region_variable" in parts:
-        who = f"{num.count(int(parts['region_rows']))} {facts.noun(record)}"
-        where = say("; ", *_pair(parts, "region_"), f" among {who} where ", *_region(parts))
+        who = f"{num.count(int(parts['region_rows']))} {facts.noun(record)}{_of_tested(outcome)}"
+        where = say("; class ", *_pair(parts, "region_"), f" among {who} where ", *_region(parts))
     shown = strong("A test of all classes at once shows error")
     estimated = ". These gaps are estimates, of the pair of classes that differs most."
-    return say(shown, f" ({reported}). ", *_pair(parts, ""), " over all rows", *where, estimated)
+    return say(shown, f" ({reported}). Class ", *_pair(parts, ""), " over all rows", *where, estimated)
 
 
 def _searched(record: AuditRecord, check: CheckRecord) -> Text:
@@ -257,10 +276,17 @@ def _searched(record: AuditRecord, check: CheckRecord) -> Text:
     shown = strong("A search of each class for groups that nobody named shows error")
     if "peak_over_class" not in parts:
         return say(shown, f" ({reported}).")
-    who = f"{num.count(int(parts['peak_rows']))} {facts.noun(record)}" if "peak_rows" in parts else "some rows"
+    noun = f"{facts.noun(record)}{_of_tested(outcome)}"
+    who = f"{num.count(int(parts['peak_rows']))} {noun}" if "peak_rows" in parts else "some rows"
     cause = literal(str(parts["peak_class"]))
     where = say(f" among {who} that were searched out for ", cause, "; these gaps are estimates.")
-    return say(shown, f" ({reported}). ", *_pair(parts, "peak_"), *where)
+    return say(shown, f" ({reported}). Class ", *_pair(parts, "peak_"), *where)
+
+
+def _of_tested(outcome: Outcome) -> str:
+    """Such as " of 25,000 tested", where a random part of the rows is; empty where all are."""
+    n, rows = int(outcome.settings["n"]), int(outcome.settings["rows"])
+    return f" of {num.count(n)} tested" if n < rows else ""
 
 
 def _pair(parts: Mapping[str, object], of: str) -> Text:
@@ -300,7 +326,8 @@ def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
         rows.append((capital(name if name == AS_AUDITED else repair_named(name)), ends, *cells))
     caption = (
         f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
-        f"{num.count(curve.settings['rows_judged'])} others."
+        f"{num.count(curve.settings['rows_judged'])} others. All guaranteed ranges hold simultaneously, at "
+        f"{num.percent(1.0 - float(curve.settings['alpha']))}%."
     )
     return doc.number_table(caption + impossible(curve), heads, rows, "cards")
 
@@ -346,7 +373,8 @@ def _methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
         "Everyone, groups and subgroups are about the most probable class of each row: whether it came true, against "
         "its probability. Classes are bounded as groups are, with a share of alpha of their own. The sum over all "
         "classes has one certificate with a vector for a witness, which shares alpha with no class; where it has a "
-        "limit, each end spends half of alpha."
+        "limit, each end spends half of alpha. Each of the two tests of all classes has level alpha by itself, and is "
+        "no part of the joint error of the verdicts."
     )
     return (doc.Entry("Several classes", say(text)),)
 

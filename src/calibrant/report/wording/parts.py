@@ -47,6 +47,8 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
         return state_of(record, record.everyone)
     if part in ("groups", "classes") and state in facts.VERDICT_STATES:
         status, word = _counted(record, record.groups if part == "groups" else record.classes)
+        if part == "classes" and status == "within" and (n := facts.common_less(record)):
+            status, word = "measured", f"{word}; the limit is larger than the mean probability of {num.count(n)}"
         if part == "groups" or (summed := facts.summed(record)) == "not_checked":
             return status, word
         return min(status, summed, key=ORDER.index), f"{word}; all added up: {STATES[summed][1].lower()}"

@@ -161,6 +161,7 @@ class Classes:
         signs = self.signs(orders)
         block = clusters.block[clusters.cluster]
         pilot = np.flatnonzero(block == 0)  # they tell how much each witness wins and loses
+        soft = SOFT * float((clusters.weight[pilot] ** 2).mean())  # of their mean row, whatever unit weights have
         gains, sure = np.zeros((len(orders), len(self.y))), np.zeros(len(self.y))
         tried = np.zeros((*signs.shape[:2], len(pilot)))
         for k, column in self.columns():
@@ -177,7 +178,7 @@ class Classes:
             bet = np.zeros(clusters.count)
             for b in order:
                 square = float((summed(clusters.cluster[pilot], won[b], clusters.count) ** 2).sum())
-                bet[clusters.block == b] = best_bet(square + SOFT, clusters.pilots, certified, delta)
+                bet[clusters.block == b] = best_bet(square + soft, clusters.pilots, certified, delta)
             wagers.append(Bet(summed(clusters.cluster, gain, clusters.count)[own], bet[own], (1.0 - GAP) / len(orders)))
         return BelowClasses(wagers, clusters.size[own], clusters.largest, room=LARGEST, reach=LARGEST)
 

@@ -89,5 +89,5 @@ def test_ties_of_coxs_model_are_those_of_r() -> None:
 
 
 def test_the_law_of_censoring_is_that_of_scikit_survival(alone: cal.Predictions) -> None:
-    followed = FollowedRows.of(alone).remaining.before(np.array([365.0]))[0]
+    followed = FollowedRows.of(alone).remaining[0].before(np.array([365.0]))[0]
     assert followed == pytest.approx(THEIRS["censoring_at_horizon"], rel=EXACT)

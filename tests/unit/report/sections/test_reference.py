@@ -155,10 +155,10 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     }  # how files are read, which no record holds
     kept |= {"against"}  # what a summary is held against
     kept |= {"limit_relative"}  # or --limit
-    kept |= {"time", "event", "horizon", "entered", "closed", "competing", "way"}  # or --label
+    kept |= {"time", "event", "horizon", "entered", "closed", "competing", "way", "within"}  # or --label
     kept |= {"listed", "rest", "ordered"}  # of several classes
     kept |= {"rows_of"}  # which audits nothing
-    kept |= {"csv_decimal", "csv_digits"}  # how tables are written
+    kept |= {"csv_decimal", "csv_digits", "language"}  # how tables and pages are written
     kept |= {"costs"}  # or --threshold, which it sets
     kept |= {"allow_same", "missing_odds"}  # the last goes with --missing keep
     assert {k for k, v in vars(untouched).items() if typed[k] == v} <= kept

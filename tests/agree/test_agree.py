@@ -35,6 +35,7 @@ def test_a_mark_beyond_its_chart_is_caught_in_any_unit(which: str, true: Audited
     assert list(every_mark_lies_on_its_chart(spoilt, read(true.markdown)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", QUICK)
 def test_no_sentence_of_a_report_contradicts_another(seed: int, tmp_path: Path) -> None:
     result = audited(seed, tmp_path)
@@ -48,6 +49,7 @@ def test_no_sentence_of_many_reports_contradicts_another(seed: int, tmp_path: Pa
     assert not contradictions(result), result.command
 
 
+@pytest.mark.slow
 def test_random_audits_are_of_every_kind() -> None:
     designs = [design(seed) for seed in range(MANY)]
     kinds = [

@@ -253,6 +253,7 @@ def neighbours(folder: Path) -> dict[str, set[str]]:
     return after
 
 
+@pytest.mark.slow(turns=1)
 def test_imports_run_downward() -> None:
     two_way = ((p, room(p), room(q)) for p in FILES if p != ROOT / "__init__.py" for q in imported(p))
     wrong = {(name_of(p), own, other) for p, own, other in two_way if other != own and RANKS[other] >= RANKS[own]}
@@ -433,6 +434,7 @@ def test_applications_import_public_names_only() -> None:
     assert [(name_of(p), m, n) for p in apps() for m, n in of_app(p) if m in shown and n and n not in shown[m]] == []
 
 
+@pytest.mark.slow(turns=1)
 def test_the_toolkit_does_not_grow() -> None:
     lazy_module = [importlib.import_module(module_of(p)) for p in FILES if p.parent == ROOT / "toolkit"]
     shown = [(f.__name__, n) for f in lazy_module for n in getattr(f, "__all__", ())]

@@ -59,7 +59,7 @@ def held(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert printed.err[:-1].isprintable()
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FEW))
 def test_damaged_files_of_each_kind_are_read_or_refused(
     seed: int, sound: Path, capsys: pytest.CaptureFixture[str]

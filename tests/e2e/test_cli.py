@@ -38,6 +38,7 @@ def run(log: Path, file: str, *more: str) -> int:
     return main(["audit", str(log / file), "--label", "y", "--score", "p", *more])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "limit", "status", "word"),
     [
@@ -142,7 +143,7 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_test_named_as_a_gate_counts_for_the_exit_status(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     p, x = rng.uniform(0.2, 0.8, 3000), rng.normal(size=3000)
@@ -157,6 +158,7 @@ def test_a_test_named_as_a_gate_counts_for_the_exit_status(tmp_path: Path) -> No
     assert main(["audit", *data, "--quick", "--fail-on", "local-calibration"]) == 2
 
 
+@pytest.mark.slow
 def test_certify_and_plan(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     methods = "raw_lower,rounded,jittered,distance,bounded_variation"
     assert main(["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", methods]) == 0
@@ -174,7 +176,7 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage: calibrant" in stated
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_example_leaves_a_report(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "calibrant", "example", "--quick"]
     done = subprocess.run(

@@ -180,7 +180,7 @@ def test_threads(log: Path, local: Sketch, threads: int, monkeypatch: pytest.Mon
     assert bits(sketched(str(log))) == bits(local)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_shuffled_rows_and_other_storage(tmp_path: Path, local: Sketch) -> None:
     """Rows in another order, in another number of row groups; strings as views, times in other units and zones."""
     order = np.random.default_rng(5).permutation(len(t := table()))
@@ -262,7 +262,7 @@ def test_boxes_from_rows_files_and_queries(log: Path, local: Sketch) -> None:
         cal.detect.scan_test(local, null="simulated")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
     from pyarrow import dataset, fs
 

@@ -60,7 +60,7 @@ def test_a_few_damaged_files(tmp_path: Path) -> None:
     assert found[str(crashed[0])].startswith("refused")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "orc"])
 def test_five_hundred_damaged_files(kind: str, tmp_path: Path) -> None:
     counts = check(kind, 500, tmp_path)

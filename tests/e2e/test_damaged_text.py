@@ -108,6 +108,7 @@ def test_lists_without_end_are_refused(
     refused(["report", str(tmp_path / "r.json")], capsys, said)
 
 
+@pytest.mark.slow
 def test_a_name_stands_once_in_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "r.json").write_text(record().replace("{", '{"verdict": "within",', 1))
     refused(["report", str(tmp_path / "r.json")], capsys, "'verdict' is there twice")

@@ -82,7 +82,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n if n in ("audit", "sketch", "apply") else pytest.param(n, marks=pytest.mark.nightly) for n in OUTPUTS]
 )
@@ -118,7 +118,7 @@ def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
 # ---- pipes and streams that are closed ----
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
     line = "audit log.parquet LS --quick --limit 0.01 --json"
     expected = main(arguments(line))
@@ -227,7 +227,7 @@ def signals() -> Iterator[Any]:
             yield pytest.param(number, name, marks=() if usual else pytest.mark.nightly)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), [*signals()])
 def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) -> None:
     line, out = OUTPUTS[name]
@@ -292,7 +292,7 @@ def test_a_folder_that_may_not_be_written_is_named_before_work(folder: Path, nam
     assert run.stderr == f"calibrant: cannot write 'kept/{output}': its directory may not be written\n"
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_docstrings_may_be_left_out(folder: Path) -> None:
     """`python -OO` strips docstrings and assertions: nothing rests on them."""
     for words in (arguments("audit log.parquet LS --quick -o out.html"), ["audit", "--help"]):
@@ -302,7 +302,7 @@ def test_docstrings_may_be_left_out(folder: Path) -> None:
         assert out
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_nowhere_to_store_what_is_compiled(folder: Path) -> None:
     script = COMPILED.replace("lambda folder: True", "lambda *_: False\nruntime.FEW = -1")
     words = [sys.executable, "-c", script, *arguments("audit log.parquet LS --quick")]
@@ -311,7 +311,7 @@ def test_nowhere_to_store_what_is_compiled(folder: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_an_installation_that_cannot_be_written_compiles_elsewhere(folder: Path) -> None:
     """The package and the home directory are read-only, as in many containers and on many servers."""
     script = """

@@ -32,6 +32,6 @@ def test_what_raises_says_what_the_table_says(written: str, names: guesses.Names
     assert guesses.line_of(written, names) == RAISED[written]
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_every_line_does_what_the_table_says(names: guesses.Names) -> None:
     assert [guesses.line_of(written, names) for written in guesses.GUESSES] == ROWS

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 AUDIT = ("--label", "y", "--score", "p", "--by", "sex", "--limit", "0.03", "--json")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_an_audit_without_a_compiler_is_the_same(tmp_path) -> None:
     rng = np.random.default_rng(0)
     n = 1500

@@ -130,6 +130,7 @@ def test_measures_of_several_classes_are_printed(tmp_path: Path, capsys: pytest.
     assert json.loads(capsys.readouterr().out)["value"] == getattr(cal.measure, name)(data).value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("face", "name"), BY_A_HORIZON)
 def test_methods_of_follow_up_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], face: str, name: str
@@ -160,6 +161,7 @@ def test_every_setting_is_an_option() -> None:
         assert every <= {"models", *(name for name, of in FOR_PYTHON if of == m.name)}, m.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", FACES)
 def test_help_says_what_each_setting_is(face: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name, m in methods(face).items():
@@ -275,6 +277,7 @@ def test_what_cannot_be_a_covariate_is_left_out_aloud(inside: None, capsys: pyte
     assert "left out 1 row without label or score" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_sketch_is_asked_like_the_rows(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sketch", "log.csv", *COLUMNS, "--out", "log.sketch"]) == 0
     capsys.readouterr()

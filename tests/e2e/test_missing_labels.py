@@ -28,6 +28,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"y": pa.array(y, mask=lost), "p": p, "site": site}), "log.parquet")
 
 
+@pytest.mark.slow
 def test_the_command_says_what_the_function_says(log: None, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--method", "missing-labels", "--limit", "0.1", "--missing-odds", "1.5", "--json"]
     assert main(["certify", "log.parquet", *COLUMNS, *asked, "--by", "site"]) == 0

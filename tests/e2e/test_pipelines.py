@@ -123,7 +123,7 @@ def test_the_plugin_costs_other_suites_nothing(tmp_path: Path) -> None:
     assert {m.split(".")[0] for m in run.stdout.split()} <= sys.stdlib_module_names
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_fixture_fails_in_one_line_and_keeps_the_pages(tmp_path: Path) -> None:
     (tmp_path / "test_model.py").write_text(SUITE)
     asked = ["-p", "no:calibrant", "-p", "calibrant.pytest_plugin", "-p", "no:randomly", "-p", "no:cacheprovider"]
@@ -177,7 +177,7 @@ def action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
     return status, outputs, held["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_action_audits_by_its_own_commands(tmp_path: Path) -> None:
     good, bad = log(tmp_path / "good.csv"), log(tmp_path / "bad.csv", power=3.0)
     asked = {"package": "calibrant", "label": "y", "score": "p", "by": "g", "options": "--quick --variables none"}
@@ -200,7 +200,7 @@ def test_the_action_audits_by_its_own_commands(tmp_path: Path) -> None:
     assert not (tmp_path / "hacked").exists()
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_template_audits_by_its_own_commands(tmp_path: Path) -> None:
     job: dict[str, Any] = yaml.safe_load((ROOT / "ci/calibrant.gitlab-ci.yml").read_text(encoding="utf-8"))[
         ".calibrant"
@@ -288,7 +288,7 @@ def test_mlflow_keeps_an_audit_and_evaluates_with_its_metrics(tmp_path: Path, mo
     assert logged["brier/value"] == found.metrics["brier/value"]
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of MLflow
 def test_classes_are_no_probabilities_to_mlflow() -> None:
     pytest.importorskip("mlflow", reason="pip install mlflow-skinny to log an audit")

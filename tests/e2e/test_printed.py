@@ -63,7 +63,7 @@ def test_a_display_filter_is_noticed(output: tuple[str, str], some: Scenario, mo
         CHECKS[output](some)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("output", SLOW, ids=named(dict(SLOW)))
 def test_what_is_printed_by_longer_commands_is_what_the_file_holds(output: tuple[str, str], some: Scenario) -> None:
     CHECKS[output](some)

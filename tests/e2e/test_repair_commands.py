@@ -86,6 +86,7 @@ def test_every_row_and_column_is_there_with_its_repaired_score(big: Path) -> Non
     np.testing.assert_array_equal(out["p_repaired"].to_numpy(), fitted.scores(whole["p"].to_numpy()))
 
 
+@pytest.mark.slow
 def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
     out = pq.read_table(big / "out.parquet")
     fitted = Calibrator.from_json((big / "calibrator.json").read_text())
@@ -114,6 +115,7 @@ def test_apply_gives_the_same_scores_in_any_format(big: Path, capsys: pytest.Cap
     assert not list(big.glob(".*"))
 
 
+@pytest.mark.slow
 def test_csv_by_key_with_covariates_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pyarrow.csv.write_csv(table(4000), tmp_path / "log.csv")
     args = [
@@ -156,6 +158,7 @@ def test_csv_by_key_with_covariates_and_json(tmp_path: Path, capsys: pytest.Capt
     assert mine == other
 
 
+@pytest.mark.slow
 def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(table(3000, seed=1), tmp_path / "old.parquet")
     pq.write_table(table(2000, seed=2), tmp_path / "new.parquet")
@@ -180,6 +183,7 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "hold the same 3,000 rows: judge a calibrator on rows that it was not fitted on" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("far", "scale", "words"), [(0.05, "raw", "the raw score"), (0.0, "logit", "the log-odds of the score")]
 )
@@ -199,6 +203,7 @@ def test_it_says_which_scale_platt_took(
     assert json.loads(capsys.readouterr().out)["table"]["columns"]["scale"] == [None, scale, None]
 
 
+@pytest.mark.slow
 def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -347,6 +352,7 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert says in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_units_stay_whole_and_are_no_covariate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(3)
     patient = np.repeat(np.arange(400), rng.integers(1, 9, 400))
@@ -481,6 +487,7 @@ def test_rows_of_classes_are_repaired_as_their_calibrator_says(tmp_path: Path, w
     np.testing.assert_allclose(np.column_stack([again[f"p_{k}_repaired"] for k in "abc"]), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_rows_of_classes_that_were_fitted_are_marked_and_not_audited(tmp_path: Path) -> None:
     log, out = classes_log(tmp_path / "log.csv", gaps=True), tmp_path / "out.parquet"
     record = tmp_path / "r.json"
@@ -529,6 +536,7 @@ def test_what_repairs_of_classes_do_not_take_is_refused(
     assert says in line
 
 
+@pytest.mark.slow
 def test_a_plan_and_the_rows_of_a_group_are_of_the_most_probable_class(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,7 +109,7 @@ def test_boxes_are_the_same(both: Any) -> None:
     assert sketch.complete
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("null", ["simulated", "bound"])
 def test_the_scan_is_the_same(both: Any, null: Any) -> None:
     rows, sketch = (cal.detect.scan_test(data, null=null, seed=0) for data in both)

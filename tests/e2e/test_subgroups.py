@@ -40,7 +40,7 @@ def check(record: dict[str, Any]) -> dict[str, Any]:
     return next(c for c in record["checks"] if c["code"] == "subgroups")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
     status, record = audited(file(tmp_path, 60_000, 0.07), "--limit", "0.02", "-o", str(page))
@@ -56,7 +56,7 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert 'class="frame"' in text
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_what_is_calibrated_is_not_accused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, record = audited(file(tmp_path, 60_000, 0.0), "--limit", "0.02")
     assert record["verdict"] == "within"
@@ -64,7 +64,7 @@ def test_what_is_calibrated_is_not_accused(tmp_path: Path, capsys: pytest.Captur
     assert "nlisted subgroups" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_as_a_gate_undecided_is_not_a_pass(tmp_path: Path) -> None:
     path = file(tmp_path, 2_500, 0.0, covariates=2)
     assert audited(path, "--limit", "0.3")[0] == 0
@@ -77,7 +77,7 @@ def test_as_a_gate_undecided_is_not_a_pass(tmp_path: Path) -> None:
     assert audited(off, "--fail-on", "subgroups")[0] == 1
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_sketch_answers_as_its_rows_do(tmp_path: Path) -> None:
     path, held = file(tmp_path, 2_500, 0.3, covariates=3), str(tmp_path / "held.sketch")
     assert main(["sketch", path, *COLUMNS, "--variables", "x1,x2,x3", "--tests", "--out", held]) == 0
@@ -89,7 +89,7 @@ def test_a_sketch_answers_as_its_rows_do(tmp_path: Path) -> None:
     assert audited(held, "--fail-on", "subgroups")[0] == 3  # not run is not a pass
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_few_rows_no_covariates_and_a_large_mask_are_said(tmp_path: Path) -> None:
     assert "at least 20" in check(audited(file(tmp_path, 10, 0.0))[1])["reason"]
     path = file(tmp_path, 2_500, 0.3, covariates=3)

@@ -46,6 +46,7 @@ def read(path: Path, delimiter: str) -> list[list[str]]:
         return list(csv.reader(file, delimiter=delimiter))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "how", "decimal", "out"),
     [

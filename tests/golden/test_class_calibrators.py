@@ -123,7 +123,7 @@ def test_its_cuts_are_those_of_a_tree_of_classes(images):
     )
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_default_tree_lowers_the_error_along_the_variable_and_the_log_loss(images):
     fit, test = images
     loss, error = {}, {}

@@ -217,6 +217,7 @@ def wide(covariates: int) -> Spec:
     return Spec(label="y", score="p", codings=how, sample=10, attributes=(score, *own))
 
 
+@pytest.mark.slow
 def test_the_largest_boxes_are_checked_and_larger_ones_refused() -> None:
     spec = wide(MOST)
     spec.check()

@@ -34,7 +34,7 @@ def table(n: int, seed: int) -> pa.Table:
     )
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @examples(20, quick=5)
 @given(
     n=st.integers(30, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 300), max_size=5), order=st.randoms()
@@ -56,6 +56,7 @@ def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) 
     assert whole.parts["sample"].predictions().n == 20
 
 
+@pytest.mark.slow
 def test_files_frames_and_rows_in_memory_agree(tmp_path: Path) -> None:
     t = table(3000, 7).drop_columns(["id"])
     pq.write_table(t, tmp_path / "a.parquet", row_group_size=700)

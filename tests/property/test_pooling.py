@@ -99,6 +99,7 @@ def test_levels_in_order_are_pooled_in_runs_and_are_not_recoverable(rows, missin
         assert all(rows[i] == 0 or i in placed for i in range(min(placed, default=0), max(placed, default=-1) + 1))
 
 
+@pytest.mark.slow
 @examples(100)
 @given(tables)
 def test_two_way_counts_are_not_recoverable_even_from_the_margins(table):
@@ -165,6 +166,7 @@ def small_levels(table: Any) -> list[list[int]]:
     return out
 
 
+@pytest.mark.slow
 @examples(150)
 @given(tables)
 def test_nothing_small_follows_from_all_tables_together(table):
@@ -256,6 +258,7 @@ def visits() -> tuple[NDArray[np.int64], pa.Table]:
 HOW: Any = {"label": "y", "score": "p", "positive": "yes", "cluster": "person", "quick": True, "threshold": [0.2, 0.4]}
 
 
+@pytest.mark.slow
 def test_where_rows_share_clusters_no_part_of_a_record_is_of_few_people() -> None:
     person, data = visits()
     record, p, day = cal.audit(data, **HOW), data["p"].to_numpy(), data["seen"].to_numpy()

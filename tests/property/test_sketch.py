@@ -38,7 +38,7 @@ def same(a: Sketch, b: Sketch) -> bool:
     return a.fingerprint == b.fingerprint and a.to_bytes() == b.to_bytes()
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @examples(25, quick=5)
 @given(
     n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms()
@@ -64,6 +64,7 @@ def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) 
     assert whole.n == n
 
 
+@pytest.mark.slow
 @examples(20, quick=8)
 @given(n=st.integers(2, 200), seed=st.integers(0, 99))
 def test_a_key_makes_row_order_irrelevant(n: int, seed: int) -> None:
@@ -158,6 +159,7 @@ def test_batches_are_counted_as_all_rows_at_once() -> None:
     assert (metric.sketch.levels == whole.levels).all()
 
 
+@pytest.mark.slow
 def test_processes_in_any_order_are_one_stream() -> None:
     parts = {name: stream()[k::3] for k, name in enumerate("abc")}
     made = []

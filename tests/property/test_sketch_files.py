@@ -328,6 +328,7 @@ def fuzz(seed: int, events: int) -> dict[str, list[int]]:
     return tally
 
 
+@pytest.mark.slow
 def test_sound_files_are_accepted() -> None:
     assert not any(refused(raw) for raw in sound())
     header, body = opened(sound()[4])
@@ -384,7 +385,7 @@ def bombs() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_small_files_do_not_take_much_memory() -> None:
     for name, raw in bombs().items():
         tracemalloc.start()
@@ -479,7 +480,7 @@ def test_a_sketch_of_a_thousand_million_rows_is_sound() -> None:
         assert not refused(sketch.to_bytes())
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [500, pytest.param(2000, marks=pytest.mark.slow)])
 def test_changed_files_are_refused_or_whole(events: int) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -131,7 +131,7 @@ def test_any_bytes_are_read_or_refused_in_one_line(pieces: list[str], block: int
     assert "\n" not in str(answers[0])
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_are_those_of_duckdb_and_polars(seed: int, tmp_path: Path) -> None:
     duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")

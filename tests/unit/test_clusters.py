@@ -78,7 +78,7 @@ def numbers(f: Callable[..., Any], d: cal.Predictions) -> Any:
     return {k: reported[k] for k in READS if k in reported} if isinstance(reported, dict) else repr(reported)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(functions()))
 def test_every_function_reads_units_and_weights_or_names_what_does(name: str) -> None:
     f = functions()[name]

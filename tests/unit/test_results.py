@@ -79,6 +79,7 @@ def test_a_curve_is_one_line() -> None:
     assert len(repr(factories.control_chart())) < 200
 
 
+@pytest.mark.slow
 def test_a_record_read_again_is_equal_and_makes_the_same_page() -> None:
     for made in (factories.employment(), factories.repaired(), factories.hostile_subgroups(), factories.tiny()):
         again = cal.AuditRecord.from_json(made.to_json())

@@ -85,6 +85,7 @@ UNSEEN = "\xad", "\u2028", "\u202e", "\x1b[31m", "\x7f", "\x85", "\x9b", "\r", "
 HELD = [f"a{c}b" for c in UNSEEN]
 
 
+@pytest.mark.slow
 def test_what_programs_read_is_the_same_on_standard_output_as_in_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,6 +97,7 @@ def test_what_reads_one_score_says_so_of_several_classes() -> None:
 # ---- models of the user ----
 
 
+@pytest.mark.slow
 def test_a_pipeline_takes_weights_and_one_by_names_is_refused_in_a_line() -> None:
     rng = np.random.default_rng(0)
     p = rng.uniform(0.2, 0.8, 300)

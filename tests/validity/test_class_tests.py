@@ -47,7 +47,7 @@ def test_the_local_test_of_classes_keeps_its_level(design):
     assert not [name for name, k in rejected.items() if refuted(k, SETS, ALPHA)], rejected
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_local_test_keeps_its_level_where_rare_classes_are_one_and_some_rows_are_tested(monkeypatch):
     """Thirteen classes, of which eleven are tested, on a random half of 160 weighted rows."""
     monkeypatch.setattr(class_tests, "VALUES", 80 * (MOST + 1))

@@ -15,7 +15,7 @@ from calibrant.stats.sequential import exchange
 
 from . import acceptance
 
-pytestmark = pytest.mark.slow(turns=3)
+pytestmark = pytest.mark.slow
 
 ALPHA, DAYS, ROWS = 0.3, 30, 80
 

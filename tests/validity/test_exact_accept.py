@@ -55,7 +55,7 @@ def test_wrong_at_any_depth_with_at_most_alpha(name: str, risk: float, alpha: fl
     assert ever_wrong(PROFILES[name], risk, by_evidence(risk, alpha)) <= alpha
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_limit_is_nearly_reached_by_one_bet() -> None:
     """A list that is long enough spends most of alpha, so that a constant that is off shows."""
     assert ever_wrong(np.full(1500, 0.2), 0.2, by_evidence(0.2, 0.3)) > 0.15

@@ -286,6 +286,7 @@ def test_an_audit_spends_what_it_records(judge: str, monkeypatch: pytest.MonkeyP
         assert sum(f.lower.settings["delta"] for f in some) == pytest.approx(ranges[part, "error"])
 
 
+@pytest.mark.slow
 def test_lines_that_were_to_be_inferred_share_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     from calibrant.audit.checks import inference as check
 

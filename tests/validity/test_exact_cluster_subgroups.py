@@ -133,7 +133,7 @@ def test_quick_bounds_hold_the_evidence_between_them(seed: int) -> None:
                     assert (own.at_most(bets, at) >= exact - 1e-9).all()
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_every_outcome_keeps_the_promises_of_ends(seed: int) -> None:
     design = Design(seed)

@@ -287,6 +287,7 @@ def same_fate(rng):
     return clusters, 0.2
 
 
+@pytest.mark.slow
 def test_saboteur_rows_without_their_units():
     assert rate_of_misses(upper, same_fate, 40) <= ALPHA
     assert rate_of_misses(by_rows, same_fate, 100) > 2 * ALPHA

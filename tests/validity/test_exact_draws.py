@@ -58,6 +58,7 @@ def test_grades_judged_without_draws_are_adjusted_by_holm() -> None:
 # ---- the maximum decides, not one point; rows that chose do not judge ----
 
 
+@pytest.mark.slow
 def test_a_band_along_a_variable_excludes_zero_only_where_its_test_rejects() -> None:
     """By one critical value of the largest deviation: at a level of a half many do, and each with the p-value."""
     found = []

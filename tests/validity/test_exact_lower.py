@@ -31,6 +31,7 @@ def means(rows, rates, error, delta=0.2, few=False):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("rows", list(BLOCKS.values()), ids=list(BLOCKS))
 def test_every_e_value_has_mean_one_when_calibrated(rows, few):
@@ -44,6 +45,7 @@ def test_every_e_value_has_mean_at_most_one_at_the_true_error(signs, few):
     assert (means(BLOCKS["two scores"], VALUES + 0.1 * np.array(signs), 0.1, few=few) <= 1 + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0, 0.1, -0.2])
 def test_raw_lower_miss_probability(gap):
     for delta in (0.05, 0.3):
@@ -60,6 +62,7 @@ def one_score(cell, size, rate, rows=(3, 2, 3, 2)):
         yield probability, grid_cells(counts, [cell], size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.8])
 def test_jittered_lower_by_enumeration(rate):
     size, h, cell = 32, 1 / 8, 13

@@ -80,7 +80,7 @@ def from_above(lots: Lots, x: float) -> float:
     return Above.of(lots, DELTA).at(x)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n if n == "both" else pytest.param(n, marks=pytest.mark.slow) for n in LAWS])
 def test_evidence_has_mean_one_at_most(name: str) -> None:
     law = LAWS[name]

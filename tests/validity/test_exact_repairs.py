@@ -134,6 +134,7 @@ class FreeFolds(Fixed):
         return super()._share(one, name) * self.judged.folds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folds", [1, 2])
 def test_no_more_than_alpha_is_spent_now_and_after(monkeypatch: Any, folds: int) -> None:
     used = spent(monkeypatch, Fixed, 1 / 6, folds)
@@ -185,6 +186,7 @@ def test_no_row_is_judged_by_a_map_that_it_was_fitted_on(folds: int) -> None:
     assert not found.scores["seen"].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rate", [np.full(8, 0.3), np.linspace(0.02, 0.9, 8), np.r_[np.zeros(7), 0.099], np.full(8, 0.97)]
 )

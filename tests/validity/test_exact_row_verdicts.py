@@ -80,6 +80,7 @@ def one_sided(at: Any) -> Any:
     return verdicts(at[:, 0] + log(2.0), at[:, 1], "gap", ALPHA, p_values=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decide", [without_order, each_alone, one_sided])
 def test_broken_procedures_are_wrong_more_often(decide: Any) -> None:
     wrong = np.array([told(family, decide) for family in FAMILIES.values()])

@@ -36,6 +36,7 @@ def mean_e_values():
     return total
 
 
+@pytest.mark.slow
 def test_forward_weights_that_add_up_to_more_than_one():
     assert mean_e_values().max() <= 1 + 1e-9
     with saboteurs.forward(saboteurs.leaky_forward):

@@ -59,6 +59,7 @@ def within(p: Any, tolerance: float) -> Iterator[Any]:
         yield np.clip(np.asarray(p) + gap, 0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["n", "c"])
 @pytest.mark.parametrize("name", SCORES)
 def test_the_simulated_law_is_that_of_every_set_of_outcomes(name: str, kinds: str) -> None:
@@ -104,6 +105,7 @@ def coupled(p: Any, tolerance: float, sides: tuple[int, ...]) -> tuple[Any, Any]
     return np.array(each), np.array(chance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alternative", SIDES)
 @pytest.mark.parametrize("name", ["smooth", "rare"])
 def test_no_rates_within_the_tolerance_have_larger_margins_than_are_simulated(name: str, alternative: str) -> None:
@@ -118,6 +120,7 @@ def test_no_rates_within_the_tolerance_have_larger_margins_than_are_simulated(na
         assert (beyond @ chances(rates)[1] <= tail + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_saboteur_two_uniform_numbers_a_row() -> None:
     """Outcomes of the two sides that are independent have another law, which enumeration tells from the one stated."""
     p, tolerance, draws = SCORES["smooth"][:FEW], 0.08, 50_000
@@ -173,6 +176,7 @@ def one_side(scan: Scan) -> Scan:
     return replace(scan, tolerance=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "tolerance"), [(unshared, 0.0), (one_side, 0.2)])
 def test_saboteurs_of_the_bound(broken: Any, tolerance: float) -> None:
     p = SCORES["smooth"]

@@ -301,6 +301,7 @@ def test_decisions_of_an_audit(spied: Any) -> None:
     assert sum(seen) <= ALPHA + 1e-12
 
 
+@pytest.mark.slow
 def test_rates_of_an_audit(spied: Any) -> None:
     """Of one rate groups share alpha; certified ends of all rates of everyone and groups at all thresholds add up."""
     seen = spied(import_module("calibrant.audit.checks.rates"), "layers", 2)

@@ -113,6 +113,7 @@ LARGE = (300, 200), (0.3, 0.4), (0.35, 0.3)
 RARE = (60, 40), (0.03, 0.03), (0.03, 0.03)
 
 
+@pytest.mark.slow
 def test_ranges_hold_together() -> None:
     assert 0.6 * ALPHA < missed_together(together, *LARGE) <= ALPHA
     assert missed_together(together, *RARE) <= ALPHA
@@ -163,6 +164,7 @@ def test_broken_bounds_of_the_worst(broken: Any, design: Any) -> None:
     assert missed_above(broken, *design) > 1.4 * ALPHA
 
 
+@pytest.mark.slow
 def test_the_limit_of_the_worst_box_seen() -> None:
     """The worst box is small, and a large one nearly as bad: where that is seen to be the worst, its limit is short."""
     design = (30, 300), (0.5, 0.45), (0.3, 0.3)
@@ -170,6 +172,7 @@ def test_the_limit_of_the_worst_box_seen() -> None:
     assert missed_above(lambda f: saboteurs.worst_seen(f, ALPHA, 0.0), *design) > 2 * ALPHA
 
 
+@pytest.mark.slow
 def test_the_worst_from_below() -> None:
     rows, rate = (200, 200), (0.3, 0.3)
     wrong = {"ours": 0.0, "found and told": 0.0}
@@ -181,6 +184,7 @@ def test_the_worst_from_below() -> None:
     assert wrong["found and told"] > 2.5 * ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [(0.4, 0.4), (0.4, 0.2), (0.4, 0.7)])
 def test_boxes_over_a_limit(eta: Any) -> None:
     """Both on the limit, from one side or two; or one far over it, which Holm lets go first."""

@@ -125,7 +125,7 @@ def surplus(s, n, gamma):
     )
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "n", [10**5, pytest.param(10**6, marks=pytest.mark.slow), pytest.param(10**7, marks=pytest.mark.nightly)]
 )
@@ -174,11 +174,13 @@ def all_paid_for(rows: int, variance: float) -> bounds.UpperBets:
     return upper_bets(rows, variance)._replace(rows=rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 def test_bets_that_some_scores_choose(share):
     assert mean_of_evidence(1000, share) <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_rows_that_choose_the_bets_may_not_be_paid_for():
     assert mean_of_evidence(1000, 0.1, all_paid_for) > 1.0
 
@@ -288,6 +290,7 @@ def test_jitter_product_has_the_mean_the_theorem_needs(n):
             assert (log_mean(log_q, n, GRID) <= n * np.log1p(-g * error) + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [0, 40, 128, 255])
 def test_distance_upper_miss_probability_of_one_score(cell):
     """A constant score p with event rate e is at distance |p - e|: the mean of a calibrated u is e."""

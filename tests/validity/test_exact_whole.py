@@ -58,7 +58,7 @@ def ends(name: str, design: Design) -> tuple[np.ndarray, np.ndarray]:
     return np.array(low), np.array(high)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ATOMS, ids=lambda d: d.name)
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_no_event_rate_is_missed_too_often(name: str, design: Design) -> None:

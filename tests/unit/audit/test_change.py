@@ -92,6 +92,7 @@ def test_the_first_screen_the_page_and_the_record_say_who_is_worse(now: AuditRec
     assert AuditRecord.from_json(now.to_json()) == now
 
 
+@pytest.mark.slow
 def test_a_group_of_one_audit_alone_is_counted() -> None:
     record = audited(rows(2, sites="abd"), against=audited(rows(0)))
     settings = record.curve("change").settings
@@ -99,6 +100,7 @@ def test_a_group_of_one_audit_alone_is_counted() -> None:
     assert [line["group"] for line in lines(record)] == ["everyone", "site = a", "site = b"]
 
 
+@pytest.mark.slow
 def test_an_audit_that_certifies_nothing_changes_nothing() -> None:
     few = rows(0, n=200)
     copied = cal.predictions(np.tile(few.y, 4), np.tile(few.p, 4), {"site": np.tile(few.covariates["site"], 4)})
@@ -107,6 +109,7 @@ def test_an_audit_that_certifies_nothing_changes_nothing() -> None:
     assert (check.status, "the earlier audit certifies nothing" in str(check.reason)) == ("not-applicable", True)
 
 
+@pytest.mark.slow
 def test_changes_are_of_one_estimand(before: AuditRecord) -> None:
     """Gaps of the rows are not held against gaps of a population; a family of horizons holds the gaps of one."""
     other = audited(rows(1), target="population", against=before)
@@ -120,6 +123,7 @@ def test_changes_are_of_one_estimand(before: AuditRecord) -> None:
     assert check.reason == "the earlier audit is by 30.0, this one by none"
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_record_a_sketch_and_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

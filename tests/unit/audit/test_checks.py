@@ -73,6 +73,7 @@ def test_each_check_has_its_section_its_entry_in_the_schema_and_its_line_in_the_
         assert f"`{code}`" in guide or f"`{code.replace('-', '_')}`" in guide, code
 
 
+@pytest.mark.slow
 def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None:
     listed = [c.code for c in cal.audit(rows(60), by="site", quick=True).checks]
     order = {q.code: i for i, q in enumerate(all_checks())}
@@ -80,6 +81,7 @@ def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None
     assert {"error-everyone", "error-groups", "reliability", "local-calibration", "repair"} <= set(listed)
 
 
+@pytest.mark.slow
 def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     reported: list[str] = []
     record = cal.audit(rows(), quick=True, progress=lambda event_now: reported.append(event_now.step))

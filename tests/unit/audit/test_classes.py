@@ -119,6 +119,7 @@ def test_the_record_is_read_again_and_the_page_names_classes(record, tmp_path):
     assert "`cat`" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["p_*", ("p_cat", "p_dog", "p_fox")])
 def test_columns_of_a_file_are_classes(tmp_path, score, record):
     data = rows(moved=0.6)
@@ -281,6 +282,7 @@ def test_a_look_proposes_the_audit_of_all_classes(tmp_path, text, options):
         assert not seen.refusals
 
 
+@pytest.mark.slow
 def test_repairs_of_all_classes_are_judged_on_other_rows():
     result = cal.audit(rows(1200, moved=0.6), limit=0.05, variables=None, mask=None)
     curve = result.curve("class_repairs")
@@ -354,6 +356,7 @@ def test_a_published_matrix_states_the_rows_of_a_predicted_class_once():
     assert all(n % 5 == 0 for v in of.values() for n in v)
 
 
+@pytest.mark.slow
 def test_a_class_that_is_within_the_limit_is_not_looked_at():
     calibrated = cal.audit(rows(4000), limit=0.2, quick=True)
     assert state_of(calibrated) not in ("class off", "repair of classes helps")
@@ -371,6 +374,7 @@ def test_a_class_of_probability_0_that_came_true_leaves_the_decision_to_the_brie
     assert 0 < settings["impossible"] <= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "verdict"), [("low", "over"), ("between", "undecided"), ("high", "within")])
 def test_all_classes_added_up_have_a_verdict_of_their_own(at, verdict, tmp_path):
     """Every class is within 30 points: a sum beyond its own limit makes the audit no better than that sum."""
@@ -492,6 +496,7 @@ def test_a_limit_of_all_classes_goes_with_that_of_each(options, says):
         cal.audit(rows(300).top_label(), quick=True, limit=0.1, limit_classes=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["arrays", "frame"])
 def test_printed_calls_of_classes_run(way):
     arrays = rows(1200, moved=0.6)

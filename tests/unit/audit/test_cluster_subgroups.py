@@ -41,6 +41,7 @@ def test_error_that_a_test_finds_leaves_pockets_not_cleared(monkeypatch: pytest.
     assert "how far off they are is not certified" in text
 
 
+@pytest.mark.slow
 def test_few_units_have_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     record = audited(monkeypatch, 0.0, clusters=12)
     check = next(c for c in record.checks if c.code == "subgroups")

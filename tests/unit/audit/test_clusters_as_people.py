@@ -105,7 +105,7 @@ def test_rules_and_peaks_have_people_enough(patients: int, shown: bool) -> None:
     assert ("peak_rows" in guarded(outcome, "peak_", MASK).parts) == shown
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_an_audit_reports_nothing_of_few_patients_with_many_visits() -> None:
     data = visits(15)
     table = pa.table({"y": data.y, "p": data.p, "age": data.covariates["age"], "patient": data.cluster})

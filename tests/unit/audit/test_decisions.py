@@ -111,6 +111,7 @@ def test_differences_of_rates(record: AuditRecord) -> None:
         assert c["group"][own[values.index(max(values))]] == d["highest"][i]
 
 
+@pytest.mark.slow
 def test_rates_of_clusters_and_weights() -> None:
     data = table(2000)
     data |= {"unit": np.arange(2000) // 4, "w": np.where(np.arange(2000) % 2, 3.0, 1.0)}
@@ -149,6 +150,7 @@ def test_a_rate_of_pilot_clusters_alone_is_absent_and_leaves_the_others_their_ra
     assert next(spreads([*lines, absent])).low is not None
 
 
+@pytest.mark.slow
 def test_rates_of_few_are_not_in_a_record_to_publish() -> None:
     data = table(1200)
     data["sex"][:150] = "x"
@@ -159,6 +161,7 @@ def test_rates_of_few_are_not_in_a_record_to_publish() -> None:
     assert ("sex = f", "precision") not in known  # fewer than 200 are acted on
 
 
+@pytest.mark.slow
 def test_regret_is_that_of_the_measure_at_its_share_of_alpha() -> None:
     data = table()
     one = audited(data, threshold=0.2)
@@ -177,6 +180,7 @@ def test_the_limits_are_exact() -> None:
         assert clopper_pearson(hits, n, 0.05) == pytest.approx((found.low, found.high))
 
 
+@pytest.mark.slow
 def test_costs_set_the_threshold_and_nobody_asked_is_silent() -> None:
     data = table(600)
     priced = audited(data, costs=(1, 4))

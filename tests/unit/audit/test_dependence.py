@@ -194,6 +194,7 @@ def test_declared_independence_is_kept_told_and_restores_the_verdict() -> None:
     assert 'Rows are declared independent by cluster="none".' in said(alone)
 
 
+@pytest.mark.slow
 def test_numbers_of_many_digits_and_blanks_are_read_as_they_are(tmp_path: Any) -> None:
     import pyarrow.csv
 
@@ -209,6 +210,7 @@ def test_numbers_of_many_digits_and_blanks_are_read_as_they_are(tmp_path: Any) -
         assert record.curves["dependence"].columns["clusters"] == (119,)
 
 
+@pytest.mark.slow
 def test_groups_by_which_one_audits_are_no_clusters_alone() -> None:
     t = snapshots(n=20)
     pairs = t.append_column("half", pa.array([int(v.split("-")[1]) // 3 for v in t["bout"].to_pylist()]))
@@ -217,6 +219,7 @@ def test_groups_by_which_one_audits_are_no_clusters_alone() -> None:
     assert "Groups were not looked at as clusters: half." in said(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["season,away", pytest.param("season,home,away", marks=slow)])
 def test_groups_are_looked_at_together(by: str, tmp_path: Any) -> None:
     import pyarrow.csv
@@ -236,6 +239,7 @@ def test_a_group_of_one_outcome_each_is_a_cluster_too() -> None:
     assert record.withheld
 
 
+@pytest.mark.slow
 def test_a_column_that_makes_the_label_is_left_out_and_no_cluster() -> None:
     rng = np.random.default_rng(5)
     p = rng.uniform(size=2000)
@@ -246,6 +250,7 @@ def test_a_column_that_makes_the_label_is_left_out_and_no_cluster() -> None:
         assert found_in(cal.audit(t, variables=variables, quick=True, **READ)) == []
 
 
+@pytest.mark.slow
 def test_a_few_sites_that_are_off_leave_the_verdict() -> None:
     rng = np.random.default_rng(7)
     site, p = rng.integers(0, 40, 6000), rng.beta(2.0, 5.0, 6000)
@@ -288,6 +293,7 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
     assert "--cluster patient" in repr(record)
 
 
+@pytest.mark.slow
 def test_independent_rows_are_judged_and_what_was_looked_at_is_counted() -> None:
     record = cal.audit(clinic(shared=0.0), quick=True, **READ)
     assert found_in(record) == []
@@ -296,6 +302,7 @@ def test_independent_rows_are_judged_and_what_was_looked_at_is_counted() -> None
     assert "cluster=" not in terminal.render(record)
 
 
+@pytest.mark.slow
 def test_a_named_cluster_is_not_sought() -> None:
     assert "dependence" not in cal.audit(clinic(shared=1.3), cluster="patient", quick=True, **READ).curves
 
@@ -307,6 +314,7 @@ def test_it_says_where_it_was_not_run() -> None:
     assert (check.status, "--tests" in check.reason) == ("not-run", True)
 
 
+@pytest.mark.slow
 def test_of_a_sketch_the_rows_held_for_tests_are_looked_at() -> None:
     held = cal.sketch(snapshots(), label="y", score="p", variables="*", tests=True)
     record = cal.audit(cal.Sketch.from_bytes(held.to_bytes()), limit=0.02, quick=True)

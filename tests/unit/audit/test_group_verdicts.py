@@ -126,6 +126,7 @@ def test_the_worst_of_all_is_the_public_function_from_above(whole: Any, judge: s
     assert exact.settings["clear_high"] <= reported.settings["clear_high"]
 
 
+@pytest.mark.slow
 def test_which_groups_are_large_is_seen_by_no_outcome() -> None:
     """The choice is by rows; rows as told are moved by a draw that reads the cases."""
     site, p = np.repeat(["a", "b"], [1901, 99]), np.full(2000, 0.5)

@@ -44,7 +44,7 @@ def checked(record: AuditRecord) -> str:
     return next((c.status for c in record.checks if c.code == "missing-labels"), "absent")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_every_group_has_its_lines_and_the_check_the_worst_verdict() -> None:
     record = audited()
     assert list(by_people(record, "verdict")) == ["everyone", "site = a", "site = b", "site = c"]
@@ -67,7 +67,7 @@ def test_the_stated_odds_are_those_given() -> None:
             audited(missing_odds=odds)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
     low = (P < 0.2) & (SITE == "c")
     happened = np.where(low, 1.0, HAPPENED)  # of c, whoever has a low score is off, and hardly anyone has a label
@@ -80,7 +80,7 @@ def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
     assert (alone.verdict, checked(alone)) == ("within", "within")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_groups_are_told_in_fives_and_outward() -> None:
     record = audited(publish=True)
     whole = cal.sketch({"y": np.where(LOST, np.nan, HAPPENED), "p": P, "site": SITE}, label="y", score="p", by="site",
@@ -116,7 +116,7 @@ def test_a_verdict_stands_as_far_as_its_ends_as_told_do(judge: str, happened: np
         assert (verdict(low, high, 0.12) == rows[1].verdict) == (odds not in beyond)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_level_without_any_label_is_told_and_a_small_one_is_not() -> None:
     site = np.where(np.arange(N) < 50, "refused", SITE)
     lost = LOST | (site == "refused")
@@ -173,7 +173,7 @@ def test_the_report_holds_both_tables_closed_and_the_rows_that_were_read() -> No
     assert "missing-labels" not in markdown.render(cal.audit({"y": HAPPENED, "p": P}, label="y", score="p", quick=True))
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_units_are_people_of_whom_nothing_is_told_if_they_are_few() -> None:
     """Thirty rows without a label of one person are one person; so are those of a level."""
     person = np.arange(N) // 40

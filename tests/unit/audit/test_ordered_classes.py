@@ -53,6 +53,7 @@ def test_the_cut_between_two_classes_that_are_confused_is_off(record):
     )
 
 
+@pytest.mark.slow
 def test_classes_and_cuts_share_alpha(record):
     plain = cal.audit(rows(moved=0.6), limit=0.04, quick=True)
     assert record.joint_error == plain.joint_error
@@ -71,6 +72,7 @@ def test_a_fault_of_the_lowest_class_counts_once():
     assert [f.gap.guaranteed for f in record.classes] == [f.gap.guaranteed for f in plain.classes]
 
 
+@pytest.mark.slow
 def test_the_page_draws_classes_in_their_order(record, tmp_path):
     assert AuditRecord.from_json(record.to_json()).data["ordered"] is True
     page = record.save(tmp_path / "audit.html").read_text()
@@ -89,6 +91,7 @@ def test_the_page_draws_classes_in_their_order(record, tmp_path):
         assert names["record"].everyone.events == getattr(names["data"], score)(1).events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [True, ("low", "mid", "high")])
 def test_a_file_is_put_in_order(order, tmp_path):
     names = ("1", "2", "3") if order is True else ("low", "mid", "high")

@@ -17,6 +17,7 @@ from calibrant.report.outline import document
 from towns import people
 
 
+@pytest.mark.slow
 def test_the_record_is_rounded_then_and_says_so() -> None:
     how: dict[str, Any] = {"label": "y", "score": "p", "by": ["town", "county"], "quick": True}
     record = cal.audit(people(), **how)
@@ -38,6 +39,7 @@ def test_grades_of_a_rating_pool_with_neighbours_and_regions_with_the_smallest()
     assert names["region"] == {"B": 300, "C": 200, "D + 2 more": 107}
 
 
+@pytest.mark.slow
 def test_every_group_is_shown_to_readers_who_may_see_them_and_the_page_says_so(capsys: Any, tmp_path: Any) -> None:
     how: dict[str, Any] = {"label": "y", "score": "p", "by": "town", "quick": True, "variables": None}
     for mask in ("none", None):
@@ -89,6 +91,7 @@ def swapped(first: int) -> pa.Table:
     return pa.table({"y": y, "p": p, "town": town})
 
 
+@pytest.mark.slow
 def test_sizes_along_a_variable_tell_no_level_under_the_mask() -> None:
     """They add up the gaps of levels: less those that are shown, they would be those of the small ones."""
 

@@ -47,7 +47,7 @@ def test_nothing_is_told_of_scores_without_spread() -> None:
     assert repeats_score(cal.sketch(made(2_000, spread=1e-4), variables="*")) == ()
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_page_says_so_and_draws_others() -> None:
     record = cal.audit(made(2_000), seed=0, allow=["complement", "log odds", "decision"])
     assert record.data["repeats_score"] == ("complement", "log odds", "decision")

@@ -80,6 +80,7 @@ def test_the_odds_of_an_outcome_given_two_records_at_most_about_double() -> None
     assert max(odds(1, 0), odds(0, 1)) < 2.2
 
 
+@pytest.mark.slow
 def test_the_same_people_are_told_alike_wherever_and_however_often_they_appear() -> None:
     data = people(3, 1, 0.4)
     again = data.append_column("young", pa.array([str(v < 45) for v in data["age"].to_pylist()]))
@@ -229,6 +230,7 @@ def test_exact_numbers_are_reported_as_they_are() -> None:
     assert stepped(0.0237, exact.step(37), -1) == 0.0237
 
 
+@pytest.mark.slow
 def test_numbers_of_groups_are_exact_unless_they_are_to_be_published() -> None:
     data = people(3, 1, 0.4)
     age, y, p = (data[name].to_numpy() for name in ("age", "y", "p"))

@@ -131,6 +131,7 @@ def faults(record: dict[str, Any]) -> list[str]:
     return [f"{e.json_path}: {e.message[:200]}" for e in VALIDATOR.iter_errors(record)]
 
 
+@pytest.mark.slow
 def test_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
@@ -146,7 +147,7 @@ def test_real_record_is_valid(name: str) -> None:
     assert faults(json.loads(written(name))) == []
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_every_verdict_and_pool_is_covered() -> None:
     records = [cal.AuditRecord.from_json(written(name)) for name in RECORDS]
     assert {r.verdict for r in records} == {"within", "over", "undecided", "not_checked"}
@@ -214,6 +215,7 @@ def test_spoilt_record_is_refused(name: str) -> None:
             AuditRecord.from_dict(spoilt)
 
 
+@pytest.mark.slow
 def test_a_refusal_names_the_place() -> None:
     record = json.loads(written("groups and a limit"))
     for change, line in (

@@ -38,6 +38,7 @@ def test_a_third_of_the_rows_chooses_and_no_row_does_both() -> None:
     assert not np.array_equal(hash_split(9000, 4)[0], pilot)
 
 
+@pytest.mark.slow
 def test_rows_are_dealt_without_labels_and_tested_as_they_came() -> None:
     data = rows(1200, MOST + 20)
     found = event_of(data)
@@ -51,10 +52,12 @@ def test_rows_are_dealt_without_labels_and_tested_as_they_came() -> None:
     assert len(found.screen.chosen) == CHOSEN
 
 
+@pytest.mark.slow
 def test_what_carries_the_error_is_chosen() -> None:
     assert event_of(rows(3000, MOST + 20, 0.12)).screen.chosen[0] == "x7"
 
 
+@pytest.mark.slow
 def test_labels_of_the_rows_tested_choose_nothing() -> None:
     data = rows(900, MOST + 5)
     _, rest = hash_split(data.n, 0)
@@ -64,12 +67,14 @@ def test_labels_of_the_rows_tested_choose_nothing() -> None:
     assert event_of(other).screen == event_of(data).screen
 
 
+@pytest.mark.slow
 def test_up_to_a_hundred_columns_all_are_tested() -> None:
     found = event_of(rows(300, MOST))
     assert found.screen is None
     assert found.tested is found.sketch
 
 
+@pytest.mark.slow
 def test_group_columns_are_always_among_those_tested() -> None:
     held = cal.sketch(rows(600, MOST + 10), by=["x5", "x10"], variables="*", tests=True)
     chosen = AuditContext(held, Judging.of(gates=gates())).screen.chosen
@@ -77,6 +82,7 @@ def test_group_columns_are_always_among_those_tested() -> None:
     assert len(chosen) == CHOSEN + 2
 
 
+@pytest.mark.slow
 def test_many_group_columns_are_all_tested_and_others_beside_them_while_there_is_room() -> None:
     data = rows(400, MOST + 10)
     by = [f"x{j}" for j in range(0, MOST + 10, 5)]
@@ -97,6 +103,7 @@ def test_group_columns_that_fill_the_tests_leave_no_choice_and_no_row_is_lost() 
     assert found.screen.chosen == tuple(x)[:MOST]
 
 
+@pytest.mark.slow
 def test_shares_along_a_map_are_of_the_rows_tested() -> None:
     rng = np.random.default_rng(0)
     n, more = 3000, MOST + 2
@@ -108,7 +115,7 @@ def test_shares_along_a_map_are_of_the_rows_tested() -> None:
     assert sum(drawn.columns["share"]) == pytest.approx(1.0, abs=0.02)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_an_audit_of_many_columns_runs_every_check_and_says_what_it_read() -> None:
     record = cal.audit(rows(1000, MOST + 30, 0.15), limit=0.02)
     reported = record.data["screen"]

@@ -20,7 +20,7 @@ def audited(**columns: Any) -> tuple[dict[str, Any], int]:
     return found.to_dict(), n
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [float, pytest.param(str, marks=pytest.mark.slow)])
 def test_a_small_level_cannot_be_found_by_subtraction(kind: type) -> None:
     level = np.repeat([0, 1, 2, 3, 9], [1400, 1000, 500, 300, 8])

@@ -28,6 +28,7 @@ def audited(**of: Any) -> Any:
     return cal.audit(visits(**of), cluster="hospital", **asked)
 
 
+@pytest.mark.slow
 def test_the_record_holds_what_heterogeneity_finds_of_the_units():
     data, found = visits(), audited().curve("sites")
     direct = cal.diagnose.heterogeneity(cal.predictions(data["y"], data["p"], cluster=data["hospital"]))
@@ -101,11 +102,13 @@ def test_the_page_says_whether_sites_differ_and_draws_them(tmp_path):
     assert "Does it hold in every cluster?" in (tmp_path / "audit.md").read_text()
 
 
+@pytest.mark.slow
 def test_equal_sites_do_not_differ_and_pages_without_sites_have_no_section(tmp_path):
     assert "No difference between clusters is shown beyond chance" in page(audited(spread=0.0), tmp_path)
     assert "Does it hold in every cluster?" not in page(audited(sites=4, rows=200), tmp_path)
 
 
+@pytest.mark.slow
 def test_rows_of_patients_within_hospitals_are_said_to_count_as_independent(tmp_path):
     record = cal.audit(visits(), label="y", score="p", cluster=["patient", "hospital"], quick=True, variables=())
     page(record, tmp_path)

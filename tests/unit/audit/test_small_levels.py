@@ -77,7 +77,7 @@ def test_a_level_of_few_clusters_is_pooled_however_many_rows_it_has() -> None:
     assert [name[0][1] for name in groups_of(data, ["site"], {}, 20, 0).names] == ["a", "b", "c"]
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_group_of_few_clusters_is_named_nowhere() -> None:
     record = cal.audit(clusters_of_many_rows(), by="site", variables="site", limit=0.02)
     assert "tiny" not in record.to_json()
@@ -97,6 +97,7 @@ def test_the_mask_is_the_callers_and_the_record_remembers_it() -> None:
     assert "fewer than 400" in html.render(rare(True, mask=400, n=500)) or "under 400" in html.render(wide)
 
 
+@pytest.mark.slow
 def test_a_mask_that_protects_nobody_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = cal.predictions([0, 1], [0.5, 0.5])
     for wrong in (4, 0, -1, 2.5, True, "20"):

@@ -45,6 +45,7 @@ def test_everyone_is_judged_by_error_and_groups_by_their_gap(off: Any) -> None:
     assert "Gap within 8.0" in markdown.render(off)
 
 
+@pytest.mark.slow
 def test_a_group_whose_error_is_certified_over_the_limit_is_over() -> None:
     """By gaps alone it is within: errors of opposite signs cancel in it."""
     auto, gap = (audited(TURNED, limit=0.1, judge=judge) for judge in ("auto", "gap"))
@@ -56,12 +57,14 @@ def test_a_group_whose_error_is_certified_over_the_limit_is_over() -> None:
     )
 
 
+@pytest.mark.slow
 def test_judged_by_one_measure_all_are() -> None:
     for judge in ("error", "gap"):
         record = audited(P, limit=0.1, judge=judge)
         assert {f.by for f in (record.everyone, *record.groups)} == {judge}
 
 
+@pytest.mark.slow
 def test_error_shown_stands_next_to_the_verdict() -> None:
     """Three points off, with a limit of thirty."""
     record = audited(np.clip(P + 0.08, 0.0, 1.0), limit=0.3)
@@ -74,6 +77,7 @@ def test_error_shown_stands_next_to_the_verdict() -> None:
     assert "error shown" not in terminal.render(none)
 
 
+@pytest.mark.slow
 def test_what_fails_on_error_shown() -> None:
     rate = np.clip(P + 0.08, 0.0, 1.0)
     assert audited(rate, limit=0.3).exit_status == 0
@@ -81,6 +85,7 @@ def test_what_fails_on_error_shown() -> None:
     assert audited(P, limit=0.3, fail_on="error-shown").exit_status == 0
 
 
+@pytest.mark.slow
 def test_copies_withhold_every_verdict_and_say_so() -> None:
     data = {"y": np.repeat((U < OFF).astype(int), 3), "p": np.repeat(P, 3), "g": np.repeat(G, 3)}
     record = cal.audit(data, by="g", limit=0.05, **HOW)
@@ -115,6 +120,7 @@ def test_the_ratio_is_one_plus_the_gap_over_the_mean_score(off: Any) -> None:
     assert (ratio.interval.low, ratio.interval.high) == pytest.approx((own.interval.low, own.interval.high), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_of_clusters_the_ordinary_interval_is_cluster_robust() -> None:
     """Every row three times in a cluster: the interval is as wide as of the rows once."""
     y = (U < OFF).astype(int)[: N // 3]

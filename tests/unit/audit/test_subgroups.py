@@ -55,6 +55,7 @@ def answered(gap: float = 0.4, limit: float | None = 0.05) -> CheckResult:
 # ---- the check ----
 
 
+@pytest.mark.slow
 def test_a_planted_corner_is_certified_named_and_mapped() -> None:
     found = answered()
     assert found.status == "over"
@@ -75,6 +76,7 @@ def test_a_planted_corner_is_certified_named_and_mapped() -> None:
     assert found.outcome.settings.keys() == factories.subgroup_outcome().settings.keys()
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_not_broken_and_nothing_is_mapped() -> None:
     found = answered(0.0)
     assert found.status in ("within", "undecided")
@@ -84,6 +86,7 @@ def test_a_calibrated_model_is_not_broken_and_nothing_is_mapped() -> None:
     assert "subgroup_map" not in found.curves
 
 
+@pytest.mark.slow
 def test_without_a_limit_it_is_measured() -> None:
     found = answered(limit=None)
     assert found.status == "measured"
@@ -128,6 +131,7 @@ def test_one_class_and_a_score_of_one_value_are_judged_all_the_same() -> None:
     assert found.curves["subgroups"].columns["side"][0] == "overpredicts"
 
 
+@pytest.mark.slow
 def test_a_sketch_gives_the_answer_of_its_rows() -> None:
     data = planted(2_000)
     one, two = (QUESTION.make(case(d, limit=0.05), {}) for d in (data, cal.sketch(data, variables="*", tests=True)))
@@ -314,6 +318,7 @@ def test_evidence_says_no_more_than_the_gap_as_told() -> None:
     assert len({evidence for evidence, _ in reported}) == len({gap for _, gap in reported}) < 10
 
 
+@pytest.mark.slow
 def test_the_worst_gap_is_told_in_steps_of_people() -> None:
     data = planted()
     least, most = (cal.certify.subgroups(data, side=side) for side in ("lower", "upper"))

@@ -25,6 +25,7 @@ def width(gap: Any) -> float:
     return float(gap.guaranteed.high - gap.guaranteed.low)
 
 
+@pytest.mark.slow
 def test_gaps_are_of_the_rows_and_say_so() -> None:
     rows, population = audited(limit=0.1), audited(limit=0.1, target="population")
     assert (rows.settings["target"], population.settings["target"]) == (None, "population")
@@ -51,6 +52,7 @@ def test_another_target_is_refused() -> None:
         audited(target="people")
 
 
+@pytest.mark.slow
 def test_the_page_says_whose_gaps() -> None:
     rows, population = audited(limit=0.1, noun="loans"), audited(limit=0.1, noun="loans", target="population")
     for record, whose in ((rows, "the loans in the data"), (population, "all loans like these")):

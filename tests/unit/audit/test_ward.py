@@ -32,7 +32,7 @@ def judged(off: float) -> cal.AuditRecord:
     return cal.audit(ward(off, SEED)[0], by=BY, limit=0.05, quick=True)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_the_site_that_is_off_is_over_or_shown_with_its_certified_gap() -> None:
     sums = ward(0.09, SEED)[1]
     assert sums.sum() / np.sqrt((sums**2).sum()) == pytest.approx(4.4, abs=0.1)
@@ -46,7 +46,7 @@ def test_the_site_that_is_off_is_over_or_shown_with_its_certified_gap() -> None:
     assert record.error_shown["groups"]
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_of_the_same_ward_without_that_error_none_is_shown() -> None:
     record = judged(0.0)
     assert not any(record.error_shown.values())

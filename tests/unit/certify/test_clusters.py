@@ -97,6 +97,7 @@ def test_unproved_names_what_can_be_used(name):
         getattr(cal.certify, name)(data(cluster=np.repeat(np.arange(60), 5)))
 
 
+@pytest.mark.slow
 def test_plan_in_units():
     known = data(cluster=np.repeat(np.arange(60), 5))
     found = [cal.certify.rows_needed(gap, known, steps=10) for gap in (0.2, 0.1)]

@@ -33,6 +33,7 @@ def of(plan: Curve, name: str) -> dict[str, float]:
     return {k: v[i] for k, v in plan.columns.items()}
 
 
+@pytest.mark.slow
 def test_no_outcome_is_read() -> None:
     d = rows(800, 1)
     plans = [cal.certify.decidable(predictions(d), by="site", draws=20) for _ in range(2)]
@@ -52,6 +53,7 @@ def test_fewer_groups_and_more_rows_decide_more() -> None:
     assert [s["power_within"] >= 0.8 for s in sizes] == [w <= 0.05 for w in within]
 
 
+@pytest.mark.slow
 def test_gaps_over_a_limit_spend_what_the_judge_does() -> None:
     """All of alpha is more than .8 of it; "within" spends a half either way."""
     d = rows(600, 4)
@@ -86,6 +88,7 @@ def test_the_power_is_that_of_the_certificates() -> None:
     assert over / sets > 0.68
 
 
+@pytest.mark.slow
 def test_a_look_says_what_can_be_decided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     d = rows(900, 5)
     y = (d["rng"].uniform(size=900) < d["p"]).astype(int)

@@ -60,6 +60,7 @@ def test_the_best_column_is_named_with_its_command_and_no_label_is_read() -> Non
     assert 'by="site"' in done.command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"limit": None}, {"limit": 0.4}, {"limit": 0.06, "judge": "error"}])
 def test_nothing_is_computed_where_no_gap_is_undecided(how: dict[str, Any]) -> None:
     assert "fewer_groups" not in audited(log(1, 600), BY, **how).curves

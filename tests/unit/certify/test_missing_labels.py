@@ -20,6 +20,7 @@ FRAME = {"y": Y, "p": P, "sex": SEX}
 NAMED = {"label": "y", "score": "p", "missing": "keep"}
 
 
+@pytest.mark.slow
 def test_every_way_in_counts_alike() -> None:
     rows = cal.predictions(Y, P, {"sex": SEX}, missing="keep")
     assert (rows.n, len(rows.unlabelled.p), rows.dropped) == (N - LOST.sum(), LOST.sum(), 0)
@@ -110,7 +111,7 @@ CLUSTER = np.arange(len(Y)) // 4
 WEIGHT = np.random.default_rng(5).uniform(0.5, 2.0, len(Y))
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_units_and_weights_are_certified_and_told() -> None:
     rows = {"y": Y, "p": P, "sex": SEX, "house": CLUSTER, "w": WEIGHT}
     plain = cal.certify.missing_labels(cal.predictions(Y, P, {"sex": SEX}, missing="keep"), by="sex", limit=0.3)

@@ -126,6 +126,7 @@ def test_the_raw_score_has_an_upper_end_under_its_own_name() -> None:
         cal.certify.raw_lower(data(per_cent(2000)), side="upper")
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def written(p: Any) -> str:
         rows = data(p)

@@ -241,6 +241,7 @@ def test_a_covariate_of_the_scores_name_is_refused(name: str) -> None:
         tables_of(data, None, 2, 0)
 
 
+@pytest.mark.slow
 def test_one_trait_too_many() -> None:
     g = np.random.default_rng(3)
     table = pa.table({"y": g.integers(0, 2, 60), "p": g.random(60)} | {f"x{i}": g.random(60) for i in range(MOST + 1)})

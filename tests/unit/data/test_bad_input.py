@@ -410,6 +410,7 @@ def test_the_most_frequent_of_many_other_labels_are_told() -> None:
     assert "Other labels: often (500), c00 (50), c01 (50) and 38 more count as a non-event." in reported(found)
 
 
+@pytest.mark.slow
 def test_other_labels_are_the_same_however_rows_were_split() -> None:
     labels = np.array([f"v{i * i % 1_301}" if i % 4 else "case" for i in range(6_000)])
     data = {"y": labels, "p": (np.arange(6_000) % 97 + 1) / 99, "id": np.arange(6_000)}
@@ -481,6 +482,7 @@ def test_two_values_of_a_label_need_no_notice() -> None:
 # ---- rows that are left out ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "lack", "stated"),
     [

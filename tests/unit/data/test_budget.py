@@ -84,6 +84,7 @@ def test_a_file_that_is_not_packed_is_never_over_its_budget() -> None:
     assert budget.json_size(noise) <= budget.RATIO * len(noise)
 
 
+@pytest.mark.slow
 def test_columns_are_bounded_and_new_fields_are_read_in_time_of_the_text(tmp_path: Path) -> None:
     lines = (json.dumps({f"f{i}_{j}": 1 for j in range(500)}) for i in range(400))
     (tmp_path / "d.jsonl").write_text("\n".join(lines))

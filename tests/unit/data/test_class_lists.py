@@ -135,6 +135,7 @@ def pairs(top, of=lambda v: v, name="prob"):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["columns", "pairs", "logs", "text"])
 def test_a_file_lists_classes(top, way, tmp_path):
     p, y, at, _ = top
@@ -213,6 +214,7 @@ def test_a_class_listed_twice_is_refused():
         cal.multiclass_predictions([1, 2], [[0.2, 0.1], [0.3, 0.1]], listed=[[0, 1], [3, 3]])
 
 
+@pytest.mark.slow
 def test_what_reads_every_class_refuses_lists(top):
     _, y, at, shown = top
     data = cal.multiclass_predictions(y, shown, listed=at)
@@ -229,6 +231,7 @@ def test_accepting_by_class_reads_lists(top):
     assert REST not in str(found.settings["groups"])
 
 
+@pytest.mark.slow
 def test_a_sparse_matrix_in_an_archive_is_columns(top, tmp_path):
     p, y, at, _ = top
     shown = full(p, y, at)[0][:, :K]

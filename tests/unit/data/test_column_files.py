@@ -184,7 +184,7 @@ def test_files_of_no_rows_groups_or_columns(tmp_path: Path) -> None:
     assert cal.sketch(str(write(table(1), tmp_path / "one.parquet")), **ASK).n == 1
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_a_thousand_row_groups(tmp_path: Path) -> None:
     path = write(table(1000), tmp_path / "d.parquet", row_group_size=1)
     assert len(open_source(str(path)).parts) == 1  # neighbours of few rows are read as one

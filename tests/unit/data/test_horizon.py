@@ -230,6 +230,7 @@ def test_look_proposes_follow_up(hospital: Path, capsys: pytest.CaptureFixture[s
     assert "--time days --event died" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_an_audit_says_who_was_left_out_and_prints_its_own_command(
     hospital: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,6 +251,7 @@ def test_a_naive_label_is_refused_with_the_count(hospital: Path, capsys: pytest.
     assert "rows were followed for less than 365 without an event" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_weights_are_certified_and_measured(hospital: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["certify", str(hospital), *H, "--way", "weights", "--method", "horizon", "--by", "ward"]) == 0
     out = capsys.readouterr()

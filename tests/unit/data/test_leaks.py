@@ -193,6 +193,7 @@ def table(seed: int = 0, n: int = N) -> dict[str, Any]:
 NAMED = {"label": "y", "score": "p"}
 
 
+@pytest.mark.slow
 def test_an_audit_leaves_leaks_and_outputs_out_and_says_so() -> None:
     record = cal.audit(table(n=1000), **NAMED, limit=0.05)
     assert record.data["covariates"] == ("hall", "nearly")
@@ -207,12 +208,14 @@ def test_an_audit_leaves_leaks_and_outputs_out_and_says_so() -> None:
     assert "Known before the outcome?: `nearly`" in text
 
 
+@pytest.mark.slow
 def test_what_is_allowed_stays_and_the_command_carries_it() -> None:
     record = cal.audit(table(), **NAMED, allow=["result", "pred"], by="result", quick=True)
     assert {"result", "pred"} <= {*record.data["covariates"]}
     assert record.settings["allow"] == ("result", "pred")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_a_group_that_is_a_leak_is_refused(held: bool) -> None:
     rows = table()
@@ -229,6 +232,7 @@ def test_one_that_is_named_by_itself_in_a_test_of_rows_is_kept() -> None:
     assert cal.diagnose.rank_variables(data, variables="result", draws=99).columns["variable"] == ("result",)
 
 
+@pytest.mark.slow
 def test_a_look_names_leaks_without_the_score_and_leaves_them_out_of_the_command() -> None:
     seen = cal.look(table(), label="y", score="p")
     assert [name.split(" ")[0] for name in seen.candidates["outcome"]] == ["result"]
@@ -265,6 +269,7 @@ def test_what_follows_from_the_score_is_told_from_what_does_not(n: int) -> None:
 # ---- rows that a calibrator was fitted on ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("marks", [lambda m: m, lambda m: m.astype(int), lambda m: [str(v) for v in m]])
 def test_rows_that_a_calibrator_was_fitted_on_are_left_out_and_counted(marks: Any) -> None:
     rows, mark = table(), np.arange(N) % 4 == 0

@@ -119,6 +119,7 @@ def test_levels_are_joined_by_their_labels_before_they_are_compared():
     assert found.cluster.tolist() == HOSPITAL.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", [["patient", "hospital"], ["hospital", "patient"]])
 def test_every_way_of_reading_takes_the_coarsest(cluster):
     one = cal.audit(VISITS, label="y", score="p", cluster="hospital", variables=["age"], quick=True)
@@ -173,6 +174,7 @@ def test_a_column_named_twice_is_refused():
         cal.read(VISITS, label="y", score="p", cluster=["patient", "patient"])
 
 
+@pytest.mark.slow
 def test_a_look_types_all_columns_and_those_that_cross():
     assert "cluster=['patient', 'hospital']" in cal.look(VISITS, **NAMED, by=["age"]).command
     seen = cal.look(VISITS | {"q": np.arange(18) % 6}, label="y", score="p", cluster=["q", "hospital"])
@@ -180,6 +182,7 @@ def test_a_look_types_all_columns_and_those_that_cross():
     assert "cluster=['q', 'hospital']" in seen.command
 
 
+@pytest.mark.slow
 def test_commands_take_several_columns(tmp_path, capsys, monkeypatch):
     path = tmp_path / "visits.parquet"
     pq.write_table(pa.table(VISITS), path)
@@ -197,6 +200,7 @@ def test_commands_take_several_columns(tmp_path, capsys, monkeypatch):
     assert "of 3 clusters (hospital)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_three_units_are_audited_and_refute_nothing_from_above():
     """Two of them certify, on whose number no bet is made."""
     assert cal.audit(VISITS, **NAMED, quick=True).everyone.upper.interval.high == 1.0

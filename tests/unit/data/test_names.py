@@ -130,6 +130,7 @@ def test_rows_that_repeat_are_counted_whatever_columns_are_called() -> None:
 ROLES = ("label", "score", "by", "variables", "cluster", "weights")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", range(0, len(HOSTILE), 9))
 def test_an_audit_and_what_it_writes(turn: int, tmp_path: Path, capsys: Any) -> None:
     """Six parts at once under hostile names; a list of names is typed in double quotes."""
@@ -151,6 +152,7 @@ def test_an_audit_and_what_it_writes(turn: int, tmp_path: Path, capsys: Any) -> 
     assert main(["report", str(record), f"--out={tmp_path / 'again.html'}"]) == 0
 
 
+@pytest.mark.slow
 def test_names_that_a_list_or_a_setting_would_cut(tmp_path: Path, capsys: Any) -> None:
     path = str(tmp_path / "log.csv")
     as_csv(path)

@@ -99,6 +99,7 @@ def test_what_fails_on_a_row_is_told_in_one_line(log: Path) -> None:
         cal.read(late, label="y", score="p")
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_query_in_place_of_files(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = ["--label", "y", "--score", "p"]
     one = ["--sql", "select * from 'x.parquet' where p > 0.1", *columns]

@@ -91,6 +91,7 @@ def test_copies_are_warned_about(table: pa.Table, count: int | None) -> None:
         assert found.rows == count if found.exact else abs(found.rows - count) < 0.2 * count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -123,6 +124,7 @@ def test_chance_is_not_warned_about(make: Callable[[int], pa.Table]) -> None:
     assert sum(warned) == 0
 
 
+@pytest.mark.slow
 def test_the_bundled_data_repeat_by_chance() -> None:
     plain = cal.sketch(employment_path(), **EMPLOYMENT)
     grouped = cal.sketch(employment_path(), **EMPLOYMENT, by=EMPLOYMENT_BY)
@@ -247,6 +249,7 @@ def test_small_files_that_are_equal_by_chance_are_read(tmp_path: Path) -> None:
     assert cal.sketch(tmp_path, **READ).n == 120
 
 
+@pytest.mark.slow
 def test_two_files_of_the_same_rows_are_named(folder: Path) -> None:
     both = [str(folder / "1.parquet"), str(folder / "one-again.parquet")]
     with pytest.raises(cal.BadInput, match=r"^1\.parquet and one-again\.parquet hold the .* allow_same=True if"):
@@ -255,6 +258,7 @@ def test_two_files_of_the_same_rows_are_named(folder: Path) -> None:
     assert record.data["repeats"]["copied"]
 
 
+@pytest.mark.slow
 def test_a_repair_reads_no_rows_twice_and_is_not_judged_on_its_own(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

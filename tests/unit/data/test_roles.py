@@ -52,13 +52,14 @@ def test_there_are_hundreds_of_them() -> None:
     assert len({str(column.type) for _, column in COLUMNS}) >= 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_a_sample_of_columns_in_a_role(role: str) -> None:
     for _, column in COLUMNS[sum(map(ord, role)) % 17 :: 17]:
         works_or_says_why(role, column)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("start", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in (1, 2))])
 def test_every_column_in_a_role(role: str, start: int) -> None:
@@ -66,7 +67,7 @@ def test_every_column_in_a_role(role: str, start: int) -> None:
         works_or_says_why(role, column)
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in range(1, 8))])
 def test_audits_of_every_column(start: int) -> None:
     for name, column in COLUMNS[start::8]:
@@ -102,6 +103,7 @@ def test_usual_columns_are_used(role: str, every: int) -> None:
     assert [name for name, column in usual[::every] if not works_or_says_why(role, column)] == []
 
 
+@pytest.mark.slow
 def test_no_column_stops_an_audit_of_every_column() -> None:
     plain = [c for _, c in COLUMNS]
     many = table(**{f"c{j}": c for j, c in enumerate(plain)})

@@ -216,6 +216,7 @@ def test_of_a_group_without_pilot_units_nobody_is_accepted() -> None:
     assert set(cal.diagnose.acceptance_curve(data, risk=0.4, by="site", seed=2).columns["group"]) == {"site = big"}
 
 
+@pytest.mark.slow
 def test_the_curve_of_units_has_the_pilots_thresholds(answers: cal.Predictions) -> None:
     data = cal.predictions(answers.y, answers.p, cluster=np.arange(answers.n) // 3)
     curve = cal.diagnose.acceptance_curve(data, risk=0.2)

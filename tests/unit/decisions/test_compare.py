@@ -478,6 +478,7 @@ def missed(record: AuditRecord, rng: np.random.Generator) -> bool:
     return not found.low <= 0.0 <= found.high
 
 
+@pytest.mark.slow
 def test_the_level_of_two_audits_holds_at_both_ends(rows: dict[str, np.ndarray]) -> None:
     record = cal.audit(cal.predictions(rows["y"], rows["new"]), quick=True)
     rng, draws = np.random.default_rng(0), 2000
@@ -532,6 +533,7 @@ def test_what_cannot_be_computed_says_so(rows: dict[str, np.ndarray]) -> None:
 # ---- the command ----
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_python_returns(
     log: str, rows: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -623,6 +625,7 @@ def test_what_is_no_audit_is_told_by_file(
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_audits_refuse_what_they_have_settled(rows: dict[str, np.ndarray]) -> None:
     kept = {m: cal.audit(cal.predictions(rows["y"], rows[m]), quick=True) for m in ("old", "new")}
     assert cal.compare(kept, measure="calibration_error").measure == "calibration_error"

@@ -103,6 +103,7 @@ def test_scores_and_chance_are_those_of_every_box_by_itself(more: Any, order: in
     np.testing.assert_allclose(scan.simulated(draws), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_corner_is_found_and_told_by_weight() -> None:
     data = cluster_totals(400, 5, gap=0.4, cluster=1, weights=1)
     found = cal.detect.scan_test(data, draws=199)

@@ -313,6 +313,7 @@ def test_weights_all_alike_change_nothing():
     assert intraclass_correlation.p_value == plain.p_value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("null", ["simulated", "gaussian"])
 def test_both_weighted_nulls_keep_the_level_and_find_error(null):
     test = cal.detect.kernel_calibration_test
@@ -322,6 +323,7 @@ def test_both_weighted_nulls_keep_the_level_and_find_error(null):
     assert test(weighted(power=2.0, n=2000), draws=99, null=null).p_value <= 0.01
 
 
+@pytest.mark.slow
 def test_a_null_that_passes_over_the_weights_is_refuted():
     """The saboteur: the weighted statistic among unweighted draws."""
     found = 0

@@ -79,6 +79,7 @@ def test_names_the_range_that_is_off_in_its_own_unit() -> None:
     assert found.statistic > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_sketch_its_bytes_and_its_pieces_say_the_same_as_the_rows(seed: int) -> None:
     from calibrant.data.sketches.sketch import Sketch
@@ -224,6 +225,7 @@ def test_weights_keep_the_level(by_clusters: bool) -> None:
     assert binom.sf(sum(v <= 0.1 for v in p) - 1, len(p), 0.1) > 1e-6
 
 
+@pytest.mark.slow
 def test_draws_that_pass_over_the_weights_are_refuted() -> None:
     """The saboteur: weighted sums of the data among sums of simulated outcomes that all weigh one."""
     found = 0

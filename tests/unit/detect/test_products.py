@@ -42,6 +42,7 @@ def chosen(q: Any) -> Products:
     return made
 
 
+@pytest.mark.slow
 def test_finds_what_no_pair_shows_and_names_it() -> None:
     found = strong(parity(1_000, 0.12))
     assert found.p_value <= 0.01 < 0.05 < found.parts["p_models"]

@@ -78,6 +78,7 @@ def test_power_is_the_share_of_outcomes_that_are_detected() -> None:
     assert off.value > 0.95
 
 
+@pytest.mark.slow
 def test_outcomes_are_detected_that_the_test_of_subgroups_rejects() -> None:
     """Its two halves, on the same outcomes; what a table shows first is what all tables show."""
     data = pilot(300)
@@ -105,6 +106,7 @@ def test_subgroups_of_pilot_rows_have_about_the_share() -> None:
         assert 0.2 / plans.NEAR <= inside.mean() <= 0.2 * plans.NEAR
 
 
+@pytest.mark.slow
 def test_corners_of_made_up_covariates_have_the_share() -> None:
     for order in (1, 2):
         made = plan(None, share=0.3, order=order)  # type: ignore[arg-type]
@@ -190,6 +192,7 @@ def test_what_has_no_plan_is_not_computable() -> None:
             cal.detect.smallest_error(100, rows)
 
 
+@pytest.mark.slow
 def test_the_command_plans_for_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, path = pilot(), tmp_path / "pilot.csv"
     columns = (data.y, data.p, data.covariates["site"].to_pylist(), data.covariates["sex"].to_pylist())

@@ -143,7 +143,7 @@ def test_small_and_flat_data() -> None:
         assert cal.detect.scan_test(nobody, null=null, alternative="greater").p_value == 1.0
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("attributes", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_many_traits(attributes: int) -> None:
     g, p, _ = uniform(6, 400)

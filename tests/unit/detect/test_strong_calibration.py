@@ -330,6 +330,7 @@ def test_the_default_models_depend_on_the_number_of_rows_alone() -> None:
     assert few.parts["models"] == ("boosted", "logistic", "corners", "mean")
 
 
+@pytest.mark.slow
 def test_many_rows_are_split_between_the_same_models(monkeypatch: pytest.MonkeyPatch) -> None:
     few = strong(stepped())
     assert (few.settings["null"], few.settings["draws"]) == ("refit", 999)
@@ -473,6 +474,7 @@ def test_rows_on_which_no_outcome_could_tell_are_left_out() -> None:
     assert q.rows.tolist() == [1]
 
 
+@pytest.mark.slow
 def test_a_sketch_is_tested_by_its_sample_of_rows() -> None:
     rng = np.random.default_rng(4)
     age, p = rng.uniform(20, 90, 1500), rng.uniform(0.1, 0.6, 1500)

@@ -393,7 +393,7 @@ def test_rows_have_no_chart(data: Any) -> None:
         bias(data, "z", at="rows").chart()
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_homeowners_by_age_sex_and_race(shared: Any) -> None:
     """The paper's Figure 6 on its housing survey: a logistic regression is calibrated overall, and not along age."""
     from sklearn.linear_model import LogisticRegression

@@ -96,6 +96,7 @@ def test_without_a_proof_there_is_no_range_and_the_reason_is_given(monkeypatch: 
     assert "weights" in found.settings["not_certified"]
 
 
+@pytest.mark.slow
 def test_many_rows_use_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = data()
     exact = cal.diagnose.rank_variables(rows, draws=999)
@@ -107,6 +108,7 @@ def test_many_rows_use_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
         assert by_name[0][name] == pytest.approx(by_name[1][name], abs=0.06)
 
 
+@pytest.mark.slow
 def test_a_pair_is_found_only_where_it_shows_more_than_its_variables() -> None:
     rng = np.random.default_rng([0xACE, 2])
     p, a, b, c = rng.uniform(0.3, 0.7, N), *(rng.normal(size=N) for _ in range(3))

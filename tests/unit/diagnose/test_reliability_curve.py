@@ -136,6 +136,7 @@ def test_bad_settings_are_refused(options):
         cal.diagnose.reliability_curve(rows(), **options)
 
 
+@pytest.mark.slow
 def test_a_chart_with_tooltips_in_points():
     drawn = cal.diagnose.reliability_curve(rows(), draws=19).chart().to_dict()
     first = drawn["vconcat"][0]["layer"]

@@ -115,6 +115,7 @@ def test_which_way_and_where_the_chart_peaks() -> None:
         assert 0.04 < curve.settings["peak_share"] < 0.4
 
 
+@pytest.mark.slow
 def test_few_draws_have_no_line_and_nothing_beyond_has_no_chart() -> None:
     curve = chart_of(planted(300), tolerance=0.05, models=QUICK[:1], draws=19, alpha=0.01)
     assert set(curve.columns["line"]) == {None}
@@ -270,7 +271,7 @@ def test_without_covariates_rules_are_about_the_score() -> None:
     assert table.columns["side"][0] == "overpredicts"
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_charts_are_drawn() -> None:
     data = planted(800)
     made = [

@@ -161,6 +161,7 @@ def test_one_trait_or_three() -> None:
 # ---- What a line says ----
 
 
+@pytest.mark.slow
 def test_lines_say_what_rows_say() -> None:
     made = table(three)
     c = cal.diagnose.subgroups(rows(made), limit=0.05).columns
@@ -229,6 +230,7 @@ def test_no_few_people_are_told_besides() -> None:
     assert found.settings["besides"][0] == ()
 
 
+@pytest.mark.slow
 def test_the_curve_round_trips_and_is_the_same_again() -> None:
     made = table(three)
     first, again = (cal.diagnose.subgroups(rows(made), limit=0.02) for _ in range(2))

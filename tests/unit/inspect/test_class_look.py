@@ -95,6 +95,7 @@ def test_the_command_that_a_look_proposes_runs(
     assert json.loads(page.read_text())["classes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "proposed"),
     [
@@ -131,6 +132,7 @@ def test_a_label_that_is_no_class_is_named_and_few_missing_ones_are_not_kept() -
     assert "keep" not in text
 
 
+@pytest.mark.slow
 def test_labels_that_are_names_of_columns_are_read_by_name(tmp_path: Path) -> None:
     """Of p_1 to p_4 the label 3 is p_3, also where no row is of the last class; 0 to 3 are numbers."""
     p, y = _drawn(4)

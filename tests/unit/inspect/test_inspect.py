@@ -61,6 +61,7 @@ def kinds(seen: Look) -> dict[str, str]:
     return {c.name: c.kind for c in seen.columns}
 
 
+@pytest.mark.slow
 def test_messy_file_is_told_as_it_is(messy: str) -> None:
     seen = cal.look(messy)
     assert kinds(seen) == {
@@ -90,6 +91,7 @@ def test_messy_file_is_told_as_it_is(messy: str) -> None:
     assert seen.refusals == (), "the command takes care of all"
 
 
+@pytest.mark.slow
 def test_the_command_is_ready_to_paste(messy: str) -> None:
     words = shlex.split(cal.look(messy).command)
     assert words[:3] == ["calibrant", "audit", messy]
@@ -109,6 +111,7 @@ def test_the_command_runs(messy: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert record["data"]["dropped"] == sum(cal.look(messy).dropped.values())
 
 
+@pytest.mark.slow
 def test_all_that_is_in_the_way_is_said_at_once(messy: str) -> None:
     seen = cal.look(messy, label="readmitted", score="risk", by=["sexx", "visit_id", "sex", "sex"], key="nr")
     stated = "\n".join(seen.refusals)
@@ -119,6 +122,7 @@ def test_all_that_is_in_the_way_is_said_at_once(messy: str) -> None:
     assert fixed.refusals == ()
 
 
+@pytest.mark.slow
 def test_look_refuses_what_the_audit_refuses(messy: str) -> None:
     plan: dict[str, Any] = {"label": "readmitted", "score": "risk", "positive": "yes", "by": "sex"}
     for more in ({}, {"percent": True}, {"percent": True, "missing": "drop"}):
@@ -132,6 +136,7 @@ def test_look_refuses_what_the_audit_refuses(messy: str) -> None:
         assert not refused or refused in seen.refusals
 
 
+@pytest.mark.slow
 def test_a_look_never_holds_labels_against_scores() -> None:
     """Labels dealt anew among the rows leave it the same, but for rows that are equal by chance."""
     rng = np.random.default_rng(1)
@@ -141,6 +146,7 @@ def test_a_look_never_holds_labels_against_scores() -> None:
     assert first == again
 
 
+@pytest.mark.slow
 def test_bundled_data() -> None:
     seen = cal.look(employment_path())
     assert (seen.label, seen.score, seen.scale, seen.refusals) == (
@@ -154,6 +160,7 @@ def test_bundled_data() -> None:
     assert dict(seen.label_values)[seen.event] == 139_199
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "label", "score"),
     [("bank_out", "actual", "prob_1"), ("cardio_out", "actual", "prob_1"), ("adult_out", "actual", "prob_1")],
@@ -245,6 +252,7 @@ def table() -> pa.Table:
     )
 
 
+@pytest.mark.slow
 def test_sources_look_the_same(tmp_path: Path) -> None:
     rows = table()
     pq.write_table(rows, tmp_path / "a.parquet")
@@ -260,6 +268,7 @@ def test_sources_look_the_same(tmp_path: Path) -> None:
     assert looks[0].command == "calibrant.audit(data, label='y', score='p', by=['sex', 'age'])"
 
 
+@pytest.mark.slow
 def test_predictions_and_sketches() -> None:
     rows = table()
     data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy(), {"sex": rows["sex"].to_pylist()})
@@ -303,6 +312,7 @@ def test_missing_of_all_rows_where_the_file_says_so(tmp_path: Path, monkeypatch:
     assert "39,990 (>99.9%)" in written(seen)
 
 
+@pytest.mark.slow
 def test_wide_files_show_what_matters(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     columns = {f"v{i:03d}": rng.normal(size=200) for i in range(498)}
@@ -320,6 +330,7 @@ def test_wide_files_show_what_matters(tmp_path: Path) -> None:
 # ---- how it is told ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"label": "risk", "score": "sex", "by": "no"}, None])
 def test_every_line_fits_eighty_columns(messy: str, how: dict[str, str] | None) -> None:
     seen = cal.look(employment_path()) if how is None else cal.look(messy, **how)
@@ -328,6 +339,7 @@ def test_every_line_fits_eighty_columns(messy: str, how: dict[str, str] | None) 
         assert cells(line) <= WIDTH or line.strip() in command, line
 
 
+@pytest.mark.slow
 def test_typed_lines_are_the_command(messy: str) -> None:
     seen = cal.look(messy)
     joined = " ".join(line.removesuffix("\\") for line in typed(seen.command))
@@ -359,6 +371,7 @@ def test_options_in_sentences_are_typed_as_lists_take_them() -> None:
     assert "without --cluster '\"patient,id\"' ranges assume independent rows" in text
 
 
+@pytest.mark.slow
 def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
     seen = cal.look(messy)
     assert len(repr(seen).splitlines()) <= 10
@@ -371,6 +384,7 @@ def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
         seen.label = "other"  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_command_line(messy: str, capsys: Any) -> None:
     assert main(["look", messy]) == 0
     assert "interpreted as" in capsys.readouterr().out
@@ -380,6 +394,7 @@ def test_command_line(messy: str, capsys: Any) -> None:
     assert "In the way" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_command_line_looks_at_sketches(tmp_path: Path, capsys: Any) -> None:
     whole = cal.sketch(table(), label="y", score="p", by="sex")
     (tmp_path / "a.sketch").write_bytes(whole.to_bytes())
@@ -437,6 +452,7 @@ def test_an_audit_with_progress_looks_first_and_opens_once(monkeypatch: pytest.M
     assert len(opened) == 1
 
 
+@pytest.mark.slow
 def test_a_stream_is_not_spent_by_the_look() -> None:
     rows = table()
     stream = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
@@ -517,6 +533,7 @@ def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path)
     assert "cluster" not in cal.look(log, label="y", score="p").command
 
 
+@pytest.mark.slow
 def test_two_columns_of_units_are_both_named_and_neither_is_a_group() -> None:
     rng = np.random.default_rng(4)
     person, question = rng.integers(0, 60, 900), rng.integers(0, 30, 900)
@@ -609,6 +626,7 @@ def test_two_columns_of_one_name_are_the_cause_and_no_row_is_called_equal(tmp_pa
     assert "equal an earlier one" not in str(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("header", "which"), [("y,p,x,x", "every column that was read"), ("y,p,x,z", "every column")])
 def test_copies_are_told_where_label_and_score_are_read(header: str, which: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
@@ -635,6 +653,7 @@ def test_a_tab_is_typed_in_any_shell(given: str, tmp_path: Path, capsys: pytest.
     assert cal.read(path, label="y", score="p", delimiter=given).n == 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "low", "asked"),
     [
@@ -877,6 +896,7 @@ def test_points_are_asked_after_on_the_command_line(tmp_path: Path, capsys: Any)
     assert "calibrant audit" not in out
 
 
+@pytest.mark.slow
 def test_grades_beside_a_pd_and_a_default_propose_the_validation_by_grade(tmp_path: Path, capsys: Any) -> None:
     lines = [f"{'ABC'[i % 3]},{(0.01, 0.05, 0.2)[i % 3]},{int(i % 9 == 2)},{'xy'[i % 2]}" for i in range(600)]
     file = tmp_path / "book.csv"
@@ -901,6 +921,7 @@ def test_the_truth_is_never_proposed_as_a_group_and_refused_as_one() -> None:
         cal.audit(rows, label="y", score="p", by="y")
 
 
+@pytest.mark.slow
 def test_three_columns_of_clusters_that_cross_are_in_the_way_as_in_the_audit() -> None:
     rng = np.random.default_rng(0)
     rows = {"y": yes_no(0), "p": uniform(1)} | {name: rng.integers(0, 30, 300) for name in "ghk"}
@@ -942,6 +963,7 @@ def test_what_is_made_from_the_outcome_is_no_cluster() -> None:
     assert cal.look({"y": y, "p": p, "who": ids}, label="y", score="p").one_outcome == ()
 
 
+@pytest.mark.slow
 def test_decisions_by_the_score_are_never_proposed_as_groups() -> None:
     p = uniform(1, 600)
     sex = np.array(["f", "m"])[yes_no(3, 600)]
@@ -954,6 +976,7 @@ def test_decisions_by_the_score_are_never_proposed_as_groups() -> None:
     assert "flag" in dict(cal.sketch(rows, label="y", score="risk", variables="*").spec.left_out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["risk", "risk_repaired"])
 def test_what_marks_rows_of_a_calibrator_is_no_group_and_no_covariate(score: str, tmp_path: Path) -> None:
     p, fitted = uniform(1, 600), yes_no(3, 600)

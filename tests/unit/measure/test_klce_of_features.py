@@ -109,7 +109,7 @@ def test_what_has_no_such_number_is_refused() -> None:
         cal.measure.klce(many, features="default")
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_an_audit_tells_it_with_its_region_and_its_p_value() -> None:
     data = rows(2000, 0.2)
     record = cal.audit(data)

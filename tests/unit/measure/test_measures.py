@@ -246,6 +246,7 @@ def grouped(n=3000, **more):
     return drawn(n, covariates={"sex": rng.choice(["f", "m"], n), "age": rng.integers(18, 90, n)}, **more)
 
 
+@pytest.mark.slow
 def test_by_group_has_the_keys_of_the_certificates():
     data = grouped()
     for by in ("sex", ["sex", "age"]):

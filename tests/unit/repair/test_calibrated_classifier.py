@@ -380,7 +380,7 @@ def test_folds_that_lack_a_class_are_refused(three: tuple[Any, Any]) -> None:
         CalibratedClassifier().fit(X, np.full(len(y), "a"))
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_importing_repair_stays_light() -> None:
     code = (
         "import sys, calibrant.repair as r\n"

@@ -70,6 +70,7 @@ def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     vars(cal.repair).pop("Halving", None)
 
 
+@pytest.mark.slow
 def test_a_file_in_the_folder_is_a_recalibrator_everywhere(
     one_more: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,6 +158,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_what_python_returns(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["repair", log, "--label", "y", "--score", "p", "--by", "sex", "--method", "platt", "--quick"]
     main([*asked, "--threshold", "0.2,0.3", "--json"])
@@ -212,6 +213,7 @@ def test_the_recommendation_says_what_the_repair_loses() -> None:
     assert "But: Its decisions" in comparison(hurt)
 
 
+@pytest.mark.slow
 def test_costs_set_the_threshold(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["repair", log, "--label", "y", "--score", "p", "--method", "platt", "--quick", "--json"]
     main([*asked, "--costs", "1,4"])

@@ -178,6 +178,7 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     assert "rows of 300 other clusters, judged on" in terminal.comparison(found)
 
 
+@pytest.mark.slow
 def test_weights_change_the_scores_and_widen_the_certificates() -> None:
     data = rows(4000, bend=2.0)
     weight = np.random.default_rng(4).uniform(1, 3, 4000)
@@ -190,6 +191,7 @@ def test_weights_change_the_scores_and_widen_the_certificates() -> None:
     assert "brier" in found.verdicts["Platt"]["better"]
 
 
+@pytest.mark.slow
 def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
     data = rows(3000, bend=2.5)
     found = evaluate(data, repairs=[Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
@@ -206,6 +208,7 @@ def test_fit_on_other_rows_judges_all() -> None:
     assert (found.settings["rows_fit"], found.settings["rows_judged"], found.settings["how"]) == (3000, 2000, "fit_on")
 
 
+@pytest.mark.slow
 def test_a_fitted_map_is_judged_on_all_rows_and_beside_recipes() -> None:
     fitted = Platt().fit(rows(3000, seed=5))
     assert evaluate(rows(2000), repairs=fitted, tests=()).settings["how"] == "fitted"
@@ -214,6 +217,7 @@ def test_a_fitted_map_is_judged_on_all_rows_and_beside_recipes() -> None:
     assert both.calibrators["old"] == fitted
 
 
+@pytest.mark.slow
 def test_a_harmful_repair_is_called_worse() -> None:
     harmful = Logistic(recipe="Platt", slope=3.0, intercept=0.0)
     found = evaluate(rows(20_000), repairs={"sharpen": harmful}, by=["sex"], tests=())
@@ -240,6 +244,7 @@ def test_a_map_that_changes_nothing_is_shown_neither_better_nor_worse(folds: int
     assert folds or found.recommended == AS_AUDITED
 
 
+@pytest.mark.slow
 def test_harm_moved_to_a_group_is_named() -> None:
     data = rows(20_000)
     men = np.asarray(data.covariates.column("sex").to_pylist()) == "m"
@@ -337,6 +342,7 @@ class Picky(Platt):
         raise cal.NotComputable("it is picky")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
     for folds in (0, 2):
         found = evaluate(rows(300), repairs={"a": Platt(), "b": Picky()}, folds=folds, tests=())
@@ -382,6 +388,7 @@ def test_the_simplest_that_is_not_shown_worse_is_recommended() -> None:
     assert simplicity("Platt") < simplicity("VariableTree") < simplicity("yours")
 
 
+@pytest.mark.slow
 def test_by_default_the_score_is_repaired_and_with_covariates_they_are_read() -> None:
     assert set(evaluate(rows(600), tests=()).calibrators) == {"Platt", "Beta", "Isotonic", "AugmentedLogistic"}
     assert "AugmentedLogistic" not in evaluate(rows(600), variables=(), tests=()).calibrators

@@ -69,6 +69,7 @@ def test_a_group_is_over_the_limit_before_and_not_after(found: Comparison) -> No
     assert found.fixed.settings["tests"]["scan"]["now"] == 0.01 < found.fixed.settings["tests"]["scan"]["after"]
 
 
+@pytest.mark.slow
 def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Comparison) -> None:
     """A map of the score alone splits the error: it leaves one site, and harms the other."""
     moved = cal.repair.evaluate(two_sites(off=0.3), repairs=cal.repair.Platt(), by="site", limit=0.05, tests=())
@@ -94,6 +95,7 @@ def test_of_many_groups_those_over_the_limit_are_listed() -> None:
     assert "Of 28 groups only those over it now or after are listed." in " ".join(comparison(found).split())
 
 
+@pytest.mark.slow
 def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:
     data = two_sites()
     found = cal.repair.evaluate(data, repairs=REPAIRS, by="site", limit=0.05, judge="gap", tests=())

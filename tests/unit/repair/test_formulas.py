@@ -257,6 +257,7 @@ def test_dialects_of_services_mean_the_same_of_several_classes(dialect: str) -> 
     agree_on_classes(one, con.execute(read).fetchall())
 
 
+@pytest.mark.slow
 def test_javascript_repairs_several_classes_as_python_does() -> None:
     for one in class_calibrators().values():
         table, _ = of_classes(one)

@@ -127,6 +127,7 @@ def by_hand(d, p, number, level):
     return 1 / (1 + math.exp(-(start + d["scale"] * (odds - start))))
 
 
+@pytest.mark.slow
 def test_json_alone_is_enough_to_apply_the_trees():
     fitted = Multicalibrator().fit(rows(6_000, 5)[0])
     d = json.loads(fitted.to_json())
@@ -223,6 +224,7 @@ def test_unseen_levels_and_missing_values(recipe):
     assert Calibrator.from_json(fitted.to_json()) == fitted
 
 
+@pytest.mark.slow
 def test_many_levels_share_a_bin():
     g = np.random.default_rng(0x3CA5)
     town = g.integers(0, 300, 20_000)

@@ -147,12 +147,13 @@ def ran(seed: int, path: Path, monkeypatch: pytest.MonkeyPatch, *, run: bool = T
     return state_of(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 8, 9])
 def test_the_command_of_an_action_runs(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran(seed, tmp_path, monkeypatch) in STATES
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_commands_of_actions_run(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 40 random records each command is another than was run, and of every fifth it runs to its end."""
@@ -205,6 +206,7 @@ def test_error_within_the_limit_is_nothing_to_stop_for() -> None:
         assert state_of(known(made, "undecided", shown)) in ("off, look at it", "off, not repaired")
 
 
+@pytest.mark.slow
 def test_what_is_judged_after_looking_says_so_in_the_next_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +225,7 @@ def test_what_is_judged_after_looking_says_so_in_the_next_record(
     assert "the board; gap chosen after the calibration error was undecided" in html.render(after)
 
 
+@pytest.mark.slow
 def test_certified_ranges_say_the_level_that_they_have() -> None:
     rng = np.random.default_rng(0)
     p, site = rng.uniform(size=600), np.array(["a", "b", "c"])[np.arange(600) % 3]
@@ -242,6 +245,7 @@ def test_certified_ranges_say_the_level_that_they_have() -> None:
     }
 
 
+@pytest.mark.slow
 def test_whoever_signs_reads_the_error_of_what_is_certified_at_thresholds() -> None:
     rng = np.random.default_rng(1)
     p = rng.uniform(size=600)
@@ -296,7 +300,7 @@ def test_audits_of_frames_and_arrays_are_answered_in_python(
     assert refused <= 4
 
 
-@pytest.mark.slow(turns=3)
+@pytest.mark.slow
 def test_an_audit_made_in_python_is_answered_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The call of each action runs, and no option of the command line stands in text, page or Markdown."""
     monkeypatch.chdir(tmp_path)

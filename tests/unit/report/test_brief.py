@@ -364,6 +364,7 @@ def test_numbers_of_the_cards_are_the_records_rounded_outward(a, b, c, d, limit)
 # ---- commands that can be typed as they are printed ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("between", "typed"), [(";", ";"), ("\t", r"\t")])
 def test_printed_commands_read_the_file_as_it_was_read(between: str, typed: str, tmp_path: Path) -> None:
     lines = [f"{'ja' if i % 3 else 'nein'};0,{i % 90 + 10};{'Köln' if i % 2 else 'Ulm'}" for i in range(300)]

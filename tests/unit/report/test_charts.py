@@ -115,6 +115,7 @@ def test_an_axis_of_gaps_holds_zero_and_every_gap(drawn):
         assert high > max(0.0, *gaps)
 
 
+@pytest.mark.slow
 def test_rare_events_are_told_with_more_digits():
     text = factories.curve(rate=0.001).chart().to_json()
     assert re.search(r'"model says": "0\.\d{2,} in 100"', text)

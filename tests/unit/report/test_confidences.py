@@ -33,6 +33,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_record_and_the_page_say_where_a_confidence_comes_from(log: str) -> None:
     record = cal.audit(log, label="correct", score="confidence_stated", noun="answers", quick=True)
     assert record.data["confidence"] == {"provenance": "stated", "tool": "an Inspect log", "field": FIELD}

@@ -41,6 +41,7 @@ def test_over_the_limit_stands_too() -> None:
     assert "Over the limit for all, whatever the others' outcomes." in reported(0.1, 0.05, np.zeros(N))
 
 
+@pytest.mark.slow
 def test_hardly_anyone_missing_is_not_told() -> None:
     assert "Outcomes are known" not in reported(0.009, 0.1)
     assert "Outcomes are known" not in reported(0.002, 0.1)  # fewer than the mask: nothing is kept either

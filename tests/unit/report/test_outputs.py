@@ -214,6 +214,7 @@ def test_a_pdf_is_printed(tmp_path: Path) -> None:
 # ---- a folder ----
 
 
+@pytest.mark.slow
 def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
     record = RECORDS["all"]
     files.write_all(record, document(record), files.checked_folder(str(tmp_path / "a" / "b"), []))

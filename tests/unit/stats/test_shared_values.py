@@ -61,6 +61,7 @@ def test_visits_whose_rates_differ_are_a_cluster() -> None:
     assert found >= 9
 
 
+@pytest.mark.slow
 def test_independent_rows_are_named_in_one_log_of_a_hundred() -> None:
     """Of 100 logs with trends, sites and a score that is off; over 6 would refute 1 % at one in ten thousand."""
     named = 0

@@ -50,6 +50,7 @@ def test_what_an_audit_cannot_know_is_for_the_authors_whatever_was_found(make) -
     assert all(bool(a.lines) == (a.state in ("answered", "in part")) for a in tripod.answers(make()))
 
 
+@pytest.mark.slow
 def test_where_people_are_acted_on_it_is_said_and_what_that_is_worth() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(2, 3, 2000)
@@ -63,6 +64,7 @@ def test_where_people_are_acted_on_it_is_said_and_what_that_is_worth() -> None:
     assert "no classification" not in of(record, "15")[1]
 
 
+@pytest.mark.slow
 def test_a_limit_that_was_not_given_is_not_spoken_of() -> None:
     rng = np.random.default_rng(0)
     p = rng.uniform(size=600)
@@ -178,6 +180,7 @@ def test_files_of_both_kinds_are_written_and_others_refused(tmp_path: Path) -> N
         tripod.save(record, tmp_path / "items.txt")
 
 
+@pytest.mark.slow
 def test_the_command_writes_it_from_a_record_that_was_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = factories.whole().save(tmp_path / "record.json")
     out = tmp_path / "items.csv"

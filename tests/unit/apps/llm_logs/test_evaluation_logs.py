@@ -226,6 +226,7 @@ def made(path: Path, n: int = 400, epochs: int = 1, **more: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_of_a_look_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = made(tmp_path / "run.json", n=200, epochs=2)
     seen = cal.look(str(path))
@@ -302,6 +303,7 @@ def test_logs_of_two_runs_are_one_data_set(tmp_path: Path) -> None:
     assert "--cluster question" in cal.look([str(first), str(second)]).command
 
 
+@pytest.mark.slow
 def test_a_log_that_did_not_come_to_its_end_is_read_and_said_to_be_unfinished(tmp_path: Path) -> None:
     path, ended = made(tmp_path / "part.json", n=60, epochs=2), made(tmp_path / "whole.json", n=60)
     log = json.loads(path.read_text())

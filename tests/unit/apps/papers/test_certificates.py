@@ -249,6 +249,7 @@ P = np.random.default_rng(7).beta(1, 2, N)
 Y = (np.random.default_rng(8).uniform(size=N) < P).astype(int)
 
 
+@pytest.mark.slow
 def test_pilot_rows_choose_and_the_others_certify() -> None:
     found = cal.papers.perturb(cal.predictions(Y, P), loss=0.002, pilot=0.3, seed=1)
     chosen, kept = (cal.predictions(Y[rows], P[rows]) for rows in (~found.certified, found.certified))
@@ -259,6 +260,7 @@ def test_pilot_rows_choose_and_the_others_certify() -> None:
     np.testing.assert_array_equal(found.scores, cal.repair.Jitter(bandwidth=width, seed=1).fit().scores(P))
 
 
+@pytest.mark.slow
 def test_labels_of_certified_rows_choose_nothing() -> None:
     """A bandwidth that has seen them voids the guarantee: any other labels of theirs lead to the same one."""
     found = cal.papers.perturb(cal.predictions(Y, P), pilot=0.2)

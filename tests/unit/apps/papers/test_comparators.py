@@ -105,6 +105,7 @@ def test_weights_and_clusters() -> None:
         assert "cluster" in found.law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ALONE)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -39,6 +39,7 @@ def test_what_is_refused() -> None:
         cal.papers.perturb(cal.predictions(Y, P), bandwidth=0.9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_the_command_writes_the_score_that_was_certified(tmp_path: Path, capsys: Any, ending: str) -> None:
     file, out, jitter = tmp_path / f"log.{ending}", tmp_path / f"out.{ending}", tmp_path / "jitter.json"

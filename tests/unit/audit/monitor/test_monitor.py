@@ -193,6 +193,7 @@ def test_the_state_stays_small() -> None:
     assert sizes[47] - sizes[23] < 24 * 300 + 4 * 8 * 10 * len(watch.plan.watched) * 4 / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("levels", "window"), [(3, 40), (12, 3), (12, 40)])
 def test_the_state_has_the_size_that_is_said(levels: int, window: int) -> None:
     watch = cal.Monitor(label="y", score="p", by=("a", "b"), window=window, tolerance=0.6)
@@ -277,6 +278,7 @@ def test_years_without_a_look_are_no_alarm() -> None:
     assert watch._now.detector.days.sum() == 4
 
 
+@pytest.mark.slow
 def test_an_error_on_one_weekday_is_found_by_it() -> None:
     watch, first = cal.Monitor(label="y", score="p"), datetime.date(2026, 1, 1)
     for number in range(60):
@@ -308,6 +310,7 @@ def test_days_by_number_have_no_seasons_and_a_reference_leaves_them_open() -> No
     assert sum(w.kind == "season" for w in referred.plan.watched) == 19
 
 
+@pytest.mark.slow
 def test_a_score_that_rounding_moves_towards_the_truth_is_not_within() -> None:
     """Scores of .0149 are shown as 1%, which is the truth; the score itself is off by half a point."""
     rng = np.random.default_rng(0)
@@ -322,6 +325,7 @@ def test_a_score_that_rounding_moves_towards_the_truth_is_not_within() -> None:
     assert all(k.verdict != "within" for k in state.history)
 
 
+@pytest.mark.slow
 def test_the_alarm_of_any_error_stays_after_many_alarms_of_a_change() -> None:
     watch = cal.Monitor(label="y", score="p", days_between_false_alarms=2)
     for day in range(ALARMS + 5):

@@ -44,6 +44,7 @@ def section(text: str) -> str:
     return "" if found is None else found[0]
 
 
+@pytest.mark.slow
 def test_audit_measures_every_covariate_with_limits_that_hold_together():
     record = audited()
     c, s = record.curve("inference").columns, record.curve("inference").settings
@@ -58,6 +59,7 @@ def test_audit_measures_every_covariate_with_limits_that_hold_together():
     assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
 
 
+@pytest.mark.slow
 def test_audit_agrees_with_the_measure():
     rng = np.random.default_rng([0x1FE2, 3])
     p, age = rng.uniform(size=3000), rng.integers(18, 90, 3000)
@@ -72,6 +74,7 @@ def test_audit_agrees_with_the_measure():
         assert ends.high <= high <= ends.high + step
 
 
+@pytest.mark.slow
 def test_of_two_levels_the_rarer_one_is_told():
     sex = np.where(np.arange(4000) % 3, "f", "m")
     c = audited(sex=sex, few=np.where(np.arange(4000) % 1000, "x", "y")).curve("inference").columns
@@ -79,6 +82,7 @@ def test_of_two_levels_the_rarer_one_is_told():
     assert "few" not in c["variable"]
 
 
+@pytest.mark.slow
 def test_small_levels_cannot_be_worked_out():
     n = 4000
     town = np.array(["a"] * 2000 + ["b"] * 1500 + ["c"] * 490 + ["d"] * 10)
@@ -89,18 +93,21 @@ def test_small_levels_cannot_be_worked_out():
     assert not {"rooms", "lost"} & set(c["variable"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "there"), [(0, True), (5, False), (19, False), (20, True)])
 def test_few_missing_values_hide_a_number(missing, there):
     years = np.where(np.arange(4000) < missing, np.nan, np.arange(4000) % 72)
     assert ("years" in audited(years=years).curve("inference").columns["variable"]) is there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "there"), [(15, False), (60, True)])
 def test_a_number_that_few_have_is_not_described(people, there):
     debt = np.where(np.arange(4000) < people, 1000.0 + np.arange(4000), 0.0)
     assert ("debt" in audited(debt=debt).curve("inference").columns["variable"]) is there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 10])
 def test_a_number_that_the_rich_decide_is_not_described(people):
     income = 30_000.5 + 3 * np.arange(4000)
@@ -110,6 +117,7 @@ def test_a_number_that_the_rich_decide_is_not_described(people):
     }
 
 
+@pytest.mark.slow
 def test_one_person_far_off_among_few_cases_is_not_described():
     rng = np.random.default_rng([0x1FE2, 25])
     far = rng.integers(18, 90, 4000).astype(float)
@@ -119,6 +127,7 @@ def test_one_person_far_off_among_few_cases_is_not_described():
     assert cal.audit(data, quick=True).curve("inference").columns["variable"] == ("near",)
 
 
+@pytest.mark.slow
 def test_the_record_holds_no_more_digits_than_a_tenth_of_a_standard_error():
     rng = np.random.default_rng([0x1FE2, 7])
     p, x = rng.uniform(size=2000), rng.uniform(size=2000)
@@ -132,6 +141,7 @@ def test_the_record_holds_no_more_digits_than_a_tenth_of_a_standard_error():
         assert c[key][0] == round(c[key][0], digits)
 
 
+@pytest.mark.slow
 def test_many_levels_constants_and_missing_values_are_not_described():
     many = np.arange(4000) % 11
     sparse = np.where(np.arange(4000) % 4, np.where(np.arange(4000) % 3, "u", "v"), None)
@@ -140,6 +150,7 @@ def test_many_levels_constants_and_missing_values_are_not_described():
     assert sorted(v for n, v in zip(c["variable"], c["level"], strict=True) if n == "sparse") == ["u", "v"]
 
 
+@pytest.mark.slow
 def test_few_cases_and_no_covariates_say_why():
     p = np.full(400, 0.01)
     few = cal.audit(cal.predictions(np.arange(400) < 5, p, {"x": np.arange(400) / 7}), quick=True).curve("inference")
@@ -149,6 +160,7 @@ def test_few_cases_and_no_covariates_say_why():
     assert "no covariates" in none.settings["reason"]
 
 
+@pytest.mark.slow
 def test_a_record_without_it_has_no_section():
     d = audited().to_dict()
     del d["curves"]["inference"]
@@ -158,6 +170,7 @@ def test_a_record_without_it_has_no_section():
     assert "in place of labels" not in terminal(old) + markdown(old)
 
 
+@pytest.mark.slow
 def test_page_and_texts_say_it_in_plain_words():
     record = audited()
     sentence = plain(inference.answer(record))
@@ -257,6 +270,7 @@ def inferring(**settings: Any) -> AuditRecord:
     return cal.audit(cal.predictions(y, p, x), quick=True, outcome="well", **settings)
 
 
+@pytest.mark.slow
 def test_what_was_to_be_inferred_is_on_the_first_screen_with_a_guarantee() -> None:
     record = inferring(infer=["age", "sex"])
     c = record.curve("task_trust").columns
@@ -273,6 +287,7 @@ def plain_text(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+@pytest.mark.slow
 def test_a_range_is_that_of_the_measure_rounded_outward() -> None:
     record = inferring(infer="age", variables="age")
     rng = np.random.default_rng([0x1FE2, 1])
@@ -286,6 +301,7 @@ def test_a_range_is_that_of_the_measure_rounded_outward() -> None:
     assert c["high"][0] < 0.0
 
 
+@pytest.mark.slow
 def test_without_a_name_nothing_is_said_and_a_wrong_one_is_refused() -> None:
     record = inferring()
     assert record.curve("task_trust").columns == {}
@@ -297,6 +313,7 @@ def test_without_a_name_nothing_is_said_and_a_wrong_one_is_refused() -> None:
         inferring(infer="age", variables="sex")
 
 
+@pytest.mark.slow
 def test_clusters_have_the_measure_and_few_people_have_nothing() -> None:
     rng = np.random.default_rng(5)
     p, age = rng.uniform(0.2, 0.6, 600), rng.integers(18, 90, 600)

@@ -183,6 +183,7 @@ def test_what_cannot_be_typed_has_no_command():
     assert "()" not in entries(reference.reproduce(audited()))["Settings"]
 
 
+@pytest.mark.slow
 def test_a_sketch_of_named_covariates_says_so(table):
     import calibrant as cal
 

@@ -213,6 +213,7 @@ def test_the_other_sections_know_of_pockets():
     assert any("Subgroups of one or two attributes are certified" in plain(t) for t in items.items)
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_and_the_record_survives():
     record = factories.hostile_subgroups()
     page = html.render(record)

@@ -159,8 +159,8 @@ class Reference:
 
     def count(self, rows: Rows) -> Ints:
         """How many rows have each share."""
-        above = [np.sum(rows.p >= t) for t in self.thresholds]
-        levels = [np.bincount(v.codes(rows.columns[v.name]), minlength=len(v.labels)) for v in self.attributes]
+        above = [np.count_nonzero(rows.p >= t) for t in self.thresholds]
+        levels = [v.counts(rows.columns[v.name]) for v in self.attributes]
         return np.concatenate([np.array(above, dtype=np.int64), *levels])
 
 
@@ -245,6 +245,8 @@ class Drift:
     reference: Reference
     settled: DriftState  # before the latest day, which can be replaced
     latest: DriftDay | None = None
+    # The state after the latest day, by the window it was made with.
+    _after: dict[int, DriftState] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, settings: Settings, plan: Plan, data: Predictions) -> Drift:
@@ -260,7 +262,11 @@ class Drift:
         return Drift(self.reference, self.settled if again else self._now(settings.window), new)
 
     def _now(self, window: int) -> DriftState:
-        return self.settled if self.latest is None else self.settled.after(self.latest, window, self.reference.spent)
+        if self.latest is None:
+            return self.settled
+        if window not in self._after:
+            self._after[window] = self.settled.after(self.latest, window, self.reference.spent)
+        return self._after[window]
 
     def now(self, window: int) -> DriftNow | None:
         """What is known at the latest day; None before the first."""

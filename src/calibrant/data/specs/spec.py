@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from calibrant.arguments import LARGEST_SEED, Missing, checked_seed
 from calibrant.data.columns import as_float, level_codes
@@ -77,6 +78,15 @@ class Variable:
         if result is None:
             raise changed(self.name, "group", f"values such as {self.values[0]!r}", column.type)
         return result
+
+    def counts(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+        """How many values of a column have each level: those of `codes`, sooner where a number has few levels."""
+        if self.kind != "number":
+            return np.bincount(self.codes(column), minlength=len(self.labels))
+        values = as_float(plain(column, self.name), self.name, "group")
+        missing = int(np.count_nonzero(np.isnan(values)))
+        from_each = [len(values) - missing, *(int(np.count_nonzero(values >= e)) for e in self.edges), 0]
+        return np.append(-np.diff(from_each), missing)
 
     def check(self, where: str) -> None:
         """Refuse stored levels that no column can have led to."""

@@ -8,6 +8,9 @@ stays as it is would be wrong on every day by the same chance.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,18 +23,55 @@ SIGNS = (1.0, -1.0)  # the level is more frequent than before, or less
 LEAST = 1e-300  # ranks below count as this: a bet then wins less than it might
 
 
+class Chances(NamedTuple):
+    """Hypergeometric chances of fewer than a count, of the count, and of more, each of shape (levels,)."""
+
+    fewer: Floats
+    equal: Floats
+    more: Floats
+
+
+def chances(counts: Ints, total: int, having: Ints, drawn: int) -> Chances:
+    """Chances around counts that can occur, among `drawn` of `total` rows of which `having` have each level."""
+    ufuncs = _ufuncs()
+    if ufuncs is None:
+        from scipy.stats import hypergeom
+
+        those = total, having, drawn
+        return Chances(hypergeom.cdf(counts - 1, *those), hypergeom.pmf(counts, *those), hypergeom.sf(counts, *those))
+    law = having, drawn, total
+    least, most = np.maximum(drawn - (total - having), 0), np.minimum(having, drawn)
+    fewer = np.where(counts > least, ufuncs._hypergeom_cdf(np.maximum(counts - 1, least), *law), 0.0)
+    more = np.where(counts < most, ufuncs._hypergeom_sf(counts, *law), 0.0)
+    return Chances(*(np.clip(v, 0.0, 1.0) for v in (fewer, ufuncs._hypergeom_pmf(counts, *law), more)))
+
+
+@cache
+def _ufuncs() -> Any:
+    """What `scipy.stats.hypergeom` calls, without importing `scipy.stats`, which takes a second of CPU time.
+
+    None where SciPy has them elsewhere, or where they do not take what they are given here.
+    """
+    from scipy.special import _ufuncs as found
+
+    try:  # one of three rows that are drawn from ten, two of which have a level
+        law = 2.0, 3.0, 10.0
+        known = found._hypergeom_cdf(1.0, *law), found._hypergeom_pmf(1.0, *law), found._hypergeom_sf(1.0, *law)
+    except (AttributeError, TypeError):
+        return None
+    return found if np.allclose(known, (14 / 15, 7 / 15, 1 / 15), rtol=1e-12, atol=0.0) else None
+
+
 def ranks(counts: Ints, rows: int, before: Ints, rows_before: int, draws: Floats) -> Floats:
     """Of each level the rank of a day's count as a standard normal number: above zero, it is more frequent than before.
 
     `counts` of a day's `rows` and `before` of the `rows_before`, shape (levels,); `draws` between 0 and 1 break ties.
     """
     from scipy.special import ndtri
-    from scipy.stats import hypergeom
 
-    law = rows_before + rows, before + counts, rows
-    tie = hypergeom.pmf(counts, *law)
-    above = hypergeom.sf(counts, *law) + draws * tie
-    below = hypergeom.cdf(counts - 1, *law) + (1.0 - draws) * tie
+    fewer, tie, more = chances(counts, rows_before + rows, before + counts, rows)
+    above = more + draws * tie
+    below = fewer + (1.0 - draws) * tie
     tail = ndtri(np.clip(np.minimum(above, below), LEAST, 0.5))
     z: Floats = np.where(above < below, -tail, tail)
     return z

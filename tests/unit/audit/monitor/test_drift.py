@@ -15,7 +15,9 @@ import calibrant as cal
 from calibrant.audit.monitor import folder
 from calibrant.audit.monitor.drift import DriftNow
 from calibrant.cli.run import main
+from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput, NotComputable
+from calibrant.stats.sequential import exchange
 
 
 def rows(seed: int, icu: float = 0.12, n: int = 600, **more: object) -> pa.Table:
@@ -298,3 +300,33 @@ def test_it_is_refused_on_the_command_line_without_a_reference(
 ) -> None:
     assert watch("start", tmp_path / "n", *LATE, "--drift-alpha", "0.1") == 2
     assert "--drift-alpha: without --reference there is nothing" in capsys.readouterr().err
+
+
+def test_levels_are_counted_as_they_are_coded() -> None:
+    numbers = pa.array([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0, 2.5, np.inf, np.nan, None] * 3)
+    texts = pa.array(["a", "b", "z", None, "b"])
+    for column, variable in (
+        (numbers, Variable(name="v", kind="number", edges=(-1.0, 0.0, 2.0))),
+        (numbers, Variable(name="v", kind="number")),
+        (pa.array([3, 1, None, 2]), Variable(name="v", kind="number", edges=(2.0,), whole=True)),
+        (pa.array([], pa.float64()), Variable(name="v", kind="number", edges=(2.0,))),
+        (texts, Variable(name="v", kind="category", values=("a", "b", "c"))),
+        (texts.dictionary_encode(), Variable(name="v", kind="category", values=("b", "a"))),
+    ):
+        coded = np.bincount(variable.codes(column), minlength=len(variable.labels))
+        assert variable.counts(column).tolist() == coded.tolist()
+
+
+def test_chances_are_those_of_scipy_to_the_last_bit_and_wherever_scipy_keeps_them() -> None:
+    rng = np.random.default_rng(0)
+    assert exchange._ufuncs() is not None  # else each command of a monitor with a reference takes a second longer
+    for total in (1, 2, 7, 400, 30_000, 2_000_000):
+        having = np.append(rng.integers(0, total + 1, 20), [0, total])
+        for drawn in (0, 1, total // 3, total):
+            least, most = np.maximum(drawn - total + having, 0), np.minimum(having, drawn)
+            for counts in (least, most, rng.integers(least, most + 1)):
+                direct = exchange.chances(counts, total, having, drawn)
+                with patch.object(exchange, "_ufuncs", lambda: None):
+                    public = exchange.chances(counts, total, having, drawn)
+                assert np.array_equal(direct, public)
+                assert np.allclose(np.sum(direct, axis=0), 1.0, rtol=1e-6)

@@ -9,7 +9,8 @@ stays as it is would be wrong on every day by the same chance.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,19 +48,19 @@ def chances(counts: Ints, total: int, having: Ints, drawn: int) -> Chances:
 
 
 @cache
-def _ufuncs() -> Any:
+def _ufuncs() -> ModuleType | None:
     """What `scipy.stats.hypergeom` calls, without importing `scipy.stats`, which takes a second of CPU time.
 
     None where SciPy has them elsewhere, or where they do not take what they are given here.
     """
-    from scipy.special import _ufuncs as found
+    from scipy.special import _ufuncs as module
 
     try:  # one of three rows that are drawn from ten, two of which have a level
         law = 2.0, 3.0, 10.0
-        known = found._hypergeom_cdf(1.0, *law), found._hypergeom_pmf(1.0, *law), found._hypergeom_sf(1.0, *law)
+        known = module._hypergeom_cdf(1.0, *law), module._hypergeom_pmf(1.0, *law), module._hypergeom_sf(1.0, *law)
     except (AttributeError, TypeError):
         return None
-    return found if np.allclose(known, (14 / 15, 7 / 15, 1 / 15), rtol=1e-12, atol=0.0) else None
+    return module if np.allclose(known, (14 / 15, 7 / 15, 1 / 15), rtol=1e-12, atol=0.0) else None
 
 
 def ranks(counts: Ints, rows: int, before: Ints, rows_before: int, draws: Floats) -> Floats:

@@ -140,6 +140,28 @@ def as_readonly(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number
     return view
 
 
+WIDTH, ROWS_AT_ONCE = 32, 256  # columns of a matrix that are copied together, and rows: 64 kB, which a cache holds
+
+
+def columns_of(p: NDArray[Number], width: int = WIDTH) -> Iterator[NDArray[Number]]:
+    """Yield the columns of a matrix whose rows lie one after another, each contiguous.
+
+    Some are copied together, and of those some rows: one by one, or all rows at once, a thousand columns are slow.
+    """
+    for start in range(0, p.shape[1], width):
+        some = p[:, start : start + width]
+        out = np.empty(some.shape[::-1], dtype=p.dtype)
+        for rows in parts_of(len(p)):
+            out[:, rows] = some[rows].T
+        yield from out
+
+
+def parts_of(rows: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Yield consecutive rows, so many at once: what is made of them on the way then stays in a cache."""
+    for start in range(0, rows, at_once):
+        yield slice(start, min(start + at_once, rows))
+
+
 @cache
 def _controller(_of: str, _scipy: bool) -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController

@@ -12,6 +12,7 @@ from calibrant.arguments import checked_alpha, checked_seed, number
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import MulticlassPredictions, checked_data
 from calibrant.errors import NotComputable
+from calibrant.kernels.runtime import parts_of
 from calibrant.measure.ece import binned_points
 from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends
@@ -251,7 +252,10 @@ def _multiplied(
 
 def brier_losses(data: MulticlassPredictions) -> Floats:
     """``sum_k (p_k - 1{Y = k})^2`` of each row."""
-    losses: Floats = (data.p**2).sum(axis=1) - 2.0 * own_class(data) + 1.0
+    squares = np.empty(data.n)
+    for some in parts_of(data.n):
+        squares[some] = (data.p[some] ** 2).sum(axis=1)
+    losses: Floats = squares - 2.0 * own_class(data) + 1.0
     return losses
 
 

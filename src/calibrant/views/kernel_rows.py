@@ -113,7 +113,9 @@ def checked_size(kernel: Kernel) -> None:
 def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Floats]:
     """Return scores and residuals: a column, or one of each class."""
     if isinstance(data, MulticlassPredictions):
-        return data.p, (data.y[:, None] == np.arange(data.p.shape[1])) - data.p
+        out, own = 0.0 - data.p, (np.arange(data.n), data.y)
+        out[own] = 1.0 - data.p[own]
+        return data.p, out
     return data.p[:, None], (data.y - data.p)[:, None]
 
 

@@ -23,6 +23,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import hash_split
+from calibrant.kernels.runtime import columns_of
 from calibrant.kernels.tally import CELL_BITS, LEVELS, SCORE_BITS, levels_of
 from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
@@ -364,7 +365,6 @@ class Dealing:
 
 # ---- Classes: each against the others, of the same rows ----
 
-AT_ONCE = 32  # classes, whose columns are copied together: one by one a thousand are slow
 SEEN = 1 << 12  # rows whose scores may already show that a class's probability takes many values
 
 
@@ -383,9 +383,8 @@ def each_class(data: MulticlassPredictions, top: Predictions, seed: int) -> Iter
 def _events(data: MulticlassPredictions) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int8]]]:
     """Yield scores and outcomes of each class, and of each cut of ordered ones."""
     k = data.p.shape[1]
-    for start in range(0, k, AT_ONCE):
-        for i, p in enumerate(np.ascontiguousarray(data.p[:, start : start + AT_ONCE].T)):
-            yield p, (data.y == start + i).astype(np.int8)
+    for i, p in enumerate(columns_of(data.p)):
+        yield p, (data.y == i).astype(np.int8)
     below = np.zeros(data.n)
     for i in range(k - 2 if data.ordered else 0):
         below = below + data.p[:, i]

@@ -15,12 +15,16 @@ import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
+from calibrant.kernels.runtime import columns_of
 from calibrant.measure import classes
+from calibrant.repair.calibrators.dirichlet import edge_of, log_columns, softmax_map
 from calibrant.repair.judge.classes import judged_classes
+from calibrant.repair.regression import softmax
 from calibrant.report.brief.action import state_of
 from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
 from calibrant.report.pipelines import judged
 from calibrant.report.wording.parts import marked, verdict_word
+from calibrant.views.kernel_rows import residuals_of
 from calibrant.views.sample import each_class, everyone
 
 NAMES = "cat", "dog", "fox"
@@ -293,6 +297,31 @@ def test_repairs_of_all_classes_are_judged_on_other_rows():
     page = result.to_html()
     assert 'are compared <a href="#classes">under the classes</a>' in page
     assert "No repairs were compared" not in page
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 3), (256, 32), (257, 33), (700, 90)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_that_are_copied_together_are_those_of_the_matrix(n, k, dtype):
+    p = np.random.default_rng(0).uniform(size=(n, k)).astype(dtype)
+    columns = list(columns_of(p))
+    assert all(c.flags.c_contiguous and c.dtype == dtype for c in columns)
+    assert np.array_equal(np.stack(columns), p.T)
+
+
+@pytest.mark.parametrize("k", [3, 7, 40])
+@pytest.mark.parametrize("each", [np.full, np.linspace])
+def test_weights_of_each_class_alone_give_what_the_whole_matrix_gives(k, each):
+    rng, own = np.random.default_rng(k), {np.full: (k, 1.3), np.linspace: (0.5, 1.5, k)}[each]
+    p, at = rng.dirichlet(np.full(k, 0.2), 600), np.column_stack([np.diag(each(*own)), rng.normal(size=k)])
+    data = cal.multiclass_predictions(rng.integers(0, k, 600), p)
+    made = softmax_map("VectorScaling", {}, data, at, edge_of(data.p))
+    assert np.array_equal(made(data).p, softmax(log_columns(data.p, made.edge) @ at.T))
+
+
+def test_residuals_of_classes_are_outcomes_less_probabilities():
+    data = rows(300)
+    p, residual = residuals_of(data)
+    assert np.array_equal(residual, np.eye(p.shape[1])[data.y] - p)
 
 
 @pytest.mark.parametrize("measure", [cal.measure.brier, cal.measure.log_loss, cal.measure.ranked_probability_score])

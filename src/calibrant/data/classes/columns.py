@@ -25,6 +25,7 @@ from calibrant.data.layouts import decoded, is_text
 from calibrant.data.reading import Reading
 from calibrant.data.sources.source import CLASS, FITTED_ON, REPAIRED, Place, row_of
 from calibrant.errors import BadInput
+from calibrant.kernels.runtime import parts_of
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,9 @@ def class_scores(table: pa.Table | pa.RecordBatch, options: Reading) -> Floats:
     p = np.empty((table.num_rows, len(options.scores)))
     for k in range(0, len(options.scores), AT_ONCE):  # side by side: a thousand columns written one by one are slow
         some = options.scores[k : k + AT_ONCE]
-        p[:, k : k + AT_ONCE] = np.column_stack(
-            [score_values(table.column(name), name, options.percent) for name in some]
-        )
+        own = np.stack([score_values(table.column(name), name, options.percent) for name in some])
+        for rows in parts_of(len(p)):
+            p[rows, k : k + AT_ONCE] = own[:, rows].T
     if options.logits and (options.listed or options.rest):
         if (p > LARGEST_LOG).any():
             fix = "of some classes logits tell no probability: pass log-probabilities, at most 0"

@@ -46,6 +46,7 @@ from calibrant.data.sources.encoded import as_utf8, checked, encoding_of
 from calibrant.data.sources.frames import as_rows, table_source
 from calibrant.data.sources.source import Form, Part, Source
 from calibrant.errors import BadInput, first_line
+from calibrant.kernels.runtime import columns_of
 from calibrant.sanitize import has_half_characters
 
 TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
@@ -500,7 +501,6 @@ Arrays = dict[str, NDArray[Any]]
 BEGINS = b"\x93NUMPY"
 ENDING = ".npy"
 ARRAY = 3  # times its bytes, about, that an array takes until it is a column
-AT_ONCE = 32  # columns of a matrix that are copied together: one by one a thousand are slow
 AS_ARRAYS = "save named columns of one length: np.savez('log.npz', y=y, p=p)"
 
 
@@ -583,9 +583,7 @@ def _columns(arrays: Mapping[str, NDArray[Any]], path: Path) -> Arrays:
         if array.ndim == 2 and array.shape[1] == 1:
             out[column] = array[:, 0]
         elif array.ndim == 2:
-            for start in range(0, array.shape[1], AT_ONCE):
-                some = enumerate(np.ascontiguousarray(array[:, start : start + AT_ONCE].T), start)
-                out |= {f"{column}_{i}": values for i, values in some}
+            out |= {f"{column}_{i}": values for i, values in enumerate(columns_of(array))}
         elif array.ndim == 1:
             out[column] = array
         else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_seed, choice, number, shown
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.runtime import parts_of
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import LISTED, Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
@@ -37,9 +38,13 @@ class ClassCalibrator(Calibrator):
 
     def logs(self, p: Floats, k: int, edge: float) -> Floats:
         """The logarithms of rows of K probabilities, and a column of ones, shape (n, K + 1)."""
+        return log_columns(self._of_classes(p, k), edge)
+
+    def _of_classes(self, p: Floats, k: int) -> Floats:
+        """Rows of K probabilities, as they are, or refused."""
         if p.ndim != 2 or p.shape[1] != k:
             raise BadInput(f"this calibrator is of {k} classes: pass probabilities of shape (n, {k})")
-        return log_columns(p, edge)
+        return p
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +65,18 @@ class Softmax(ClassCalibrator):
         return len(self.intercepts)
 
     def values(self, rows: Batch) -> Floats:
+        matrix = np.array(self.weights)
+        if np.count_nonzero(matrix) == np.count_nonzero(matrix.diagonal()):
+            return self._by_class(rows.p, matrix.diagonal())
         x = self.logs(rows.p, self.classes, self.edge)
         return softmax(x @ np.column_stack([self.weights, self.intercepts]).T)
+
+    def _by_class(self, p: Floats, weights: Floats) -> Floats:
+        """The same where each class has a weight of its own: the product's numbers, whose other terms are 0."""
+        out, intercepts = np.empty(self._of_classes(p, self.classes).shape), np.array(self.intercepts)
+        for some in parts_of(len(p)):
+            out[some] = softmax(log_of(p[some], self.edge) * weights + intercepts)
+        return out
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
         logs = log_terms(row, self.classes, self.edge)
@@ -284,7 +299,9 @@ def temperature_of(data: MulticlassPredictions) -> Softmax:
 
     def slope(log_sharpness: float) -> float:
         """The derivative of the log loss in 1/T: it rises, for the loss is convex."""
-        expected = (softmax(np.exp(log_sharpness) * logs) * logs).sum(axis=1)
+        power, expected = np.exp(log_sharpness), np.empty(rows.n)
+        for some in parts_of(rows.n):
+            expected[some] = (softmax(power * logs[some]) * logs[some]).sum(axis=1)
         return float(weight @ (expected - own))
 
     power = sharpness(slope)

@@ -330,6 +330,7 @@ def names_of(record: AuditRecord) -> set[str]:
     add(list(data.get("columns", {})))
     add(list(record.settings.get("about", {}).values()))
     add(record.settings.get("outcome") or ())
+    add(record.curve("change").settings.get("name"))
     for finding in (*record.groups, *record.classes):
         add([list(v) for v in finding.variables])
     columns = (column for curve in record.curves.values() for column in curve.columns.values())

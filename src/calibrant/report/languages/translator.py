@@ -38,7 +38,7 @@ TIED = "\u00a0"
 TIES = re.compile(
     r" (?=[=<>≤≥·] )|(?<=[=<>≤≥]) |(?<=\d) (?=Punkte?\b|bis )|(?<=\bbis) (?=\d)|(?<=·) "
 )  # where no line ends
-NAMED = re.compile(r"(.+?) = (?:(?!, | and ).)+", re.DOTALL)  # a group: a column and its value
+NAMED = re.compile(r"(.+?) = (?:(?!, |; | and ).)+", re.DOTALL)  # a group: a column and its value
 CONDITION = re.compile(r"(.+?) (?:=|over|up to|after|before|under) [^;()]+", re.DOTALL)  # of a rule: a column, and what
 BOUND = re.compile(rf"( (?:über|bis) )({NUMBER.pattern})")
 JOINING = re.compile(" (?:and|or|over|up to) ")

@@ -181,7 +181,7 @@ def test_no_english_sentence_is_left_in_reports_of_classes_and_by_a_horizon(
     holds_no_english(kind(tmp_path, KINDS[name], "now"))
 
 
-@pytest.mark.slow(turns=2)
+@pytest.mark.slow(turns=4)
 def test_no_english_sentence_is_left_in_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)

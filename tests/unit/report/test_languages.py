@@ -11,6 +11,9 @@ from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
@@ -110,6 +113,84 @@ def test_no_english_sentence_is_left_in_any_frozen_report(case: str) -> None:
         holds_no_english(record)
 
 
+def written(folder: Path) -> None:
+    """Files of outcomes by a horizon, with rows that are lost or come too late, and of three classes in two forms."""
+    rng = np.random.default_rng(4)
+    n, m = 1200, 1500
+    entered = np.datetime64("2024-01-01") + rng.integers(0, 900, n)
+    ward, rate = rng.choice(["A", "B"], n), rng.gamma(1.5, 0.0006, n)
+    death = np.ceil(rng.exponential(1 / np.where(ward == "B", 2.5 * rate, rate)))
+    followed = (np.datetime64("2026-06-30") - entered).astype(int)
+    days, died = np.minimum(death, followed).astype(int), (death <= followed).astype(int)
+    risks = {f"p{h}": 1 - np.exp(-h * rate) for h in (90, 365)}
+    stays = {"entered": entered, "ward": ward, "days": days, "died": died, **risks}
+    pq.write_table(pa.table(stays), folder / "stays.parquet")
+    churn = {"tenure": days, "churn": died, "p365": risks["p365"], "ward": ward}
+    pq.write_table(pa.table(churn), folder / "churn.parquet")
+    branch, monthly = rng.choice(["x", "y"], m), rng.gamma(2.0, 0.004, m)
+    moved = np.where(branch == "x", 0.06, 0.01)
+    times = np.array([rng.exponential(1 / r, m) for r in (monthly, 0.01 + 0 * monthly, moved)])
+    end = np.array(["default", "repaid", "moved"])[times.argmin(axis=0)]
+    loans = {"pd": 1 - np.exp(-12 * monthly), "months": times.min(axis=0), "end": end, "branch": branch}
+    pq.write_table(pa.table(loans), folder / "loans.parquet")
+    names, p = np.array(["ant", "bee", "cow"]), rng.dirichlet([0.6] * 3, m)
+    truth = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
+    label = names[(rng.uniform(size=(m, 1)) > truth.cumsum(axis=1)).sum(axis=1)]
+    classes = {f"p_{k}": p[:, i] for i, k in enumerate(names)} | {"label": label, "site": rng.choice(["N", "S"], m)}
+    first = np.argsort(-p, axis=1)[:, :2]
+    for j in range(2):
+        classes |= {f"class_{j + 1}": names[first[:, j]], f"prob_{j + 1}": np.take_along_axis(p, first, 1)[:, j]}
+    pq.write_table(pa.table(classes), folder / "classes.parquet")
+
+
+STAYS = "stays.parquet --time days --event died --by ward --limit 0.03"
+LATE = "--entered entered --closed 2026-06-30"
+LOANS = (
+    "loans.parquet --time months --event end --positive default --competing repaid --horizon 12 --score pd --by branch"
+)
+CLASSES = "classes.parquet --label label --by site"
+KINDS = {
+    "classes": f"{CLASSES} --score p_* --limit 0.05 --variables none",
+    "classes in order": f"{CLASSES} --score p_* --ordered ant,bee,cow --limit 0.05 --limit-classes 0.1 --quick",
+    "classes without a limit": f"{CLASSES} --score p_* --quick",
+    "classes listed": f"{CLASSES} --score prob_* --listed class_* --limit 0.2 --quick",
+    "followed long enough": f"{STAYS} --horizon 365 --score p365 {LATE} --quick",
+    "several horizons": f"{STAYS} --horizon 90,365 --score p90,p365 {LATE} --quick",
+    "several horizons, lost": f"{STAYS} --horizon 90,365 --score p90,p365 --way weights --quick",
+    "by weights": f"{LOANS} --way weights --limit 0.05 --quick",
+    "within levels": f"{LOANS} --way weights --within branch --limit 0.05 --quick",
+    "nothing assumed": f"{LOANS} --way unknown --limit 0.3 --quick",
+    "an event seen": "churn.parquet --label churn --score p365 --by ward --quick",
+}
+
+
+def kind(folder: Path, of: str, name: str) -> cal.AuditRecord:
+    """The record of an audit of one of those files."""
+    record = folder / f"{name}.json"
+    assert main(["audit", *of.split(), "-o", str(record)]) in (0, 1, 3)
+    return cal.AuditRecord.load(record)
+
+
+@pytest.mark.slow(turns=8)
+@pytest.mark.parametrize("name", KINDS)
+def test_no_english_sentence_is_left_in_reports_of_classes_and_by_a_horizon(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    holds_no_english(kind(tmp_path, KINDS[name], "now"))
+
+
+@pytest.mark.slow(turns=4)
+def test_no_english_sentence_is_left_in_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    kind(tmp_path, KINDS["followed long enough"], "earlier")
+    of = kind(tmp_path, f"{KINDS['followed long enough']} --against earlier.json", "now")
+    assert of.curve("change").columns
+    holds_no_english(of)
+
+
 def test_a_sentence_without_an_entry_stays_english_and_is_counted() -> None:
     record = kept("audit-over")[0]
     of = document(record)
@@ -166,6 +247,9 @@ def test_an_unknown_language_is_refused(capsys: pytest.CaptureFixture[str]) -> N
         ("2 groups", "2 Gruppen"),
         ("Two groups are undecided.", "Zwei Gruppen sind nicht entschieden."),
         ("One group is undecided.", "Eine Gruppe ist nicht entschieden."),
+        ("North and one more are over it.", "North und eine weitere sind darüber."),
+        ("One class and two groups are over it.", "Eine Klasse und zwei Gruppen sind darüber."),
+        ("Predicted 8.4%, estimated 8.3%.", "Vorhergesagt 8,4\u202f%, geschätzt 8,3\u202f%."),
         ("site = the rows", "site = the rows"),
         ("home and away over 3", "home and away über 3"),
         ('site = "this or that" or west', 'site = "this or that" oder west'),
@@ -173,7 +257,7 @@ def test_an_unknown_language_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_numbers_plurals_and_names(english: str, german: str) -> None:
-    said = Translator(GERMAN, {"site", "age", "home and away"})
+    said = Translator(GERMAN, {"site", "age", "home and away", "North"})
     assert said.string(english) == german
     assert not said.missing
 

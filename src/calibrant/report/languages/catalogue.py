@@ -102,7 +102,9 @@ def catalogue(language: str) -> Catalogue:
     """The catalogue of a language that reports are written in."""
     folder = files("calibrant.report.languages") / language
     tables = [tomllib.loads(f.read_text(encoding="utf-8")) for f in folder.iterdir() if f.name.endswith(".toml")]
-    entries = {k: v for table in tables for k, v in table.get("sentences", {}).items()}
+    entries = {
+        k: v.replace(" %", f"{NARROW}%") for table in tables for k, v in table.get("sentences", {}).items()
+    }  # no line ends between a number and its percent sign
     exact = {k: v for k, v in entries.items() if "{" not in k}
     holed = {k: v for k, v in entries.items() if "{" in k}
     often: dict[str, int] = {}

@@ -38,7 +38,7 @@ TIED = "\u00a0"
 TIES = re.compile(
     r" (?=[=<>≤≥·] )|(?<=[=<>≤≥]) |(?<=\d) (?=Punkte?\b|bis )|(?<=\bbis) (?=\d)|(?<=·) "
 )  # where no line ends
-NAMED = re.compile(r"(.+?) = (?:(?!, | and ).)+", re.DOTALL)  # a group: a column and its value
+NAMED = re.compile(r"(.+?) = (?:(?!, |; | and ).)+", re.DOTALL)  # a group: a column and its value
 CONDITION = re.compile(r"(.+?) (?:=|over|up to|after|before|under) [^;()]+", re.DOTALL)  # of a rule: a column, and what
 BOUND = re.compile(rf"( (?:über|bis) )({NUMBER.pattern})")
 JOINING = re.compile(" (?:and|or|over|up to) ")
@@ -330,6 +330,7 @@ def names_of(record: AuditRecord) -> set[str]:
     add(list(data.get("columns", {})))
     add(list(record.settings.get("about", {}).values()))
     add(record.settings.get("outcome") or ())
+    add(record.curve("change").settings.get("name"))
     for finding in (*record.groups, *record.classes):
         add([list(v) for v in finding.variables])
     columns = (column for curve in record.curves.values() for column in curve.columns.values())

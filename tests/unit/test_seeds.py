@@ -20,6 +20,7 @@ ARGUMENTS = {
     "names": ["x"],
     "gap": 0.05,
     "error": 0.1,
+    "ids": ["a", "b"],
     "rows": 100,
     "tolerance": 0.001,
     "threshold": 0.4,

@@ -85,7 +85,7 @@ def test_what_reads_one_score_says_so_of_several_classes() -> None:
     every = {f: list(inspect.signature(f).parameters.values()) for f in readers}
     alone = {f for f, (_, *rest) in every.items() if all(r.default is not r.empty for r in rest)}
     take_classes = {cal.papers.reliability_diagram, cal.papers.published_variable_table}  # the most probable one
-    take_classes |= {cal.papers.jittered_classes}
+    take_classes |= {cal.papers.jittered_classes, cal.papers.perturb}
     readers = [f for f in alone - take_classes if every[f][0].name == "data"]
     assert cal.papers.published_kernel in readers
     for function in readers:

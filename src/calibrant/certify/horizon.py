@@ -293,6 +293,7 @@ def _too_few(q: FollowedRows, far: float, rows: NDArray[np.bool_], within: tuple
     """Say that weights have no bound at this horizon, and up to which time they have."""
     of = f" in a level of {', '.join(within)}" if within else ""
     earlier = f"name an earlier horizon, up to {far:g}" if far > 0.0 else "name an earlier horizon"
+    earlier = f"leave within= (--within) out, or merge small levels; or {earlier}" if within else earlier
     return (
         f"by {int(rows.sum()):,} pilot rows{of}, being followed to {q.horizon:g} may be less likely than {LEAST:g}, so "
         f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels (--way unknown)"

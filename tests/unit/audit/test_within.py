@@ -12,6 +12,7 @@ from scipy.stats import chi2
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.report import terminal
+from calibrant.report.brief.action import state_of
 from calibrant.stats.survival import curves
 
 pytestmark = pytest.mark.slow  # audits
@@ -142,3 +143,42 @@ def test_every_command_takes_levels(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["measure", "brier", *asked]) == 0
     assert main(["look", *asked]) == 0
     assert "--way weights --within ward" in " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+
+
+def at_sites(leaves: dict[str, float], odds: dict[str, float], closes: dict[str, float] | None = None) -> pd.DataFrame:
+    """Rows of sites with a mean time to being lost and, perhaps, an end of follow-up each."""
+    rng = np.random.default_rng(2)
+    site = rng.choice(list(odds), N, p=list(odds.values()))
+    p = rng.uniform(0.05, 0.6, N)
+    ends, lost = (
+        rng.exponential(-H / np.log1p(-p)),
+        rng.exponential(pd.Series(site).map(leaves)),
+    )
+    lost = lost if closes is None else np.minimum(lost, pd.Series(site).map(closes))
+    return pd.DataFrame({"t": np.minimum(ends, lost), "e": (ends <= lost).astype(int), "p": p, "site": site})
+
+
+def test_follow_up_that_differs_after_the_horizon_is_alike() -> None:
+    later = at_sites({"a": 2500.0, "b": 2500.0}, {"a": 0.5, "b": 0.5}, {"a": 1825.0, "b": 730.0})
+    level, kind = (later["site"] == "a").to_numpy().astype(np.int64), later["e"].to_numpy().astype(np.int8)
+    assert curves.censoring_differs(later["t"].to_numpy(), kind, level) < 1e-9
+    assert "lost_unlike" not in audited(later, by="site").data["horizon"]  # type: ignore[arg-type]
+
+
+def test_only_levels_that_can_have_a_law_are_proposed() -> None:
+    loss = {"a": 2500.0, "b": 500.0, "c": 2500.0}
+    few = at_sites(loss, {"a": 0.55, "b": 0.446, "c": 0.004})
+    few["age"] = np.where(few["site"] == "b", 60, 30) + np.random.default_rng(0).integers(0, 30, N)
+    record = audited(few, by=["site", "age"], limit=0.2)  # type: ignore[arg-type]
+    assert set(record.data["horizon"]["lost_unlike"]) == {"site", "age"}
+    assert record.data["horizon"]["own_law"] == []
+    text = " ".join(terminal.render(record).replace("\\\n", " ").split())
+    assert "Levels of site are too small or too many for a law of their own each" in text
+    assert state_of(record) != "lost unlike"
+    with pytest.raises(cal.NotComputable, match=r"leave within= \(--within\) out, or merge small levels"):
+        audited(few, within="site")  # type: ignore[arg-type]
+    few["region"] = np.where(few["site"] == "b", "south", "north")
+    mended = audited(few, by=["site", "region"], limit=0.2)  # type: ignore[arg-type]
+    assert mended.data["horizon"]["own_law"] == ["region"]
+    assert state_of(mended) == "lost unlike"
+    assert audited(few, within="region").everyone.gap.guaranteed is not None  # type: ignore[arg-type]

@@ -123,8 +123,8 @@ def _followed_first(record: AuditRecord) -> Decision:
 
 
 def _lost_unlike(record: AuditRecord) -> list[str]:
-    """The group columns by which rows are lost unlike, where everyone's weights take one law for all."""
-    return list((record.data.get("horizon") or {}).get("lost_unlike") or ())
+    """The group columns by which rows are lost unlike, and whose levels can have a law of their own each."""
+    return list((record.data.get("horizon") or {}).get("own_law") or ())
 
 
 def _name_levels(record: AuditRecord) -> Decision:

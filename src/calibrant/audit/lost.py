@@ -391,12 +391,12 @@ def own_law(context: AuditContext, unlike: Mapping[str, float]) -> list[str]:
         own = Strata.by(rows.data, (name,)).of
         if int(own.max()) >= len(spec.by_name[name].labels):
             continue
-        crossed = np.unique(np.stack([levels, own]), axis=1, return_inverse=True)[1].reshape(-1)
+        pairs = np.unique(np.stack([levels, own]), axis=1, return_inverse=True)[1].reshape(-1)
         try:
-            estimated(rows.q, Strata(crossed, (name,)), every, context.judging.alpha * BAND, context.seed)
+            estimated(rows.q, Strata(pairs, (name,)), every, context.judging.alpha * BAND, context.seed)
         except NotComputable:
             continue
-        levels, chosen = crossed, [*chosen, name]
+        levels, chosen = pairs, [*chosen, name]
     return chosen
 
 

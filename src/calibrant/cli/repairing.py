@@ -49,15 +49,16 @@ from calibrant.repair.streamed import (
     fitted_name,
     repaired_name,
 )
+from calibrant.report.commands import FIT_BY_WEIGHTS
 from calibrant.sanitize import as_message, sanitize
 
 ROWS, CALIBRATOR = "rows", "calibrator"
 FOLLOWED = "or keep rows that were followed to the horizon (--entered, --closed), and repair these"
 OF_LOST = {  # why repairs of rows lost to follow-up are not compared here, and what to do, by the way
     "weights": "repairs are compared on known outcomes: where rows were lost fit one in Python by weights, "
-    f"calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights')), and audit other rows with it; {FOLLOWED}",
-    "unknown": "without an assumption about the rows lost no repair can be fitted: --way weights has one, which takes "
-    f"being lost as independent of the outcome; {FOLLOWED}",
+    f"{FIT_BY_WEIGHTS}, and audit other rows with it; {FOLLOWED}",
+    "unknown": "without an assumption about the rows lost no repair can be fitted: in Python weights, which take being "
+    f"lost as independent of the outcome, fit one, {FIT_BY_WEIGHTS}; {FOLLOWED}",
 }
 ENDINGS = {".json": CALIBRATOR, ".sql": "duckdb", ".js": "javascript"}  # other files are of rows
 

@@ -182,3 +182,52 @@ def test_only_levels_that_can_have_a_law_are_proposed() -> None:
     assert mended.data["horizon"]["own_law"] == ["region"]
     assert state_of(mended) == "lost unlike"
     assert audited(few, within="region").everyone.gap.guaranteed is not None  # type: ignore[arg-type]
+
+
+def test_missing_values_are_one_level(frame: dict[str, np.ndarray]) -> None:
+    made = {**frame, "g": np.where(np.arange(N) % 3 == 0, np.nan, 1.0)}
+    rows = cal.at_horizon(made, **AT, way="weights", within="g", by="g")
+    assert rows.followed is not None
+    assert len(np.unique(rows.followed.level)) == 2
+    apart = cal.at_horizon(made, **AT, way="weights", by="g")
+    assert cal.certify.horizon(apart, within="g").columns == cal.certify.horizon(rows).columns
+
+
+def test_measures_say_within_what_levels_and_a_curve_refuses_them(frame: dict[str, np.ndarray]) -> None:
+    rows, together = (cal.at_horizon(frame, **AT, way="weights", within=w) for w in ("ward", None))
+    for name in ("brier", "observed_expected"):
+        stated = getattr(cal.measure, name)(rows).assumes
+        assert " within levels of ward" in stated
+        assert "within levels" not in getattr(cal.measure, name)(together).assumes
+    for smooth in (cal.measure.integrated_calibration_index, cal.diagnose.curve_by_horizon):
+        with pytest.raises(cal.NotComputable, match=r"levels of within= .* are not read: leave it out"):
+            smooth(rows)
+
+
+def test_repairs_by_weights_need_rows_that_were_followed() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.6, 2000)
+    ends, lost = rng.exponential(-H / np.log1p(-p)), rng.exponential(70, 2000)
+    frame = {"t": np.minimum(ends, lost), "e": (ends <= lost).astype(int), "p": p}
+    with pytest.raises(cal.NotComputable, match=r"followed to 365 is estimated at 0\.00.*few rows would rule"):
+        cal.repair.Platt().fit(cal.at_horizon(frame, **AT, way="weights"))
+    longer = rng.exponential(1500, 2000)
+    frame = {"t": np.minimum(ends, longer), "e": (ends <= longer).astype(int), "p": p}
+    fitted = cal.repair.Platt().fit(cal.at_horizon(frame, **AT, way="weights"))
+    assert abs(float(fitted.scores(np.array([0.3]))[0]) - 0.3) < 0.05
+
+
+def test_what_is_refused_and_proposed_of_repairs_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = at_sites({"a": 1500.0, "b": 1500.0}, {"a": 0.5, "b": 0.5})
+    frame["p"] = np.minimum(frame["p"] + 0.3, 1.0)
+    path = str(tmp_path / "x.csv")
+    frame.to_csv(path, index=False)
+    asked = [path, "--score", "p", "--time", "t", "--event", "e", "--horizon", "365"]
+    for way in ("weights", "unknown"):
+        assert main(["repair", *asked, "--way", way]) == 2
+        assert "calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights'))" in " ".join(
+            capsys.readouterr().err.split()
+        )
+    record = audited(frame, limit=0.05)  # type: ignore[arg-type]
+    assert state_of(record) == "off by a horizon"
+    assert "calibrant.repair.Platt().fit(" in " ".join(terminal.render(record).split())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking, names
-from calibrant.cli.commands import inputs_of, reading, report_left_out, report_rows
+from calibrant.cli.commands import inputs_of, reading, report_left_out, report_rows, report_seen_events
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
@@ -97,8 +97,10 @@ def repair(a: Namespace) -> int:
                 f"-o {path}: of outcomes by a horizon write -o calibrator.json, and let calibrant apply repair all rows"
             )
         checked_rows(path, source, (repaired_name(options.score), fitted_name(options.score)))
+    kept = options.rows_of(with_joint(source, joint))
+    report_seen_events(kept.log.seen_events)
     with Progress() as progress:
-        result, fitted = _judged(a, options, options.rows_of(with_joint(source, joint)), progress)
+        result, fitted = _judged(a, options, kept, progress)
         if chosen := _chosen(result):
             one = result.calibrators[chosen]
             for t in targets:

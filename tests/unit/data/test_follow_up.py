@@ -220,6 +220,19 @@ def test_every_command_refuses_it_and_takes_labels_that_are_final(
     assert main([*words, "--label", "died", "--horizon", "none"]) != 2
 
 
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c[0] not in ("audit", "look")], ids=lambda c: c[0])
+def test_every_command_says_once_what_may_be_an_event_seen(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "x.csv")
+    followed("tenure", "churn").to_csv(path, index=False)
+    words = [word.format(path) for word in command]
+    main([*words, "--label", "churn"])
+    assert capsys.readouterr().err.count("'tenure' may be how long rows were followed until 'churn': ") == 1
+    main([*words, "--label", "churn", "--horizon", "none"])
+    assert "may be how long" not in capsys.readouterr().err
+
+
 def test_look_prints_the_command_with_a_horizon(stays: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["look", stays]) == 0
     out = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())

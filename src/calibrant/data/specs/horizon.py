@@ -74,7 +74,7 @@ class Followed:
 
 
 def level_keys(column: pa.Array | pa.ChunkedArray) -> list[object]:
-    """What tells the levels of a column apart: its values, NaN as missing, which is one level."""
+    """The level of each row of a column: its value, NaN as missing, which is one level."""
     return [None if value != value else value for value in column.to_pylist()]
 
 

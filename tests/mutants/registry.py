@@ -206,8 +206,8 @@ OF_CLASSES = (
         "the sign of a class's error is a function of the last class's probability",
         CLASSES,
         "Classes.bins",
-        "np.searchsorted(EDGES, column,",
-        "np.searchsorted(EDGES, self.p[:, -1],",
+        "out[k] += column >= edge",
+        "out[k] += self.p[:, -1] >= edge",
     ),
     one(
         "upper_multiple_alone",

@@ -347,7 +347,8 @@ def of_lost(context: AuditContext) -> dict[str, object]:
     reach, odds = LostRows.of(context).reach, implied_odds(context)
     own = {} if reach is None else {k: reach.settings[k] for k in ("pilots", "followed_at_least")}
     own |= {} if odds is None else {"implied_odds": odds}
-    own |= {"lost_unlike": unlike} if (unlike := lost_unlike(context)) else {}
+    if unlike := lost_unlike(context):
+        own |= {"lost_unlike": unlike, "own_law": own_law(context, unlike)}
     return {"horizon": {**context.sketch.log.horizon, **own}}
 
 
@@ -355,26 +356,48 @@ def lost_unlike(context: AuditContext) -> dict[str, float]:
     """The group columns by which rows are lost unlike, each with its p-value; none of levels named already.
 
     Log-rank tests of the pilot rows, which no range reads, so that what they propose is not chosen by certified rows;
-    by Holm's method together at `UNLIKE`. Levels of few pilot rows are left out.
+    by Holm's method together at `UNLIKE`. Levels of few pilot rows are left out, and so is loss after the horizon.
     """
     rows, spec = LostRows.of(context), context.sketch.spec
     within = () if rows.data.followed is None else rows.data.followed.within
     alone = [(i, names[0]) for i, names in enumerate(spec.groupings) if len(names) == 1 and names[0] not in within]
     if rows.reach is None or not alone:
         return {}
-    member, tested = members(context).group, dict[str, float]()
+    member, tested, q = members(context).group, dict[str, float](), rows.q
+    stays = np.where(q.time >= q.horizon, curves.EVENT, q.kind).astype(np.int8)  # followed long enough is not lost
     for i, name in alone:
         level = member[i]
         pilot = (
             ~rows.reach.rows & (np.bincount(level[~rows.reach.rows], minlength=level.max() + 1) >= PILOTS_EACH)[level]
         )
-        tested[name] = curves.censoring_differs(rows.q.time[pilot], rows.q.kind[pilot], level[pilot])
+        tested[name] = curves.censoring_differs(q.until[pilot], stays[pilot], level[pilot])
     detected, order = dict[str, float](), sorted(tested, key=lambda name: tested[name])
     for k, name in enumerate(order):
         if tested[name] * (len(order) - k) > UNLIKE:
             break
         detected[name] = tested[name]
     return detected
+
+
+def own_law(context: AuditContext, unlike: Mapping[str, float]) -> list[str]:
+    """Of these columns those whose levels, crossed, have bounded weights each; the most evidently unlike come first.
+
+    A column of numbers is tested by its bins, and its values would be the levels: none is named.
+    """
+    rows, spec = LostRows.of(context), context.sketch.spec
+    levels, chosen = rows.q.level, list[str]()
+    every = np.ones(len(rows.q.p), dtype=np.bool_)
+    for name in sorted(unlike, key=lambda name: unlike[name]):
+        own = Strata.by(rows.data, (name,)).of
+        if int(own.max()) >= len(spec.by_name[name].labels):
+            continue
+        pairs = np.unique(np.stack([levels, own]), axis=1, return_inverse=True)[1].reshape(-1)
+        try:
+            estimated(rows.q, Strata(pairs, (name,)), every, context.judging.alpha * BAND, context.seed)
+        except NotComputable:
+            continue
+        levels, chosen = pairs, [*chosen, name]
+    return chosen
 
 
 def judged_by_gap(judge: Judge, weighs: bool) -> Judge:

@@ -17,16 +17,17 @@ from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_float, require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.horizon import level_keys
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.survival.band import censoring_band
+from calibrant.stats.survival.curves import LEAST
 from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import FollowedRows, groups_of_all
 
 Floats = NDArray[np.float64]
 
-LEAST = 0.05  # of the probability of being followed to the horizon: the inverse is the largest weight
 PILOTS = 0.3  # of the rows, from which that probability is estimated: they are certified nowhere
 BAND = 0.2  # of alpha, that a limit of that probability is wrong
 DRAWN = 0x0E11  # stream of random numbers, apart from those of other methods at the same seed
@@ -55,7 +56,7 @@ class Strata:
             return cls(np.zeros(n, dtype=np.int64), ())
         require(within, [] if data.covariates is None else data.covariates.column_names, "covariate")
         tables = data.covariates, apart.covariates
-        keys = [pa.concat_tables([t.select([name]) for t in tables]).column(name).to_pylist() for name in within]
+        keys = [level_keys(pa.concat_tables([t.select([name]) for t in tables]).column(name)) for name in within]
         levels = {key: i for i, key in enumerate(dict.fromkeys(zip(*keys, strict=True)))}
         return cls(np.array([levels[key] for key in zip(*keys, strict=True)], dtype=np.int64), within)
 
@@ -293,6 +294,7 @@ def _too_few(q: FollowedRows, far: float, rows: NDArray[np.bool_], within: tuple
     """Say that weights have no bound at this horizon, and up to which time they have."""
     of = f" in a level of {', '.join(within)}" if within else ""
     earlier = f"name an earlier horizon, up to {far:g}" if far > 0.0 else "name an earlier horizon"
+    earlier = f"leave within= (--within) out, or merge small levels; or {earlier}" if within else earlier
     return (
         f"by {int(rows.sum()):,} pilot rows{of}, being followed to {q.horizon:g} may be less likely than {LEAST:g}, so "
         f"that weights have no bound: {earlier}, or assume nothing by certify.missing_labels (--way unknown)"

@@ -87,6 +87,7 @@ def report_left_out(data: Sketch | Predictions) -> None:
         print(f"{what}: {sanitize(log)}. {advice}", file=sys.stderr)
     horizon = data.log.horizon if isinstance(data, Sketch) else data.horizon
     report_rows(int(horizon.get("late") or 0), "left out", "that entered too late to be followed to the horizon")
+    report_seen_events(data.log.seen_events if isinstance(data, Sketch) else data.seen_events)
     for rows in data.log.excluded if isinstance(data, Sketch) else data.excluded:
         print(f"left out {sanitize(rows)}", file=sys.stderr)
     if isinstance(data, Sketch):
@@ -99,6 +100,17 @@ def report_left_out(data: Sketch | Predictions) -> None:
         report_rows(apart, "counted", "lost before the horizon, whose outcome is unknown")
     else:
         report_rows(apart, "counted apart", "without a label: the answer is of the others")
+
+
+def report_seen_events(of: Mapping[str, str | int | float | bool]) -> None:
+    """Say on standard error that a label may be an event seen by the end of follow-up; nothing where it is not."""
+    if of:
+        line = (
+            f"{of['time']!r} may be how long rows were followed until {of['label']!r}: {of['lost']:,} of {of['none']:,}"
+            f" rows without it were followed for less than the latest event took ({of['latest']:g}); name the outcome "
+            "by --time, --event and --horizon, or say that every label is final by --horizon none"
+        )
+        print(as_message(line), file=sys.stderr)
 
 
 def report_rows(count: int, done: str, why: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from calibrant.arguments import COMMAND
-from calibrant.cli.commands import certified_data, inputs_of, reading, report_left_out, source
+from calibrant.cli.commands import certified_data, inputs_of, reading, report_left_out, report_seen_events, source
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised, with_classes
@@ -79,7 +79,11 @@ def _data(a: Namespace) -> Sketch | Predictions | None:
         return None
     options = reading(a)
     files = source(inputs_of(a))
-    return with_classes(files, options)[1] if options.scores else summarised(files, options)
+    if options.scores:
+        return with_classes(files, options)[1]
+    data = summarised(files, options)
+    report_seen_events(data.log.seen_events)
+    return data
 
 
 def _certificate(a: Namespace) -> list[Estimate]:

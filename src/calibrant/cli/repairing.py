@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking, names
-from calibrant.cli.commands import inputs_of, reading, report_left_out, report_rows
+from calibrant.cli.commands import inputs_of, reading, report_left_out, report_rows, report_seen_events
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
@@ -49,15 +49,16 @@ from calibrant.repair.streamed import (
     fitted_name,
     repaired_name,
 )
+from calibrant.report.commands import FIT_BY_WEIGHTS
 from calibrant.sanitize import as_message, sanitize
 
 ROWS, CALIBRATOR = "rows", "calibrator"
 FOLLOWED = "or keep rows that were followed to the horizon (--entered, --closed), and repair these"
 OF_LOST = {  # why repairs of rows lost to follow-up are not compared here, and what to do, by the way
     "weights": "repairs are compared on known outcomes: where rows were lost fit one in Python by weights, "
-    f"calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights')), and audit other rows with it; {FOLLOWED}",
-    "unknown": "without an assumption about the rows lost no repair can be fitted: --way weights has one, which takes "
-    f"being lost as independent of the outcome; {FOLLOWED}",
+    f"{FIT_BY_WEIGHTS}, and audit other rows with it; {FOLLOWED}",
+    "unknown": "without an assumption about the rows lost no repair can be fitted: in Python weights, which take being "
+    f"lost as independent of the outcome, fit one, {FIT_BY_WEIGHTS}; {FOLLOWED}",
 }
 ENDINGS = {".json": CALIBRATOR, ".sql": "duckdb", ".js": "javascript"}  # other files are of rows
 
@@ -96,8 +97,10 @@ def repair(a: Namespace) -> int:
                 f"-o {path}: of outcomes by a horizon write -o calibrator.json, and let calibrant apply repair all rows"
             )
         checked_rows(path, source, (repaired_name(options.score), fitted_name(options.score)))
+    kept = options.rows_of(with_joint(source, joint))
+    report_seen_events(kept.log.seen_events)
     with Progress() as progress:
-        result, fitted = _judged(a, options, options.rows_of(with_joint(source, joint)), progress)
+        result, fitted = _judged(a, options, kept, progress)
         if chosen := _chosen(result):
             one = result.calibrators[chosen]
             for t in targets:

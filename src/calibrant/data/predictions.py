@@ -115,6 +115,7 @@ class Predictions(Framed):
     horizon: Mapping[str, str | int | float | None] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    seen_events: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -36,7 +36,7 @@ from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
-from calibrant.data.sources.source import Log, Source, spread, unfitted
+from calibrant.data.sources.source import CARRIED, Log, Source, spread, unfitted
 from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import Followed, all_known
@@ -199,8 +199,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         followed, known, unknown = Followed.of(options.at, result.covariates, apart.covariates)
         result = replace(result, covariates=known, unlabelled=replace(apart, covariates=unknown), followed=followed)
     result.remember(frame_of(source))
-    log = opened.log
-    return replace(result, levels=levels, unfinished=log.unfinished, excluded=log.excluded, horizon=log.horizon)
+    return replace(result, levels=levels, **{name: getattr(opened.log, name) for name in CARRIED})
 
 
 def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...] = ()) -> MulticlassPredictions:
@@ -592,7 +591,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
     out.name, out.nested = data.name, data.levels
-    out.log = Log(unfinished=data.unfinished, excluded=data.excluded, horizon=data.horizon)
+    out.log = Log(**{name: getattr(data, name) for name in CARRIED})
     out.shared = shared
     out.two_way = None if data.crossing is None else data
     out.kept = data if apart is not None and spec.row_attributes else None

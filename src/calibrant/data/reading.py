@@ -270,7 +270,8 @@ class Reading:
             return self.at.of_source(opened, self.score, self.percent, self.by)
         if self.final or self.labels or opened.log.tool or opened.log.horizon or opened.log.seen_events:
             return opened
-        seen = of_source(opened, self.label, self.positive)
+        used = {self.score, *self.scores, *scores, *self.by, self.weights}
+        seen = of_source(opened, self.label, self.positive, used)
         if seen is None:
             return opened
         if seen.sure:

@@ -266,7 +266,8 @@ def looked_at(
         refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     looks = options.at is None and not (options.final or several or opened.log.tool) and label in kept
-    pair = seen_events(label, positive, rows.table.column_names, rows.table.column) if looks else None
+    times = [c for c in rows.table.column_names if c not in {score, *options.scores, options.weights, *options.by}]
+    pair = seen_events(label, positive, times, rows.table.column) if looks else None
     if pair is not None and pair.sure and options.label:
         refusals += (pair.refusal(options.positive, score, options.caller),)
     sql = sql if options.caller.command else ""

@@ -39,6 +39,11 @@ def smoothed(rows: FollowedRows, at: Floats, knots: int, draws: int, seed: int) 
     events = (rows.kind == 1) & (rows.time <= rows.horizon)
     if int(events.sum()) < EVENTS:
         raise NotComputable(f"a smooth curve by a horizon needs at least {EVENTS} events by it")
+    if len(rows.levels) > 1:
+        raise NotComputable(
+            "a smooth curve by a horizon takes being lost as independent given the score alone, and levels of within= "
+            "(--within) are not read: leave it out, or read the Brier score, AUROC and O/E, which weigh by level"
+        )
     if (rows.kind > 1).any():
         raise NotComputable(
             "with competing events Cox's model gives no absolute risk, so there is no smooth curve: audit has the gap "
@@ -104,7 +109,7 @@ def integrated_calibration_index(
     Raises
     ------
     NotComputable
-        Fewer than ten events, competing events, clusters or weights, or one score.
+        Fewer than ten events, competing events, clusters or weights, one score, or levels of `within`.
 
     Notes
     -----

@@ -345,7 +345,7 @@ def observed_by_horizon(q: HorizonPoints, alpha: float) -> Estimate:
         expected=expected * len(rows.p),
         interval="of the logarithm, by the variance of the Aalen-Johansen estimate (Greenwood's if nothing competes)",
     )
-    return replace(made, assumes="independent rows, lost to follow-up independently of the outcome")
+    return replace(made, assumes=f"independent rows, lost to follow-up independently of the outcome{q.of_levels}")
 
 
 # ---- Calibration in the large and calibration slope, by logistic recalibration ----

@@ -17,6 +17,7 @@ from calibrant.kernels.roots import crossing
 from calibrant.repair.disclosure import MASK, cells, reported_codings
 from calibrant.stats.betting import Clusters
 from calibrant.stats.logistic import Design, maximise
+from calibrant.stats.survival.curves import LEAST
 from calibrant.views.points import HorizonPoints, weights_of
 
 Floats = NDArray[np.float64]
@@ -48,6 +49,14 @@ def _weighed(data: Predictions) -> Predictions:
     if data.followed is None or data.unlabelled is None or not data.followed.weighs:
         return data
     of = HorizonPoints.of(data)
+    least = min(float(g.before(np.array([of.rows.horizon]))[0]) for g in of.rows.remaining)
+    if least < LEAST:
+        among = " in a level of within= (--within)" if len(of.rows.levels) > 1 else ""
+        raise NotComputable(
+            f"being followed to {of.rows.horizon:g} is estimated at {least:.2g}{among}, less likely than {LEAST:g}, so "
+            "that few rows would rule a repair by weights: make the rows at an earlier horizon, or keep rows that were "
+            "followed long enough (entered=, closed=; --entered, --closed)"
+        )
     return replace(data, weights=of.rows.weights[: data.n], unlabelled=None, followed=None, cache={})
 
 

@@ -71,6 +71,7 @@ TEXTS = (
     *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
+FIT_BY_WEIGHTS = "calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights'))"
 AT = ("time", "event", "horizon", "entered", "closed", "competing", "way", "within")
 READ = (
     *("horizon", "label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent"),

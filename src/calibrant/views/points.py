@@ -41,7 +41,7 @@ IN_CLUSTERS = "independent clusters (cluster=), rows of one cluster as dependent
 WEIGHTED_CLUSTERS = f"{IN_CLUSTERS}, sampled with probability inversely proportional to weights="
 
 BY_CENSORING = (
-    "independent rows, lost to follow-up independently of outcome and score; weights of censoring taken as known, "
+    "independent rows, lost to follow-up independently of outcome and score{}; weights of censoring taken as known, "
     "which makes intervals a little wide"
 )
 
@@ -223,6 +223,7 @@ class HorizonPoints(Points):
     """The same of outcomes by a horizon: those known stand for those unknown, by how likely they came to be known."""
 
     rows: FollowedRows
+    within: tuple[str, ...]  # columns whose levels have a law of being followed each
 
     @classmethod
     def of(cls, data: Predictions) -> HorizonPoints:
@@ -234,11 +235,17 @@ class HorizonPoints(Points):
             )
         result = cls(data.p, data.y, None, rows.weights[: data.n], data.n, "rows, by inverse weights of censoring")
         object.__setattr__(result, "rows", rows)
+        object.__setattr__(result, "within", () if data.followed is None else data.followed.within)
         return result
 
     @property
     def assumes(self) -> str:
-        return BY_CENSORING
+        return BY_CENSORING.format(self.of_levels)
+
+    @property
+    def of_levels(self) -> str:
+        """Within what rows are lost independently; empty of all rows together."""
+        return f" within levels of {', '.join(self.within)}" if self.within else ""
 
     @property
     def reported(self) -> dict[str, object]:

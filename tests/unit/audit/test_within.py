@@ -12,6 +12,7 @@ from scipy.stats import chi2
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.report import terminal
+from calibrant.report.brief.action import state_of
 from calibrant.stats.survival import curves
 
 pytestmark = pytest.mark.slow  # audits
@@ -142,3 +143,91 @@ def test_every_command_takes_levels(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["measure", "brier", *asked]) == 0
     assert main(["look", *asked]) == 0
     assert "--way weights --within ward" in " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+
+
+def at_sites(leaves: dict[str, float], odds: dict[str, float], closes: dict[str, float] | None = None) -> pd.DataFrame:
+    """Rows of sites with a mean time to being lost and, perhaps, an end of follow-up each."""
+    rng = np.random.default_rng(2)
+    site = rng.choice(list(odds), N, p=list(odds.values()))
+    p = rng.uniform(0.05, 0.6, N)
+    ends, lost = (
+        rng.exponential(-H / np.log1p(-p)),
+        rng.exponential(pd.Series(site).map(leaves)),
+    )
+    lost = lost if closes is None else np.minimum(lost, pd.Series(site).map(closes))
+    return pd.DataFrame({"t": np.minimum(ends, lost), "e": (ends <= lost).astype(int), "p": p, "site": site})
+
+
+def test_follow_up_that_differs_after_the_horizon_is_alike() -> None:
+    later = at_sites({"a": 2500.0, "b": 2500.0}, {"a": 0.5, "b": 0.5}, {"a": 1825.0, "b": 730.0})
+    level, kind = (later["site"] == "a").to_numpy().astype(np.int64), later["e"].to_numpy().astype(np.int8)
+    assert curves.censoring_differs(later["t"].to_numpy(), kind, level) < 1e-9
+    assert "lost_unlike" not in audited(later, by="site").data["horizon"]  # type: ignore[arg-type]
+
+
+def test_only_levels_that_can_have_a_law_are_proposed() -> None:
+    loss = {"a": 2500.0, "b": 500.0, "c": 2500.0}
+    few = at_sites(loss, {"a": 0.55, "b": 0.446, "c": 0.004})
+    few["age"] = np.where(few["site"] == "b", 60, 30) + np.random.default_rng(0).integers(0, 30, N)
+    record = audited(few, by=["site", "age"], limit=0.2)  # type: ignore[arg-type]
+    assert set(record.data["horizon"]["lost_unlike"]) == {"site", "age"}
+    assert record.data["horizon"]["own_law"] == []
+    text = " ".join(terminal.render(record).replace("\\\n", " ").split())
+    assert "Levels of site are too small or too many for a law of their own each" in text
+    assert state_of(record) != "lost unlike"
+    with pytest.raises(cal.NotComputable, match=r"leave within= \(--within\) out, or merge small levels"):
+        audited(few, within="site")  # type: ignore[arg-type]
+    few["region"] = np.where(few["site"] == "b", "south", "north")
+    mended = audited(few, by=["site", "region"], limit=0.2)  # type: ignore[arg-type]
+    assert mended.data["horizon"]["own_law"] == ["region"]
+    assert state_of(mended) == "lost unlike"
+    assert audited(few, within="region").everyone.gap.guaranteed is not None  # type: ignore[arg-type]
+
+
+def test_missing_values_are_one_level(frame: dict[str, np.ndarray]) -> None:
+    made = {**frame, "g": np.where(np.arange(N) % 3 == 0, np.nan, 1.0)}
+    rows = cal.at_horizon(made, **AT, way="weights", within="g", by="g")
+    assert rows.followed is not None
+    assert len(np.unique(rows.followed.level)) == 2
+    apart = cal.at_horizon(made, **AT, way="weights", by="g")
+    assert cal.certify.horizon(apart, within="g").columns == cal.certify.horizon(rows).columns
+
+
+def test_measures_say_within_what_levels_and_a_curve_refuses_them(frame: dict[str, np.ndarray]) -> None:
+    rows, together = (cal.at_horizon(frame, **AT, way="weights", within=w) for w in ("ward", None))
+    for name in ("brier", "observed_expected"):
+        stated = getattr(cal.measure, name)(rows).assumes
+        assert " within levels of ward" in stated
+        assert "within levels" not in getattr(cal.measure, name)(together).assumes
+    for smooth in (cal.measure.integrated_calibration_index, cal.diagnose.curve_by_horizon):
+        with pytest.raises(cal.NotComputable, match=r"levels of within= .* are not read: leave it out"):
+            smooth(rows)
+
+
+def test_repairs_by_weights_need_rows_that_were_followed() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.6, 2000)
+    ends, lost = rng.exponential(-H / np.log1p(-p)), rng.exponential(70, 2000)
+    frame = {"t": np.minimum(ends, lost), "e": (ends <= lost).astype(int), "p": p}
+    with pytest.raises(cal.NotComputable, match=r"followed to 365 is estimated at 0\.00.*few rows would rule"):
+        cal.repair.Platt().fit(cal.at_horizon(frame, **AT, way="weights"))
+    longer = rng.exponential(1500, 2000)
+    frame = {"t": np.minimum(ends, longer), "e": (ends <= longer).astype(int), "p": p}
+    fitted = cal.repair.Platt().fit(cal.at_horizon(frame, **AT, way="weights"))
+    assert abs(float(fitted.scores(np.array([0.3]))[0]) - 0.3) < 0.05
+
+
+def test_what_is_refused_and_proposed_of_repairs_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = at_sites({"a": 1500.0, "b": 1500.0}, {"a": 0.5, "b": 0.5})
+    frame["p"] = np.minimum(frame["p"] + 0.3, 1.0)
+    path = str(tmp_path / "x.csv")
+    frame.to_csv(path, index=False)
+    asked = [path, "--score", "p", "--time", "t", "--event", "e", "--horizon", "365"]
+    for way in ("weights", "unknown"):
+        assert main(["repair", *asked, "--way", way]) == 2
+        assert "calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights'))" in " ".join(
+            capsys.readouterr().err.split()
+        )
+    record = audited(frame, limit=0.05)  # type: ignore[arg-type]
+    assert state_of(record) == "off by a horizon"
+    assert "calibrant.repair.Platt().fit(" in " ".join(terminal.render(record).split())

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
-from calibrant.data.specs.follow_up import FEWEST, candidates, judged, meaning, rank_sum
+from calibrant.data.specs.follow_up import FEWEST, RISES, candidates, judged, meaning, rank_sum
 from calibrant.report import terminal
 
 
@@ -25,8 +25,11 @@ def followed(time: str, event: str, n: int = 400, late: float = 900.0) -> pd.Dat
 
 
 REFUSED = [
-    ("days", "died"),
+    ("time", "died"),
     ("time", "status"),
+    ("OS_MONTHS", "OS_STATUS"),
+    ("days_to_last_followup", "vital_status"),
+    ("fu_days", "died"),
     ("months", "event"),
     ("futime", "death"),
     ("survival_time_days", "dead"),
@@ -34,8 +37,11 @@ REFUSED = [
     ("follow_up_months", "DEATH_EVENT"),
     ("tte", "churned"),
 ]
-ASKED = [("tenure", "churn"), ("duration", "event"), ("weeks", "relapse"), ("days", "default")]
+ASKED = [("days", "died"), ("months_on_book", "default"), ("customer_tenure", "churned"), ("person_years", "died")]
+ASKED += [("durations", "event_observed"), ("tenure", "churn"), ("duration", "event"), ("weeks", "relapse")]
+ASKED += [("days", "default")]
 SILENT = [("time_in_hospital", "readmitted"), ("years_at_address", "default"), ("days", "employed"), ("age", "died")]
+SILENT += [("T", "died"), ("survival_12_months", "died"), ("predicted_survival_days", "died")]
 
 
 @pytest.mark.parametrize(("time", "event"), REFUSED)
@@ -83,6 +89,54 @@ def test_names_alone_do_not_refuse() -> None:
     assert not judged(months, short, ("tenure", "churn"), "length").sure  # type: ignore[union-attr]
 
 
+def test_names_of_follow_up_decide_where_events_come_late() -> None:
+    rng = np.random.default_rng(3)
+    n = 2000
+    ends = 365 * (rng.exponential(size=n) / rng.uniform(0.3, 2.3, n)) ** (1 / 3)
+    lost = np.minimum(rng.exponential(250, n), 900)
+    t, y = np.minimum(ends, lost), (ends <= lost).astype(float)
+    assert rank_sum(t, y == 1.0) > RISES
+    for name in ("time_to_event", "futime"):
+        one = judged(t, y, (name, "event"), "follow-up")
+        assert one is not None
+        assert one.sure
+    assert judged(np.where(y == 1.0, t, 0.0), y, ("time_to_death", "died"), "follow-up") is None  # 0 stands for none
+    assert judged(t, y, ("time", "event"), "time") is None
+
+
+def test_wrong_times_and_steps_hide_no_follow_up() -> None:
+    frame = followed("followup_days", "died")
+    t, y = frame["followup_days"].to_numpy(copy=True), frame["died"].to_numpy(dtype=float)
+    whole = judged(t, y, ("followup_days", "died"), "follow-up")
+    t[7] = -1.0
+    one = judged(t, y, ("followup_days", "died"), "follow-up")
+    assert whole is not None
+    assert one is not None
+    assert one.sure
+    assert one.none >= whole.none - 1
+    steps = judged(t // 100, y, ("followup_years", "died"), "follow-up")
+    assert steps is not None
+    assert judged(t // 100, y, ("time", "died"), "time") is None
+
+
+def test_scores_groups_and_probabilities_are_no_times() -> None:
+    frame = followed("survival", "died")
+    frame["survival"] = 1.0 - frame["risk"]
+    assert "seen_events" not in cal.audit(frame, label="died", score="risk", quick=True).data
+    named = followed("time", "event")
+    assert cal.read(named, label="event", score="risk", by="time").n == len(named)
+
+
+def test_names_with_a_space_are_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "x.csv")
+    followed("followup days", "died").to_csv(path, index=False)
+    assert main(["measure", "ece", path, "--label", "died", "--score", "risk"]) == 2
+    assert "--time 'followup days' --event died" in " ".join(capsys.readouterr().err.split())
+    followed("tenure months", "churn").to_csv(path, index=False)
+    main(["audit", path, "--label", "churn", "--score", "risk", "--quick", "-o", str(tmp_path / "a.md")])
+    assert "--time 'tenure months'" in (tmp_path / "a.md").read_text(encoding="utf-8")
+
+
 def test_few_rows_lost_make_no_follow_up() -> None:
     t = np.concatenate([np.arange(1.0, 41.0), np.full(60, 100.0), np.arange(2.0, 2.0 + FEWEST - 1)])
     y = np.concatenate([np.ones(40), np.zeros(60 + FEWEST - 1)])
@@ -109,6 +163,10 @@ def test_the_rank_sum_is_that_of_scipy() -> None:
         ("Survival_in_days", "follow-up"),
         ("tenure_months", "length"),
         ("hours_per_week", None),
+        ("BCR_followup_months", "follow-up"),
+        ("followup_visits", None),
+        ("OS_MONTHS", "follow-up"),
+        ("survival_12_months", None),
         ("time_in_hospital", None),
         ("median reaction time (s)", None),
         ("reaction", None),
@@ -119,7 +177,7 @@ def test_what_names_mean(name: str, means: str | None) -> None:
 
 
 def test_the_surest_name_comes_first() -> None:
-    assert [c for c, _ in candidates("died", ["tenure", "days", "futime", "died", "time_in_hospital"])] == [
+    assert [c for c, _ in candidates("event", ["tenure", "days", "futime", "died", "time_in_hospital"])] == [
         "futime",
         "days",
         "tenure",
@@ -133,7 +191,7 @@ def test_the_surest_name_comes_first() -> None:
 @pytest.fixture(scope="module")
 def stays(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("seen") / "stays.csv"
-    followed("days", "died").to_csv(path, index=False)
+    followed("time", "died").to_csv(path, index=False)
     return str(path)
 
 
@@ -158,15 +216,28 @@ def test_every_command_refuses_it_and_takes_labels_that_are_final(
     out = capsys.readouterr()
     said = " ".join((out.err + out.out).split())
     assert "rows without it were followed for less than the latest event took" in said
-    assert "--time days --event died --horizon H --score" in said
+    assert "--time time --event died --horizon H --score" in said
     assert main([*words, "--label", "died", "--horizon", "none"]) != 2
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c[0] not in ("audit", "look")], ids=lambda c: c[0])
+def test_every_command_says_once_what_may_be_an_event_seen(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "x.csv")
+    followed("tenure", "churn").to_csv(path, index=False)
+    words = [word.format(path) for word in command]
+    main([*words, "--label", "churn"])
+    assert capsys.readouterr().err.count("'tenure' may be how long rows were followed until 'churn': ") == 1
+    main([*words, "--label", "churn", "--horizon", "none"])
+    assert "may be how long" not in capsys.readouterr().err
 
 
 def test_look_prints_the_command_with_a_horizon(stays: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["look", stays]) == 0
     out = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
     assert "Run, with the time that H stands for, in the unit of the times:" in out
-    assert "--time days --event died --horizon H --score risk" in out
+    assert "--time time --event died --horizon H --score risk" in out
     assert "--label" not in out.split("Run, with")[1]
     assert main(["look", stays, "--label", "died", "--horizon", "none"]) == 0
     assert "--label died --score risk --horizon none" in " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
@@ -185,7 +256,7 @@ def test_a_page_of_final_labels_prints_a_command_that_runs(
 
 
 def test_rows_in_python_are_read_by_the_same_rule() -> None:
-    frame = followed("days", "died")
+    frame = followed("time", "died")
     with pytest.raises(cal.BadInput, match="pass 'none'"):
         cal.read(frame, label="died", score="risk", horizon="365")  # type: ignore[arg-type]
     with pytest.raises(cal.BadInput, match="rows without it were followed for less"):

@@ -332,6 +332,7 @@ HORIZON = part(
         "followed_at_least?": noted(Level, "The lower limit of the probability of being followed to the horizon."),
         "within?": noted(str, "Columns within whose levels being lost is taken as independent of the outcome."),
         "lost_unlike?": noted(dict[str, Share], "Group columns by which rows are lost unlike: p of the log-rank test."),
+        "own_law?": noted(list[str], "Those of them whose levels, crossed, have bounded weights each."),
         "implied_odds?": noted(Positive, "Of rows lost to those of rows known, were loss independent of the outcome."),
     },
     "How outcomes by a horizon were made of times and events: rows that entered too late and rows that lack a time, an "

@@ -91,6 +91,7 @@ class Log:
         return replace(self if same else NO_LOG, unfinished=either, excluded=rows)
 
 
+CARRIED = "unfinished", "excluded", "horizon", "seen_events"  # what rows in memory keep of it
 NO_LOG = Log()
 SAME_NAME = "several columns have this name: rename all but one"
 

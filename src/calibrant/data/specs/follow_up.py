@@ -7,8 +7,10 @@ for less than the latest event took, and events that are rarer the longer rows w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -27,10 +29,16 @@ Meaning = Literal["follow-up", "time", "length"]
 
 # What a time is called that is one of follow-up by its name, a time, or a length of anything.
 FOLLOW_UP = {"tte", "futime", "survtime", "followup", "stime", "ftime", "ttime", "rtime", "lenfol", "rectime"}
-TIME = {"t", "time", "times", "day", "days", "month", "months", "survival"}
-LENGTH = {"duration", "tenure", "exposure", "week", "weeks", "year", "years"}
+FOLLOW_UP |= {"fu", "os", "pfs", "dfs"}
+WEAK = {"t", "days", "months"}  # of follow-up only next to a label of `SEEN`: else of a stay, an age, a temperature
+TIME = {"time", "times", "survival"} | WEAK
+UNITS = {"day", "days", "week", "weeks", "month", "months", "year", "years"}
+LENGTH = {"duration", "durations", "tenure", "exposure"} | (UNITS - WEAK)
 TIMES = FOLLOW_UP | TIME | LENGTH
 BETWEEN = {"to", "until", "till", "of", "in", "follow", "up", "followed", "observation", "observed", "overall", "event"}
+BETWEEN |= {"last", "obs", "on", "book", "person", "customer"}
+FORECAST = {"predicted", "pred", "prediction", "expected", "estimated", "forecast", "prob", "probability", "score"}
+SEEN = {"event", "events", "status", "delta", "cens", "censor", "censored", "censoring", "fustat", "fstat", "censrec"}
 ENDED = {"event", "events", "status", "died", "dead", "death", "deceased", "churn", "churned", "default", "defaulted"}
 ENDED |= {"relapse", "relapsed", "recurrence", "fustat", "arrest", "censored", "readmitted", "progression", "failure"}
 ENDED |= {"cens", "censor", "censoring", "delta", "fstat", "failed", "censrec", "mortality"}
@@ -38,7 +46,8 @@ BY_PERIOD = {"churn", "churned", "default", "defaulted", "readmitted"}  # often 
 BACKWARDS = {"censored", "censor", "censoring"}  # what is 1 there may be that nothing was seen
 
 FEWEST, SHARE = 5, 0.02  # rows lost, and of those without the event, below which a label is complete
-VALUES = 12  # distinct times, under which they are codes or steps
+VALUES = 12  # distinct times, under which they are codes or steps, unless named as times of follow-up
+MANY, ONE_TIME = 0.2, 0.9  # of rows without the event those lost, and of these at one time, which stands for none
 FALLS, RISES = -2.0, 3.0  # standard deviations of the rank sum of events' times
 MOST = 2_000_000  # rows that are read
 
@@ -71,20 +80,26 @@ class SeenEvents:
 
 def _typed(name: str, value: str, caller: Caller) -> str:
     """An argument with its value, as whoever calls writes it."""
-    return f"{caller.name(name)} {value}" if caller.command else f"{name}={value!r}"
+    return f"{caller.name(name)} {shlex.quote(value)}" if caller.command else f"{name}={value!r}"
 
 
 def meaning(name: str) -> Meaning | None:
     """What a name says of a time: of follow-up, any time, a length of anything; None of a time of something else.
 
-    Each word of it must be about times, or about what ends them: `time_in_hospital` is of something else.
+    Each word of it must be about times, or about what ends them: `time_in_hospital` is of something else. Next to a
+    unit other words may be in a name of follow-up, `days_to_bcr_followup`; `survival_12_months` is a probability.
     """
-    words = {w for w in pieces(name) if not w.isdigit()}
-    if not words & TIMES or words - TIMES - BETWEEN - ENDED:
+    listed = pieces(name)
+    words = {w for w in listed if not w.isdigit()}
+    by_then = any(a.isdigit() and b in UNITS for a, b in pairwise(listed))
+    if not words & TIMES or words & FORECAST or by_then:
         return None
     ends = words & ENDED and words & {"to", "until", "till"}
     if words & FOLLOW_UP or {"follow", "up"} <= words or "followed" in words or "survival" in words or ends:
-        return "follow-up"
+        known = not words - TIMES - BETWEEN - ENDED
+        return "follow-up" if known or words & UNITS else None
+    if words - TIMES - BETWEEN - ENDED:
+        return None
     return "length" if words & LENGTH else "time"
 
 
@@ -97,27 +112,39 @@ def candidates(label: str, columns: Sequence[str]) -> Iterator[tuple[str, Meanin
     """The columns that could be the time of follow-up of a label, by names alone, those of follow-up first."""
     if not ends(label):
         return
-    kept = {c: of for c in columns if c != label and (of := meaning(c)) is not None}
+    seen = not SEEN.isdisjoint(pieces(label))
+    kept = dict[str, Meaning]()
+    for c in columns:
+        of, words = meaning(c), set(pieces(c))
+        if c == label or of is None or ("t" in words and not seen):
+            continue
+        kept[c] = "length" if of == "time" and not seen and words & WEAK and "time" not in words else of
     order: tuple[Meaning, ...] = ("follow-up", "time", "length")
     yield from sorted(kept.items(), key=lambda pair: order.index(pair[1]))
 
 
 def judged(time: Floats, y: Floats, names: tuple[str, str], of: Meaning) -> SeenEvents | None:
-    """Whether a time and a label, NaN where missing, are follow-up; None where they are not."""
-    there = ~(np.isnan(time) | np.isnan(y))
+    """Whether a time and a label, NaN where missing, are follow-up; None where they are not.
+
+    Events that come late lie above the others where many rows are lost early, so that a name of follow-up decides.
+    """
+    there = ~(np.isnan(time) | np.isnan(y)) & (time >= 0.0)
     t, event = time[there], y[there] == 1.0
-    if not event.any() or event.all() or t.min() < 0.0 or len(np.unique(t)) <= VALUES:
+    if not event.any() or event.all() or (of != "follow-up" and (len(np.unique(t)) <= VALUES or (time < 0.0).any())):
+        return None
+    if t.max() <= 1.0 and (t != np.round(t)).any():  # probabilities, such as of survival
         return None
     latest, none = float(t[event].max()), int((~event).sum())
-    lost = int((~event & (t < latest)).sum())
-    if lost < max(FEWEST, SHARE * none):
+    away = t[~event & (t < latest)]
+    lost = len(away)
+    if lost < max(FEWEST, SHARE * none) or np.unique(away, return_counts=True)[1].max() > ONE_TIME * lost:
         return None
     z = rank_sum(t, event)
-    by_name = of == "follow-up" and z < RISES
+    by_name = of == "follow-up" and (z < RISES or lost > MANY * none)
     plain = of == "time" and z <= FALLS
     period = not BY_PERIOD.isdisjoint(pieces(names[1]))
     sure = (by_name or plain) and (not period or (by_name and z <= FALLS))
-    likely = z <= FALLS or (of == "time" and z < RISES and not period)
+    likely = z <= FALLS or of == "follow-up" or (of == "time" and z < RISES and not period)
     return SeenEvents(*names, lost, none, latest, sure) if sure or likely else None
 
 
@@ -153,9 +180,12 @@ def seen_events(
     return likely
 
 
-def of_source(opened: Source, label: str, positive: str | None) -> SeenEvents | None:
-    """The same of a source, whose rows are read where names call for it, and may be read again."""
-    names = [name for name, _ in candidates(label, opened.columns)]
+def of_source(opened: Source, label: str, positive: str | None, used: Collection[str]) -> SeenEvents | None:
+    """The same of a source, whose rows are read where names call for it, and may be read again.
+
+    Columns that are used for something else, such as the score, are no times.
+    """
+    names = [name for name, _ in candidates(label, [c for c in opened.columns if c not in used])]
     if not names or label not in opened.columns or opened.engine is not None or not opened.again:
         return None
     batches, rows = [], 0

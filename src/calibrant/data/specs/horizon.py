@@ -73,6 +73,11 @@ class Followed:
         return made, known if known.num_columns else None, unknown
 
 
+def level_keys(column: pa.Array | pa.ChunkedArray) -> list[object]:
+    """The level of each row of a column: its value, NaN as missing, which is one level."""
+    return [None if value != value else value for value in column.to_pylist()]
+
+
 class Levels:
     """The levels that some columns make, numbered as they are met; they may be read by several threads."""
 
@@ -83,7 +88,7 @@ class Levels:
         """The level of each row; one for all where no column is named."""
         if not self.within:
             return np.zeros(batch.num_rows, dtype=np.int64)
-        keys = zip(*(decoded(batch.column(c), c).to_pylist() for c in self.within), strict=True)
+        keys = zip(*(level_keys(decoded(batch.column(c), c)) for c in self.within), strict=True)
         with self.lock:
             return np.array([self.seen.setdefault(key, len(self.seen)) for key in keys], dtype=np.int64)
 

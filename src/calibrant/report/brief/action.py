@@ -116,22 +116,22 @@ def decision(record: AuditRecord) -> Decision:
 
 
 def _followed_first(record: AuditRecord) -> Decision:
-    """What to do where error is shown by a horizon, and no repair can be fitted on rows of unknown outcome."""
-    text = "Recalibrate on rows that were all followed to the horizon (--entered, --closed), and audit the result."
-    text = f"{meanwhile(record)}{text}"
-    return Decision(say(text), commands.look(record))
+    """What to do where error is shown by a horizon, and repairs are fitted by weights, in Python alone."""
+    text = f"{meanwhile(record)}Recalibrate in Python by weights, which take being lost as independent of the outcome, "
+    return Decision(say(text, "and audit other rows: ", code(commands.FIT_BY_WEIGHTS), "."), commands.look(record))
 
 
 def _lost_unlike(record: AuditRecord) -> list[str]:
-    """The group columns by which rows are lost unlike, where everyone's weights take one law for all."""
-    return list((record.data.get("horizon") or {}).get("lost_unlike") or ())
+    """The group columns by which rows are lost unlike, and whose levels can have a law of their own each."""
+    return list((record.data.get("horizon") or {}).get("own_law") or ())
 
 
 def _name_levels(record: AuditRecord) -> Decision:
     """What to do where rows of some groups are lost sooner: give each level its own law of being followed."""
     text = "Let each level have its own law of being followed, for what everyone's range assumes may not hold: "
     option = commands.within_levels(record, _lost_unlike(record))
-    return Decision(say(text, code(option), "."), commands.audit_again(record, [option], without=["--within"]))
+    reported = say(text, code(option), ". Name such columns beforehand: a choice is not counted.")
+    return Decision(reported, commands.audit_again(record, [option], without=["--within"]))
 
 
 def state_of(record: AuditRecord) -> str:

@@ -24,8 +24,9 @@ TAKES_WITHIN = (
     "data can show it."
 )
 UNLIKE = "Rows of some levels of {} are lost sooner than others (log-rank test of pilot rows, p {})."
+NO_LAW = "Levels of {} are too small or too many for a law of their own each: merge them in a new column."
 LAW = (
-    "The law of censoring comes from {pilots} pilot rows, which are certified nowhere, with "
+    "The law of censoring{of} comes from {pilots} pilot rows, which are certified nowhere, with "
     "limits that hold at this number of rows: being followed to {horizon} has probability {least} or more, so no row "
     "counts over {most} times. None was truncated."
 )
@@ -66,7 +67,10 @@ def way(record: AuditRecord) -> Iterator[str]:
         yield TAKES_WITHIN.format(sanitize(of["within"])) if of.get("within") else TAKES
         for name, p in (of.get("lost_unlike") or {}).items():
             yield UNLIKE.format(sanitize(name), f"= {p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}")
+            if name not in of.get("own_law", ()):
+                yield NO_LAW.format(sanitize(name))
         yield LAW.format(
+            of=f" of each level of {sanitize(of['within'])}" if of.get("within") else "",
             pilots=num.count(of["pilots"]),
             horizon=f"{of['horizon']:g}",
             least=f"{int(least * 1000) / 1000:g}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from calibrant.arguments import OTHERS
@@ -157,7 +158,8 @@ def _seen_events(record: AuditRecord) -> Iterator[Span]:
         yield from say(f"than the latest event took ({of['latest']:g}). ")
     yield from say(NOTICES["perhaps-seen-events"][1])
     if of:
-        yield from say(" Then write ", code(f"--time {of['time']}"), ", ", code(f"--event {of['label']}"), " and ")
+        time, event = (shlex.quote(of[name]) for name in ("time", "label"))
+        yield from say(" Then write ", code(f"--time {time}"), ", ", code(f"--event {event}"), " and ")
         yield from say(code("--horizon H"), " in place of ", code("--label"), ". If every label is final, ")
         yield from say(code("--horizon none"), " says so.")
 

@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Kinds = NDArray[np.int8]
 
+LEAST = 0.05  # of the probability of being followed to the horizon: the inverse is the largest weight
 EVENT = 1  # what ended the follow-up; 0 is nothing, every other number a competing event
 
 

@@ -206,8 +206,8 @@ OF_CLASSES = (
         "the sign of a class's error is a function of the last class's probability",
         CLASSES,
         "Classes.bins",
-        "out[k] += column >= edge",
-        "out[k] += self.p[:, -1] >= edge",
+        "out[k] = column >= EDGES[0]",
+        "out[k] = (column := self.p[:, -1]) >= EDGES[0]",
     ),
     one(
         "upper_multiple_alone",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -83,6 +84,10 @@ class Caller:
     def turns_on(self, argument: str) -> str:
         """Return how a flag is set: ``percent=True`` or ``--percent``."""
         return self.name(argument) if self.command else f"{self.name(argument)}=True"
+
+    def typed(self, argument: str, value: str) -> str:
+        """Return an argument with its value: ``way='weights'`` or ``--way weights``."""
+        return f"{self.name(argument)} {shlex.quote(value)}" if self.command else f"{self.name(argument)}={value!r}"
 
 
 # Where the two differ in more than the hyphen.

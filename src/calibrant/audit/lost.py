@@ -29,6 +29,7 @@ from calibrant.data.predictions import Predictions, remembered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate, Interval, Layered
 from calibrant.stats.measures import normal_quantile
+from calibrant.stats.nulls import holm
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.survival import curves
 from calibrant.views.sample import Members
@@ -355,8 +356,9 @@ def of_lost(context: AuditContext) -> dict[str, object]:
 def lost_unlike(context: AuditContext) -> dict[str, float]:
     """The group columns by which rows are lost unlike, each with its p-value; none of levels named already.
 
-    Log-rank tests of the pilot rows, which no range reads, so that what they propose is not chosen by certified rows;
-    by Holm's method together at `UNLIKE`. Levels of few pilot rows are left out, and so is loss after the horizon.
+    Log-rank tests of the pilot rows, none of which is certified, by Holm's method together at `UNLIKE`. Limits of the
+    law of censoring rest on the same rows: a choice by these tests is not counted. Levels of few pilot rows are left
+    out, and so is loss after the horizon.
     """
     rows, spec = LostRows.of(context), context.sketch.spec
     within = () if rows.data.followed is None else rows.data.followed.within
@@ -371,12 +373,8 @@ def lost_unlike(context: AuditContext) -> dict[str, float]:
             ~rows.reach.rows & (np.bincount(level[~rows.reach.rows], minlength=level.max() + 1) >= PILOTS_EACH)[level]
         )
         tested[name] = curves.censoring_differs(q.until[pilot], stays[pilot], level[pilot])
-    detected, order = dict[str, float](), sorted(tested, key=lambda name: tested[name])
-    for k, name in enumerate(order):
-        if tested[name] * (len(order) - k) > UNLIKE:
-            break
-        detected[name] = tested[name]
-    return detected
+    adjusted = dict(zip(tested, holm([*tested.values()]), strict=True))
+    return {name: tested[name] for name in sorted(tested, key=lambda name: tested[name]) if adjusted[name] <= UNLIKE}
 
 
 def own_law(context: AuditContext, unlike: Mapping[str, float]) -> list[str]:

@@ -22,7 +22,7 @@ from calibrant.data.specs.local import LANDMARKS, LocalSpec, salt_of
 from calibrant.data.survey import EVERY, survey_rows
 from calibrant.detect.exact_local_test import IMPOSSIBLE
 from calibrant.errors import BadInput
-from calibrant.kernels.draws import mix, outcomes
+from calibrant.kernels.draws import outcomes
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Statistics, adjusted, combined, statistics
@@ -40,7 +40,7 @@ from calibrant.views.local_sums import (
     steps_of,
     weighted_sums,
 )
-from calibrant.views.points import clusters_or_rows, weights_of
+from calibrant.views.points import clusters_or_rows, hash_part, weights_of
 
 Floats = NDArray[np.float64]
 
@@ -143,8 +143,7 @@ def _part(data: MulticlassPredictions, most: int, seed: int) -> MulticlassPredic
     """At most about so many rows, whole clusters where there are, chosen by the hash of their number."""
     if data.n <= most:
         return data
-    key = mix(clusters_or_rows(data).astype(np.uint64) ^ mix(np.array([seed], dtype=np.uint64)))
-    return data.part(np.flatnonzero(key <= np.partition(key, most - 1)[most - 1]))
+    return data.part(np.flatnonzero(hash_part(clusters_or_rows(data), most, seed)))
 
 
 # ---- The local test ----

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
+from calibrant.kernels.draws import mix
 from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
 from calibrant.stats.classical import Scored, in_clusters, scored
@@ -76,6 +77,18 @@ def clusters_or_rows(rows: MulticlassPredictions) -> NDArray[np.intp]:
         return np.arange(rows.n)
     code: NDArray[np.intp] = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     return code
+
+
+def hash_part(numbers: NDArray[np.int64], most: int, seed: int) -> NDArray[np.bool_]:
+    """Which rows are in a part of about so many at most, all rows of one number together, by the hash of their number.
+
+    Of a file that is sorted the first rows would be one corner.
+    """
+    if len(numbers) <= most:
+        return np.ones(len(numbers), dtype=np.bool_)
+    key = mix(numbers.astype(np.uint64) ^ mix(np.array([seed], dtype=np.uint64)))
+    result: NDArray[np.bool_] = key <= np.partition(key, most - 1)[most - 1]
+    return result
 
 
 def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:

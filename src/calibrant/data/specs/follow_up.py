@@ -7,7 +7,6 @@ for less than the latest event took, and events that are rarer the longer rows w
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -68,19 +67,14 @@ class SeenEvents:
         joint = " " if caller.command else ", "
         stated = {"time": self.time, "event": self.label, "positive": positive, "score": score}
         passed = {name: value for name, value in stated.items() if value}
-        typed = [_typed(name, value, caller) for name, value in passed.items()]
-        typed.insert(2, _typed("horizon", "H", caller).replace("'", ""))
+        typed = [caller.typed(name, value) for name, value in passed.items()]
+        typed.insert(2, caller.typed("horizon", "H").replace("'", ""))
         return (
             f"label {self.label!r} is an event seen by the end of follow-up, as {self.time!r} shows: {self.lost:,} of "
             f"{self.none:,} rows without it were followed for less than the latest event took ({self.latest:g}), and "
             f"need not be non-events. Name the outcome by a time H: {joint.join(typed)}, in place of "
-            f"{_typed('label', self.label, caller)}. If every label is final, pass {_typed('horizon', 'none', caller)}"
+            f"{caller.typed('label', self.label)}. If every label is final, pass {caller.typed('horizon', 'none')}"
         )
-
-
-def _typed(name: str, value: str, caller: Caller) -> str:
-    """An argument with its value, as whoever calls writes it."""
-    return f"{caller.name(name)} {shlex.quote(value)}" if caller.command else f"{name}={value!r}"
 
 
 def meaning(name: str) -> Meaning | None:
@@ -190,12 +184,9 @@ def of_source(opened: Source, label: str, positive: str | None, used: Collection
         return None
     batches, rows = [], 0
     with opened.one_pass():
-        for part in opened.parts:
-            for batch in part.read([label, *names], ()):
-                batches.append(batch)
-                rows += batch.num_rows
-                if rows >= MOST:
-                    break
+        for batch in (batch for part in opened.parts for batch in part.read([label, *names], ())):
+            batches.append(batch)
+            rows += batch.num_rows
             if rows >= MOST:
                 break
     try:

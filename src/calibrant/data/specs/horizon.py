@@ -161,7 +161,7 @@ class Horizon:
         if lacking:
             raise BadInput(f"an outcome by a horizon needs {caller.says(*needed)}: name {caller.says(*lacking)} too")
         if inputs["within"] and way != "weights":
-            weights = f"{caller.name('way')} weights" if caller.command else "way='weights'"
+            weights = caller.typed("way", "weights")
             raise BadInput(f"{caller.says('within')} goes with {weights}, which takes being lost as independent")
         closed = inputs["closed"]
         if closed is not None and inputs["entered"] is None:
@@ -403,7 +403,7 @@ class Horizon:
         columns = " or ".join(repr(c) for c in self.columns)
         if n["lacking"] and not self.drop:
             rows = "row has" if n["lacking"] == 1 else "rows have"
-            drop = "--missing drop" if self.caller.command else "missing='drop'"
+            drop = self.caller.typed("missing", "drop")
             raise BadInput(f"{n['lacking']:,} {rows} nothing in {columns}: complete them, or leave them out by {drop}")
         event, *competing = tally.hits
         if not tally.hits[event]:

@@ -19,7 +19,7 @@ from calibrant.repair.fitted import Calibrator, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Curve
 from calibrant.stats.measures import normal_quantile
-from calibrant.views.points import clusters_or_rows, points
+from calibrant.views.points import clusters_or_rows, hash_part, points
 
 Floats = NDArray[np.float64]
 TRIED = (("Temperature", 10**6), ("VectorScaling", 30), ("Dirichlet", 12))  # with the classes up to which it is quick
@@ -92,7 +92,7 @@ def judged_classes(
     kept = judge_on if judge_on is not None else rows.part(np.flatnonzero(half == 1))
     if min(len(fit), kept.n) < FEWEST:
         raise NotComputable(f"repairs of classes are judged on {FEWEST} rows or more, half of all: pass more rows")
-    fit = _fewer(fit, who, max(FITTED // k, FEWEST), seed)
+    fit = fit[hash_part(who[fit], max(FITTED // k, FEWEST), seed)]
     fitting = rows.part(fit)
     import scipy.optimize  # noqa: F401  # so that its linear algebra is there to be kept to one thread
 
@@ -120,15 +120,6 @@ def judged_classes(
     }
     columns = {f.name: tuple(getattr(one, f.name) for one in made) for f in fields(ClassRepair)}
     return Judged(Curve(method=METHOD, columns=columns, settings=settings), calibrators, fit)
-
-
-def _fewer(rows: NDArray[np.intp], who: NDArray[np.int64], most: int, seed: int) -> NDArray[np.intp]:
-    """About so many of the rows at most, whole clusters, of the smallest hashes: files are sorted."""
-    if len(rows) <= most:
-        return rows
-    key = mix(who[rows].astype(np.uint64) ^ mix(np.array([seed], dtype=np.uint64)))
-    kept: NDArray[np.intp] = rows[key <= np.partition(key, most - 1)[most - 1]]
-    return kept
 
 
 def _judged(

@@ -555,7 +555,7 @@ SUBGROUPS = (
         "bound", "+ scan.tolerance, 1.0)", ", 1.0)"),
     one("bound_on_one_side", "the bound pays for one of two sides", SCAN,
         "bound", "len(scan.sides) * tails", "tails"),
-    one("smaller_of_two_p_values", "the smaller of two p-values is told unadjusted", "detect.subgroup_test",
+    one("smaller_of_two_p_values", "the smaller of two p-values is told unadjusted", "detect.subgroup_tests",
         "joined", "least = min(weighted.values())", "least = min(scan.p_value, adaptive.p_value)"),
     Mutant("signs_by_row", "chance gives every row its own sign", f"calibrant.{CLUSTER_SCAN}", (
         Edit("ScannedClusters.drawn", "outcomes(self.ids, np.full(len(self.ids), 0.5),",
@@ -665,8 +665,9 @@ TESTS = (
         "Rows.drawn", "return outcomes(self.ids, self.rate, first, count, STREAM)",
         "return sum(outcomes(self.ids, self.rate, first + k * count, count, STREAM).astype(float) "
         "for k in range(3)) / 3"),
-    one("classes_drawn_evenly", "classes of rows are spread evenly and not independent", "detect.exact_local_test",
-        "drawn_classes", "np.random.default_rng([CLASS_STREAM, seed, b]).random((len(p), 1))",
+    one("classes_drawn_evenly", "classes of rows are spread evenly and not independent",
+        "detect.local_calibration_test", "drawn_classes",
+        "np.random.default_rng([CLASS_STREAM, seed, b]).random((len(p), 1))",
         "((np.random.default_rng([CLASS_STREAM, seed, b]).permutation(len(p)) + 0.5) / len(p))[:, None]"),
     one("each_class_draws_by_itself", "whether a row is of a class is drawn for each class separately",
         "detect.class_tests", "ClassRows.drawn", "yield k, upto - before",

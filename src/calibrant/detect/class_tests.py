@@ -20,7 +20,6 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.local import LANDMARKS, LocalSpec, salt_of
 from calibrant.data.survey import EVERY, survey_rows
-from calibrant.detect.exact_local_test import IMPOSSIBLE
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import outcomes
 from calibrant.kernels.runtime import one_thread
@@ -46,6 +45,7 @@ Floats = NDArray[np.float64]
 
 PREDICTED, OTHERS = "(predicted class)", "(other classes)"
 MOST = 10  # classes tested by themselves, those expected most often; the others count as one
+IMPOSSIBLE = "a row is of a class of score 0"
 VALUES = 100_000  # rows times one more than the classes tested; of more rows a random part, which no label chooses
 
 

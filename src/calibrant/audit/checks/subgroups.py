@@ -120,8 +120,7 @@ def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
 
 def _searched(context: AuditContext) -> Outcome | None:
     """Return both searches as one test, without the people that they found; None where one cannot be made."""
-    from calibrant.detect.scan_test import scan_test
-    from calibrant.detect.subgroup_test import joined
+    from calibrant.detect.subgroup_tests import joined, scan_test
 
     try:
         adaptive = context.adaptive

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
     from calibrant.diagnose.strong_diagnosis import control_chart as control_chart
     from calibrant.diagnose.strong_diagnosis import importance as importance
-    from calibrant.diagnose.subgroup_map import subgroup_map as subgroup_map
+    from calibrant.diagnose.subgroups import subgroup_map as subgroup_map
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
     from calibrant.measure.by_horizon import curve_by_horizon as curve_by_horizon
@@ -35,7 +35,7 @@ _WHERE = {
     "missing_labels": "calibrant.measure.unlabelled",
     "rank_variables": "calibrant.diagnose.rank_variables",
     "reliability_curve": "calibrant.diagnose.reliability_curve",
-    "subgroup_map": "calibrant.diagnose.subgroup_map",
+    "subgroup_map": "calibrant.diagnose.subgroups",
     "subgroups": "calibrant.diagnose.subgroups",
     "variable_curve": "calibrant.diagnose.variable_curve",
 }

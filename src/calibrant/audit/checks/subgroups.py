@@ -141,7 +141,7 @@ def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
 
     None of clusters: a cell of many rows may be of few people, and who is in several cells is in none alone.
     """
-    from calibrant.diagnose.subgroup_map import subgroup_map
+    from calibrant.diagnose.subgroups import subgroup_map
 
     if context.sketch.spec.cluster:
         return {}

@@ -415,7 +415,7 @@ DECISIONS = (
         "acceptance.highest_rate(kept, alpha)"),
     one("rates_of_a_population_do_not_share", "every rate of a curve's grid spends all of alpha", ACCEPT,
         "highest_of_rates", "-np.log(share * alpha)", "-np.log(alpha)"),
-    one("groups_in_the_pool_do_not_share", "every group is called above the risk at all of alpha", "decisions.pooled",
+    one("groups_in_the_pool_do_not_share", "every group is called above the risk at all of alpha", "decisions.accept",
         "above_risk", "np.log(len(groups) / t.alpha)", "np.log(1.0 / t.alpha)"),
     one("ceiling_from_certified_rows", "the rows that certify set the ceiling of weights", "apps.population.population",
         "_made", "None if on is None else every[on & (raw > 0)]", "None"),

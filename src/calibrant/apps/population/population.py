@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant import Predictions
 from calibrant.apps.population.classifier import Learner, fitted_odds, odds
-from calibrant.apps.population.margins import MarginsInput, Pool, features, joint, leveled, margin
-from calibrant.apps.population.raking import Margin, factors
+from calibrant.apps.population.margins import Margin, MarginsInput, Pool, factors, features, joint, leveled, margin
 from calibrant.apps.population.weighting import Balance, Weighting, capped, effective, levels_balance, mean_balance
 from calibrant.arguments import checked_seed, names, number, shown
 from calibrant.errors import BadInput

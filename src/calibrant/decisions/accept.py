@@ -470,7 +470,8 @@ def above_risk(
     if not columns:
         return not_looked_at()
     known = tuple(name for name in no_attributes(data, seed, allow) if name in columns)
-    groups = {name: (c, r) for c in columns for name, r in _groups_of(data, c)}
+    # The groups that are large enough to be shown.
+    groups = {keyed(g): (c, r) for c in columns for g, r in rows_of_groups(data, (c,)) if len(r) >= MASK}
     above = dict[str, dict[str, float | int]]()
     for name, (column, rows) in groups.items():
         if column in known:
@@ -497,11 +498,6 @@ def _evidence_above(
         return float(acceptance.log_evidence_above(len(inside), wrong, t.risk))
     ranked = ClusterRanking.of(clusters.of_rows(rows), t.highest)
     return ranked.log_evidence_above(t.at, t.risk) - float(np.log(t.choices))
-
-
-def _groups_of(data: Predictions, column: str) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Yield the groups of a column that are large enough to be shown."""
-    return ((keyed(g), rows) for g, rows in rows_of_groups(data, (column,)) if len(rows) >= MASK)
 
 
 def _columns(data: Predictions) -> Iterator[str]:

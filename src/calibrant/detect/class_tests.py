@@ -185,7 +185,8 @@ def local_class_test(
     by_class = adjusted({name: np.log(_harmonic(ranks)) for name, ranks in zip(names, p, strict=True)})
     sure = [rows.refuted(k) for k in rows.classes]
     impossible = rows.contradicted
-    surprises = {n: np.max([s.variables[n] for s in results if n in s.variables], axis=0) for n in _variables(results)}
+    every = dict.fromkeys(name for one in results for name in one.variables)
+    surprises = {n: np.max([s.variables[n] for s in results if n in s.variables], axis=0) for n in every}
     by_variable, first = adjusted(surprises), each[0]
     return Outcome(
         method="detect.local_calibration_test",
@@ -292,8 +293,3 @@ def together_of_classes(p: Sequence[Mapping[str, Floats]], weights: Mapping[str,
             ranks += [*there, ranked(-np.log(there).sum(axis=0))[0]]
             each += [weight / len(there)] * len(there) + [weight]
     return float(combined(np.array(ranks), each)[0]) if ranks else 1.0
-
-
-def _variables(results: Sequence[Statistics]) -> Iterator[str]:
-    """The variables of any class, in order."""
-    yield from dict.fromkeys(name for one in results for name in one.variables)

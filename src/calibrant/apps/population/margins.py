@@ -50,7 +50,7 @@ def leveled(
 
     Of the rows, pilot rows alone fix them where there are any (`on`).
     """
-    out, learn = [], _learnt_on(rows, on)
+    out, learn = [], rows if on is None else rows.filter(pa.array(on))
     for name in columns:
         profile = LevelCounts(name)
         for table in (learn, people):
@@ -172,10 +172,6 @@ def features(
     flat = np.column_stack([x.scaled, *levels]) if levels else x.scaled
     numbers = {n: np.where(np.isnan(v), np.nanmedian(v), v) for n, v in zip(x.number_names, x.numbers.T, strict=True)}
     return np.asarray(flat, dtype=float), numbers
-
-
-def _learnt_on(rows: pa.Table, on: Rows | None) -> pa.Table:
-    return rows if on is None else rows.filter(pa.array(on))
 
 
 def _loose(table: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -272,16 +272,17 @@ def _metrics(record: AuditRecord) -> Iterator[dict[str, object]]:
         }
     for key, (kind, name) in NAMED.items():
         if (e := record.estimates.get(key)) is not None:
-            yield {"type": kind, "name": name, "value": float(e.value), "args": _interval(e)}
-
-
-def _interval(e: Estimate) -> dict[str, object]:
-    return {
-        "low": e.interval.low,
-        "high": e.interval.high,
-        "level": e.interval.level,
-        "guarantee": e.interval.guarantee,
-    }
+            yield {
+                "type": kind,
+                "name": name,
+                "value": float(e.value),
+                "args": {
+                    "low": e.interval.low,
+                    "high": e.interval.high,
+                    "level": e.interval.level,
+                    "guarantee": e.interval.guarantee,
+                },
+            }
 
 
 def _block(tree: object, depth: int = 0) -> Iterator[str]:

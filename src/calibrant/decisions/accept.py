@@ -323,7 +323,9 @@ class Part:
         by_clusters = self.ranked_clusters(options.highest)
         if by_clusters is None:
             threshold, certified = self._by_rows(options, alpha)
+            fewest: int | None = acceptance.fewest(options.risk, alpha)
         else:
+            fewest = None
             at = by_clusters.deepest(options.risk, alpha)
             threshold = float(by_clusters.threshold[at]) if at >= 0 else None
             certified = options.risk if threshold is not None else None
@@ -336,7 +338,7 @@ class Part:
             "wrong": passed.wrong,
             "rate": passed.wrong / passed.rows if passed.rows else None,
             "certified_rate": certified,
-            "fewest": acceptance.fewest(options.risk, alpha) if by_clusters is None else None,
+            "fewest": fewest,
         }
 
     def _by_rows(self, options: AcceptOptions, alpha: float) -> tuple[float | None, float | None]:

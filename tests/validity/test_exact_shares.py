@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.certified import gap
 from calibrant.audit.checks.decisions import apart
+from calibrant.audit.checks.everyone import gap
 from calibrant.audit.checks.reliability import Few, _fixed_ranges, bins_of
 from calibrant.certify.closed import SignedEvidence, verdicts
 from calibrant.certify.groups import sizes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.checks.certified import status
+from calibrant.audit.checks.everyone import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import verdict_of, worst

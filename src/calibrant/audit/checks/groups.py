@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant.arguments import By
 from calibrant.audit import lost
-from calibrant.audit.checks.certified import Layers, between, layered, status
+from calibrant.audit.checks.everyone import Layers, between, layered, status
 from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from calibrant.audit.checks.certified import status
+from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import verdict_of
 from calibrant.audit.record import Share, Status

@@ -180,8 +180,6 @@ def chi_square(statistic: float, degrees: int) -> float:
     return float(chdtrc(degrees, statistic))
 
 
-# ---- the tests ----
-
 # ---- Hosmer and Lemeshow's groups of the score, kept for comparison ----
 
 

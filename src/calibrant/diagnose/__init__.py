@@ -10,10 +10,10 @@ from calibrant.lazy_module import LazyModule
 if TYPE_CHECKING:
     from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
     from calibrant.decisions.net_benefit import decision_curve as decision_curve
-    from calibrant.diagnose.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.diagnose.local_bias import local_bias as local_bias
     from calibrant.diagnose.rank_variables import rank_variables as rank_variables
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
+    from calibrant.diagnose.reliability_display import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.diagnose.strong_diagnosis import control_chart as control_chart
     from calibrant.diagnose.strong_diagnosis import importance as importance
     from calibrant.diagnose.subgroups import subgroup_map as subgroup_map
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from calibrant.measure.unlabelled import missing_labels as missing_labels
 
 _WHERE = {
-    "ReliabilityDisplay": "calibrant.diagnose.displays.reliability",
+    "ReliabilityDisplay": "calibrant.diagnose.reliability_display",
     "acceptance_curve": "calibrant.decisions.acceptance_curve",
     "control_chart": "calibrant.diagnose.strong_diagnosis",
     "curve_by_horizon": "calibrant.measure.by_horizon",

@@ -482,7 +482,7 @@ DECISIONS = (
         "audit.checks.decisions", "rate_curves", "each = plan.alpha / 2.0 / len(plan.thresholds)",
         "each = 6.0 * plan.alpha"),
     one("rates_of_groups_do_not_share", "ordinary intervals of groups hold one by one", "audit.checks.decisions",
-        "curves", "(plan.alpha / groups, each / groups)", "(plan.alpha, each / groups)"),
+        "rate_curves", "(plan.alpha / groups, each / groups)", "(plan.alpha, each / groups)"),
     one("differences_of_the_groups_seen", "the largest difference is between the two groups that look farthest apart",
         "audit.checks.decisions", "apart", "max(highs) - min(lows)", "max(highs) - max(lows)"),
     one("bands_of_normal_quantiles", "a band of net benefit is as wide as at one threshold", GAINS,

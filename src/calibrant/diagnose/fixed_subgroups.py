@@ -167,10 +167,14 @@ def fixed_subgroups(
     if limit is not None:
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
     rows = boxed(data, tables_of(data, variables, order, seed, by_clusters=True), seed)
-    how = ClusterSearch if isinstance(rows, ClusterBoxed) else Search
-    search = how(boxed=rows, ranges=rows.ranges(least), alpha=level)
+    ranges = rows.ranges(least)
+    search = (
+        ClusterSearch(boxed=rows, ranges=ranges, alpha=level)
+        if isinstance(rows, ClusterBoxed)
+        else Search(boxed=rows, ranges=ranges, alpha=level)
+    )
     reported = list(search.reported(most))
-    family, ranges, boxes = search.family, search.ranges, np.array([t.box for t in reported])
+    family, boxes = search.family, np.array([t.box for t in reported])
     low, high = ranges.together(level, boxes)
     size = floors(low, high)
     beyond = ranges.over(limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.detect.exact_local_test import exact_local_test
+from calibrant.detect.local_calibration_test import exact_local_test
 
 BOOTSTRAPS, DRAWS, D = 1000, 999, 10
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.detect.rows_needed import SubgroupPlan, moved
-from calibrant.detect.subgroup_test import WEIGHT
+from calibrant.detect.subgroup_tests import WEIGHT
 
 DESIGNS = (  # rows, share, attributes, scores
     (1000, 0.2, 1, (1.0, 1.0)),

@@ -25,7 +25,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calibrant as cal
-from calibrant.detect.subgroup_test import WEIGHT
+from calibrant.detect.subgroup_tests import WEIGHT
 from calibrant.views.rules import Condition, columns_of
 
 ALPHA = 0.05

@@ -29,7 +29,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
-from calibrant.detect.subgroup_test import WEIGHT
+from calibrant.detect.subgroup_tests import WEIGHT
 
 ALPHA = 0.05
 BINARY, NORMAL = 5, 5

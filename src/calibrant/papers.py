@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from calibrant.apps.papers.variable_error import published_variable_curve as published_variable_curve
     from calibrant.apps.papers.variable_error import published_variable_table as published_variable_table
     from calibrant.apps.papers.variable_error import reliability_diagram as reliability_diagram
-    from calibrant.certify.jittered_classes import jittered_classes as jittered_classes
+    from calibrant.certify.classes import jittered_classes as jittered_classes
     from calibrant.detect.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
     from calibrant.detect.recalibration import score_test as score_test
     from calibrant.diagnose.strong_diagnosis import control_chart as control_chart
@@ -42,7 +42,7 @@ _WHERE = {  # those of other folders are what the papers print, and tests or mea
     "importance": "calibrant.diagnose.strong_diagnosis",
     "inferred_gap": "calibrant.measure.inferred",
     "inferred_mean": "calibrant.measure.inferred",
-    "jittered_classes": "calibrant.certify.jittered_classes",
+    "jittered_classes": "calibrant.certify.classes",
     "multicalibration_score_test": "calibrant.apps.papers.adaptive_tests",
     "perturb": "calibrant.apps.papers.perturbed",
     "published_kernel": "calibrant.apps.papers.certificates",

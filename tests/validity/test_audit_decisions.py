@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.rates import RATES
+from calibrant.audit.checks.decisions import RATES
 from validity.acceptance import count, refuted
 
 ALPHA, THRESHOLDS = 0.4, (0.2, 0.4)  # at a level that is missed often enough to be seen

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
-from calibrant.detect.exact_local_test import drawn_classes
+from calibrant.detect.local_calibration_test import drawn_classes
 from calibrant.diagnose.ranking import lines_of
 from calibrant.diagnose.rule_search import hash_split
 from calibrant.stats.local.kernel_sums import Rows

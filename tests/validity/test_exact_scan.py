@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.detect.subgroup_test import joined
+from calibrant.detect.subgroup_tests import joined
 from calibrant.kernels.boxes import subset_peaks
 from calibrant.kernels.draws import words
 from calibrant.results import Outcome

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.certified import gap
-from calibrant.audit.checks.rates import apart
+from calibrant.audit.checks.decisions import apart
+from calibrant.audit.checks.everyone import gap
 from calibrant.audit.checks.reliability import Few, _fixed_ranges, bins_of
 from calibrant.certify.closed import SignedEvidence, verdicts
 from calibrant.certify.groups import sizes
@@ -304,7 +304,7 @@ def test_decisions_of_an_audit(spied: Any) -> None:
 @pytest.mark.slow
 def test_rates_of_an_audit(spied: Any) -> None:
     """Of one rate groups share alpha; certified ends of all rates of everyone and groups at all thresholds add up."""
-    seen = spied(import_module("calibrant.audit.checks.rates"), "layers", 2)
+    seen = spied(import_module("calibrant.audit.checks.decisions"), "layers", 2)
     data = {"y": Y, "p": P, "g": np.char.add("g", G.astype(str))}
     how = {"label": "y", "score": "p", "by": "g", "variables": None, "quick": True, "alpha": ALPHA}
     cal.audit(data, threshold=(0.4, 0.6), **how)

@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.audit.checks.certified import gap
-from calibrant.certify.values import values
-from calibrant.certify.whole import bounded_variation, distance, rounded
+from calibrant.audit.checks.everyone import gap
+from calibrant.certify.whole import bounded_variation, distance, rounded, values
 from calibrant.stats.bounds import product_upper
 from calibrant.views.sample import everyone
 from validity.designs import CALIBRATED_ONE, FEW, ONE, TWO, ZERO, Design

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.detect.exact_local_test import exact_local_test
+from calibrant.detect.local_calibration_test import exact_local_test
 from calibrant.papers import published_local_test
 from calibrant.stats.local.kernel_sums import Kernel, Rows, smallest, statistics
 from calibrant.stats.nulls import ranked

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.certified import gap
+from calibrant.audit.checks.everyone import gap
 from calibrant.audit.checks.reliability import Few, bins_of
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered

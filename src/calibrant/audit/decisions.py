@@ -11,7 +11,7 @@ from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, shown_groups
 from calibrant.audit.rounding import Sums
 from calibrant.decisions.ladder import Ladder
-from calibrant.decisions.regret import ends as regret_ends
+from calibrant.decisions.net_benefit import ends as regret_ends
 from calibrant.views.population import Population
 from calibrant.views.sample import groups_of, keyed
 

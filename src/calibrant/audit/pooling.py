@@ -109,11 +109,6 @@ def order_of(name: str, labels: Sequence[str | None], numbered: bool = False) ->
     return tuple(sorted(there, key=numbers.__getitem__))
 
 
-def levels_in_order(v: Variable) -> tuple[int, ...]:
-    """The levels of a group variable that have an order."""
-    return order_of(v.name, v.labels, v.kind != "category")
-
-
 def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
     """Pool the cells of a two-way table whose margins may be known.
 
@@ -293,7 +288,8 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
     for g, names in enumerate(sketch.spec.groupings):
         size = sketch.spec.sizes[g]
         if len(names) == 1:
-            order = levels_in_order(sketch.spec.by_name[names[0]])
+            v = sketch.spec.by_name[names[0]]
+            order = order_of(v.name, v.labels, v.kind != "category")
             shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), mask, order)
         else:
             shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], sketch.spec, names, mask)
@@ -420,7 +416,10 @@ def group_name(labels: list[Name], people: Mapping[Name, int], mask: int) -> Nam
     levels = [list(dict.fromkeys(label[i][1] for label in labels)) for i in range(len(labels[0]))]
     if len(labels) == np.prod([len(v) for v in levels]):
         own = [(labels[0][i][0], v) for i, v in enumerate(levels)]
-        return tuple((name, v[0] if len(v) == 1 else _pool_of(name, v, people, mask)) for name, v in own)
+        return tuple(
+            (name, v[0] if len(v) == 1 else pool_name(v, [people[((name, level),)] for level in v], mask))
+            for name, v in own
+        )
     variables, there = " and ".join(v for v, _ in labels[0]), [label for label in labels if people[label]]
     cells = [" and ".join(level for _, level in label) for label in there]
     return ((variables, pool_name(cells, [people[label] for label in there], mask)),)
@@ -432,10 +431,6 @@ def identifier(name: Name) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
     digest = hashlib.sha256(repr(name).encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{slug}-{digest}" if slug else digest
-
-
-def _pool_of(name: str, levels: list[str], people: Mapping[Name, int], mask: int) -> str:
-    return pool_name(levels, [people[((name, level),)] for level in levels], mask)
 
 
 def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> tuple[str, ...] | None:

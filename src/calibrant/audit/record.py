@@ -539,16 +539,11 @@ def _words(name: str, value: object, caller: Caller) -> str:
     """Words as they were given; but for a name, a date and an event those of one line."""
     called = f"{caller.name('about')}: {name}" if caller.command else name
     if name in {f.name for f in fields(About)}:
-        return _one_line(called, value)
+        words = text(called, value)
+        if not words.strip() or words.splitlines() != [words]:
+            refuse(called, value, "words in one line", "or leave it out")
+        return words
     return text(called, value, hint="such as '2026-01-31'" if name == "date" else "")
-
-
-def _one_line(name: str, value: object) -> str:
-    """Return words of one line as they were given, or refuse them."""
-    words = text(name, value)
-    if not words.strip() or words.splitlines() != [words]:
-        refuse(name, value, "words in one line", "or leave it out")
-    return words
 
 
 def _read(about: AboutInput, caller: Caller) -> dict[str, object]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.arguments import of_declared, takes
 from calibrant.audit.checks import all_checks, gates
-from calibrant.audit.checks.certified import gap
+from calibrant.audit.checks.everyone import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.horizons import by_horizon
 from calibrant.audit.inputs import arrival, inputs, rest

@@ -121,7 +121,10 @@ def reported_worst(least: Estimate, most: Estimate, tables: Tables, context: Aud
     (low, below), (high, above) = (
         _reported_end(of, end, tables, context) for of, end in ((least, "low"), (most, "high"))
     )
-    value = _reported_worst_value(least, max(least.value, most.value), tables, context.searched)
+    # The worst gap, whosever it is, in steps of people of the smallest box.
+    rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
+    _, *facts = people_in(tables, rule, context.searched).exact if rule else (0, 0, 0.0)
+    value = context.searched.of(least.settings["smallest_subgroup"], *facts).near(max(least.value, most.value))
     noun = "clusters" if "clusters_needed" in least.settings else "rows"
     end = least if least.settings[f"{noun}_needed"] else most
     needed = end.settings[f"{noun}_needed"]
@@ -137,13 +140,6 @@ def reported_worst(least: Estimate, most: Estimate, tables: Tables, context: Aud
             f"{noun}_at_least": end.settings[f"{noun}_at_least"],
         },
     )
-
-
-def _reported_worst_value(least: Estimate, value: float, tables: Tables, sums: type[Sums]) -> float:
-    """The worst gap as it is reported: whosever it is, in steps of people of the smallest box."""
-    rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
-    _, *facts = people_in(tables, rule, sums).exact if rule else (0, 0, 0.0)
-    return sums.of(least.settings["smallest_subgroup"], *facts).near(value)
 
 
 def _reported_end(of: Estimate, end: str, tables: Tables, context: AuditContext) -> tuple[float, dict[str, Any]]:
@@ -176,13 +172,10 @@ def parts_of(tables: Tables, rule: Rule) -> list[tuple[int, NDArray[np.int64]]]:
     """The attributes of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
     names = [condition(t, own[0]).variable for t, own in zip(tables.attributes, tables.sets, strict=True)]
     places = sorted((names.index(c.variable), i) for i, c in enumerate(rule))
-    return [(t, _set_of(tables, t, rule[i])) for t, i in places]
-
-
-def _set_of(tables: Tables, attribute: int, requested: Condition) -> NDArray[np.int64]:
-    return next(
-        own[None] for own in tables.sets[attribute] if condition(tables.attributes[attribute], own) == requested
-    )
+    return [
+        (t, next(own[None] for own in tables.sets[t] if condition(tables.attributes[t], own) == rule[i]))
+        for t, i in places
+    ]
 
 
 # ---- the map of two attributes ----

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import sys
 
-from calibrant.certify.classwise import classwise
+from calibrant.certify.classes import classwise, jitter_classes, jittered_classes
 from calibrant.certify.decidable import decidable
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.horizon import horizon
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
-from calibrant.certify.jittered_classes import jitter_classes, jittered_classes
 from calibrant.certify.missing_labels import missing_labels
 from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.subgroups import subgroups
-from calibrant.certify.values import values
 from calibrant.certify.variable import variable
-from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded
+from calibrant.certify.whole import bounded_variation, distance, raw_lower, rounded, values
 from calibrant.decisions.accept import accept, rows_to_accept
 from calibrant.lazy_module import PublicModule
 

@@ -27,7 +27,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import spread
+from calibrant.data.sources.source import Log, spread
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
@@ -80,15 +80,15 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
 
 def report_left_out(data: Sketch | Predictions) -> None:
     """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
-    for log in data.log.unfinished if isinstance(data, Sketch) else data.unfinished:
+    log: Log | Predictions = data.log if isinstance(data, Sketch) else data
+    for unfinished in log.unfinished:
         from calibrant.report.wording.notices import NOTICES
 
         what, advice = NOTICES["unfinished-log"]
-        print(f"{what}: {sanitize(log)}. {advice}", file=sys.stderr)
-    horizon = data.log.horizon if isinstance(data, Sketch) else data.horizon
-    report_rows(int(horizon.get("late") or 0), "left out", "that entered too late to be followed to the horizon")
-    report_seen_events(data.log.seen_events if isinstance(data, Sketch) else data.seen_events)
-    for rows in data.log.excluded if isinstance(data, Sketch) else data.excluded:
+        print(f"{what}: {sanitize(unfinished)}. {advice}", file=sys.stderr)
+    report_rows(int(log.horizon.get("late") or 0), "left out", "that entered too late to be followed to the horizon")
+    report_seen_events(log.seen_events)
+    for rows in log.excluded:
         print(f"left out {sanitize(rows)}", file=sys.stderr)
     if isinstance(data, Sketch):
         left, apart, columns = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
@@ -96,7 +96,7 @@ def report_left_out(data: Sketch | Predictions) -> None:
         columns = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
         left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
     report_rows(left, "left out", f"without {lacking(*columns)}")
-    if horizon:
+    if log.horizon:
         report_rows(apart, "counted", "lost before the horizon, whose outcome is unknown")
     else:
         report_rows(apart, "counted apart", "without a label: the answer is of the others")

@@ -305,7 +305,9 @@ def _data(
     options = Reading.of(caller=COMMAND, by=by, variables=EVERY if every else named, **how)
     rows: Predictions | MulticlassPredictions
     if m.several and (a.scores or options.scores):
-        rows = _classes(a, data, options)
+        if a.scores and (options.score or options.scores):
+            raise BadInput("--score and --scores name the same columns: leave one out")
+        rows = classes_in_memory(data, replace(options, scores=a.scores or options.scores), a.classes or ())
         seen = rows.top_label()
     else:
         rows = seen = in_memory(data, options.named())
@@ -316,12 +318,6 @@ def _data(
     for name, why in left_out:
         _say(f"left out {name}: {why}")
     return rows, usable
-
-
-def _classes(a: Namespace, data: Any, options: Reading) -> MulticlassPredictions:
-    if a.scores and (options.score or options.scores):
-        raise BadInput("--score and --scores name the same columns: leave one out")
-    return classes_in_memory(data, replace(options, scores=a.scores or options.scores), a.classes or ())
 
 
 def _passed(a: Namespace, s: Setting) -> Any:

@@ -59,7 +59,7 @@ def _chosen(a: Namespace) -> Plan:
         raise BadInput(f"plan for {'one thing at a time' if named else 'something'}: pass {options}")
     every = {name for one in (*PLANS, LOG) for name in one.takes}
     if other := _stated(a, sorted(every - set(named[0].takes))):
-        wish = _spelt(_stated(a, named[0].asks)) or "what a log can decide"
+        wish = COMMAND.says(*_stated(a, named[0].asks)).replace("--gap", "a gap") or "what a log can decide"
         do, them = ("do", "them") if len(other) > 1 else ("does", "it")
         raise BadInput(f"{COMMAND.says(*other)} {do} not go with {wish}: leave {them} out")
     return named[0]
@@ -67,10 +67,6 @@ def _chosen(a: Namespace) -> Plan:
 
 def _stated(a: Namespace, names: Iterable[str]) -> list[str]:
     return [name for name in names if getattr(a, name) not in (None, False, [], (), DEFAULTS.get(name))]
-
-
-def _spelt(names: Iterable[str]) -> str:
-    return COMMAND.says(*names).replace("--gap", "a gap")
 
 
 def _data(a: Namespace) -> Sketch | Predictions | None:

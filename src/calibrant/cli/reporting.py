@@ -70,12 +70,6 @@ def only_target(outs: Sequence[str]) -> str | None:
 # ---- of a record ----
 
 
-def targets_of(a: Namespace) -> list[Target]:
-    """What a command line asks to be written of a record."""
-    printed = [Target("--json", "json", STDOUT)] if a.json else []
-    return [*map(_of_record, a.out), *printed]
-
-
 def _of_record(text: str) -> Target:
     if not text:  # as an unset variable of a shell leaves it
         raise BadInput("cannot write '': name a file")
@@ -109,7 +103,7 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> list[
     """Return what is to be written; refuse what cannot be, or claims one place, before any work is done."""
     from calibrant.report.outputs.files import browser, checked_folder
 
-    targets = targets_of(a)
+    targets = [*map(_of_record, a.out), *([Target("--json", "json", STDOUT)] if a.json else [])]
     plugged = _plugged(targets)
     claims = [t.typed for t in targets if t.path == STDOUT]
     if len(claims) > 1:
@@ -151,7 +145,10 @@ def deliver(record: AuditRecord, targets: Sequence[Target], a: Namespace) -> Non
     if all(t.path != STDOUT for t in targets):
         print(terminal.render(_as_typed(record, getattr(a, "files", ())), a.language))
     if a.open and (page := _page(targets)) is not None:
-        _open(page)
+        import webbrowser
+
+        if not webbrowser.open(page.resolve().as_uri()):
+            print(f"no browser could be opened: open {sanitize(page)} in one", file=sys.stderr)
 
 
 def _content(record: AuditRecord, document: Document, t: Target, a: Namespace) -> bytes:
@@ -184,11 +181,3 @@ def _page(targets: Iterable[Target]) -> Path | None:
 
     kept = (t for t in targets if t.kind in (PAGE, FOLDER) and t.path != STDOUT)
     return next((Path(t.path) / (INSIDE if t.kind == FOLDER else "") for t in kept), None)
-
-
-def _open(page: Path) -> None:
-    """Show a page that is written in the browser of this desktop."""
-    import webbrowser
-
-    if not webbrowser.open(page.resolve().as_uri()):
-        print(f"no browser could be opened: open {sanitize(page)} in one", file=sys.stderr)

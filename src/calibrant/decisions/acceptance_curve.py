@@ -102,7 +102,10 @@ def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: Acce
             "target": options.target,
             "alpha": options.alpha,
             "level": 1.0 - options.alpha,
-            "rates": _rates(options) if parts[0].clusters is None else (),
+            # Those that share alpha; none of these rows, of which all hold.
+            "rates": tuple(map(float, acceptance.rates(options.risk)))
+            if options.target == "population" and parts[0].clusters is None
+            else (),
             "groups": {p.name: _compared(p, results[p.name], options, each) for p in parts},
             "pool": pooled(data, parts[0], results, options),
             "seed": options.seed,
@@ -128,11 +131,6 @@ def _rows(part: Part, options: AcceptOptions, alpha: float, points: int) -> Iter
         rows, wrong = int(ranking.rows[k]), int(ranking.wrong[k])
         reported = (rows / ranking.n, float(ranking.threshold[k]), rows, wrong, wrong / rows)
         yield (part.name, *reported, float(high[i]), float(alone[i]))
-
-
-def _rates(options: AcceptOptions) -> tuple[float, ...]:
-    """The rates that share alpha; none of these rows, of which all hold."""
-    return tuple(map(float, acceptance.rates(options.risk))) if options.target == "population" else ()
 
 
 def _cluster_rows(part: Part, by_clusters: ClusterRanking, alpha: float) -> Iterator[Row]:

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from calibrant.detect.classical import spiegelhalter_test as spiegelhalter_test
     from calibrant.detect.jeffreys import jeffreys_test as jeffreys_test
     from calibrant.detect.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
-    from calibrant.detect.kernel_tuning import kernel_tuning as kernel_tuning
+    from calibrant.detect.kernel_calibration_test import kernel_tuning as kernel_tuning
     from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
     from calibrant.detect.recalibration import cox_test as cox_test
     from calibrant.detect.recalibration import score_test as score_test
     from calibrant.detect.rows_needed import rows_needed as rows_needed
     from calibrant.detect.rows_needed import smallest_error as smallest_error
-    from calibrant.detect.scan_test import scan_test as scan_test
     from calibrant.detect.strong_calibration_test import strong_calibration_test as strong_calibration_test
-    from calibrant.detect.subgroup_test import subgroup_test as subgroup_test
+    from calibrant.detect.subgroup_tests import scan_test as scan_test
+    from calibrant.detect.subgroup_tests import subgroup_test as subgroup_test
 
 _WHERE = {
     "cox_test": "calibrant.detect.recalibration",
@@ -29,15 +29,15 @@ _WHERE = {
     "hosmer_lemeshow_test": "calibrant.detect.classical",
     "jeffreys_test": "calibrant.detect.jeffreys",
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
-    "kernel_tuning": "calibrant.detect.kernel_tuning",
+    "kernel_tuning": "calibrant.detect.kernel_calibration_test",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
     "rows_needed": "calibrant.detect.rows_needed",
-    "scan_test": "calibrant.detect.scan_test",
+    "scan_test": "calibrant.detect.subgroup_tests",
     "score_test": "calibrant.detect.recalibration",
     "smallest_error": "calibrant.detect.rows_needed",
     "spiegelhalter_test": "calibrant.detect.classical",
     "strong_calibration_test": "calibrant.detect.strong_calibration_test",
-    "subgroup_test": "calibrant.detect.subgroup_test",
+    "subgroup_test": "calibrant.detect.subgroup_tests",
 }
 __all__ = list(_WHERE)
 

@@ -20,7 +20,6 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.local import LANDMARKS, LocalSpec, salt_of
 from calibrant.data.survey import EVERY, survey_rows
-from calibrant.detect.exact_local_test import IMPOSSIBLE
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import outcomes
 from calibrant.kernels.runtime import one_thread
@@ -46,6 +45,7 @@ Floats = NDArray[np.float64]
 
 PREDICTED, OTHERS = "(predicted class)", "(other classes)"
 MOST = 10  # classes tested by themselves, those expected most often; the others count as one
+IMPOSSIBLE = "a row is of a class of score 0"
 VALUES = 100_000  # rows times one more than the classes tested; of more rows a random part, which no label chooses
 
 
@@ -185,7 +185,8 @@ def local_class_test(
     by_class = adjusted({name: np.log(_harmonic(ranks)) for name, ranks in zip(names, p, strict=True)})
     sure = [rows.refuted(k) for k in rows.classes]
     impossible = rows.contradicted
-    surprises = {n: np.max([s.variables[n] for s in results if n in s.variables], axis=0) for n in _variables(results)}
+    every = dict.fromkeys(name for one in results for name in one.variables)
+    surprises = {n: np.max([s.variables[n] for s in results if n in s.variables], axis=0) for n in every}
     by_variable, first = adjusted(surprises), each[0]
     return Outcome(
         method="detect.local_calibration_test",
@@ -292,8 +293,3 @@ def together_of_classes(p: Sequence[Mapping[str, Floats]], weights: Mapping[str,
             ranks += [*there, ranked(-np.log(there).sum(axis=0))[0]]
             each += [weight / len(there)] * len(there) + [weight]
     return float(combined(np.array(ranks), each)[0]) if ranks else 1.0
-
-
-def _variables(results: Sequence[Statistics]) -> Iterator[str]:
-    """The variables of any class, in order."""
-    yield from dict.fromkeys(name for one in results for name in one.variables)

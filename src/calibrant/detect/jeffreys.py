@@ -14,7 +14,7 @@ from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.profile import LevelCounts
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, covered
+from calibrant.detect.classical import Finding, Floats, Null, ScoreTestOptions, Tested, covered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
+from calibrant.detect.classical import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import (

@@ -15,8 +15,7 @@ from calibrant.arguments import check_int, checked_alpha, checked_beta, checked_
 from calibrant.arguments import share as checked_share
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data, predictions
-from calibrant.detect.scan_test import scan_of
-from calibrant.detect.subgroup_test import WEIGHT
+from calibrant.detect.subgroup_tests import WEIGHT, scan_of
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes, packed
 from calibrant.kernels.runtime import sized

@@ -167,9 +167,14 @@ def fixed_subgroups(
     if limit is not None:
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
     rows = boxed(data, tables_of(data, variables, order, seed, by_clusters=True), seed)
-    search = search_of(rows, rows.ranges(least), level)
+    ranges = rows.ranges(least)
+    search = (
+        ClusterSearch(boxed=rows, ranges=ranges, alpha=level)
+        if isinstance(rows, ClusterBoxed)
+        else Search(boxed=rows, ranges=ranges, alpha=level)
+    )
     reported = list(search.reported(most))
-    family, ranges, boxes = search.family, search.ranges, np.array([t.box for t in reported])
+    family, boxes = search.family, np.array([t.box for t in reported])
     low, high = ranges.together(level, boxes)
     size = floors(low, high)
     beyond = ranges.over(limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)
@@ -441,10 +446,3 @@ class ClusterSearch(Search):
         has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
         parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
         return all(not 0 < self.boxed.people(part) < FEWEST for part in parts)
-
-
-def search_of(rows: Boxed, ranges: Ranges, alpha: float) -> Search:
-    """The search in rows as they come."""
-    if isinstance(rows, ClusterBoxed):
-        return ClusterSearch(boxed=rows, ranges=ranges, alpha=alpha)
-    return Search(boxed=rows, ranges=ranges, alpha=alpha)

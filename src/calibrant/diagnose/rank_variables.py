@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from calibrant.arguments import check_int, checked_alpha, checked_seed
-from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, HashSplit, cut_of, hash_split_of, sketched_cut
+from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, cut_of, hash_split_of, sketched_cut
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -145,12 +146,13 @@ def rank_variables(
     bins, pairs = check_int("bins", bins, 2, 100), check_int("pairs", pairs, 0, 10_000)
     draws = check_int("draws", draws, 99, 100_000)
     how = _How(checked_view(view), checked_alpha(alpha), draws, checked_seed(seed))
+    out: dict[str, str] = {}
     if not isinstance(data, Sketch):
         data = checked_rows(data, clusters=True)
+        # (1) Of all covariates, none that reproduces the outcome or follows from the score, unless it is named.
+        out = no_attributes(data, how.seed) if variables is None else {}
     elif pairs:
         raise NotComputable("a sketch keeps no cells of pairs of variables: pass rows, or leave pairs out")
-    # (1) Of all covariates, none that reproduces the outcome or follows from the score, unless it is named.
-    out = no_attributes(data, how.seed) if variables is None and not isinstance(data, Sketch) else {}
     names = tuple(name for name in names_of(data, variables) if name not in out)
     # (2) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
     lines, left_out = lines_of(data, names, view, bins, in_clusters(data) or affordable(data, len(names), draws))
@@ -262,15 +264,15 @@ def certified_ranges(
     """
     delta = alpha / (4.0 * len(names))
     try:
-        sketch: Sketch | HashSplit = data if isinstance(data, Sketch) else hash_split_of(data, view, seed)
+        cut_along: Callable[[str], Cut | ClusterCut] = (
+            partial(sketched_cut, data, bins=bins, bandwidth=None, view=view)
+            if isinstance(data, Sketch)
+            else partial(cut_of, hash_split_of(data, view, seed), bins=bins, fine=False)
+        )
         out: dict[str, Ends] = {}
         gaps: dict[tuple[str, str, int], tuple[float, float]] = {}
         for name in names[:RANGES]:
-            cut: Cut | ClusterCut = (
-                sketched_cut(sketch, name, bins, None, view)
-                if isinstance(sketch, Sketch)
-                else cut_of(sketch, name, bins, False)
-            )
+            cut = cut_along(name)
             low, high = _ends(cut, delta, NONE, seed)
             cut_by = cut.edges_from, cut.reads, cut.pilot
             if cut_by not in gaps:

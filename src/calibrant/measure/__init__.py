@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from calibrant.decisions.net_benefit import net_benefit
-from calibrant.decisions.regret import regret
+from calibrant.decisions.net_benefit import net_benefit, regret
 from calibrant.lazy_module import PublicModule
 from calibrant.measure.by_group import by_group
 from calibrant.measure.by_horizon import integrated_calibration_index

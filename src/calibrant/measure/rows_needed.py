@@ -91,7 +91,12 @@ def rows_needed(
     """
     from scipy.special import ndtri
 
-    wished = _checked(widths)
+    if not isinstance(widths, Mapping) or not widths or any(name not in SIZES for name in widths):
+        refuse("widths", widths, f"a width of one or more of {', '.join(SIZES)}", "such as {'auroc': 0.1}")
+    wished = {
+        name: number(f"width of {name}", value, above=0, most=1.0 if name == "auroc" else 10.0, hint="such as 0.2")
+        for name, value in widths.items()
+    }
     z = float(-ndtri(0.5 * checked_alpha(alpha)))
     scores = Scores.of(data, beta)
     expected = scores.rate if rate is None else number("rate", rate, above=0, below=1, hint="the share of events")
@@ -182,14 +187,6 @@ class Scores:
 # ---- rows at which a standard error is so large ----
 
 
-def _observed_expected(_: Scores, rate: float, __: float, error: float) -> float:
-    return (1.0 - rate) / (rate * error**2)
-
-
-def _calibration_slope(scores: Scores, _: float, __: float, error: float) -> float:
-    return scores.slope_variance / error**2
-
-
 def _auroc(_: Scores, rate: float, area: float, error: float) -> float:
     """Solve Newcombe's ``SE^2 = A (1 + (n / 2 - 1) k) / n^2``."""
     k = (1.0 - area) / (2.0 - area) + area / (1.0 + area)
@@ -199,19 +196,10 @@ def _auroc(_: Scores, rate: float, area: float, error: float) -> float:
 
 
 SIZES: Mapping[str, Callable[[Scores, float, float, float], float]] = {
-    "observed_expected": _observed_expected,
-    "calibration_slope": _calibration_slope,
+    "observed_expected": lambda _scores, rate, _area, error: (1.0 - rate) / (rate * error**2),
+    "calibration_slope": lambda scores, _rate, _area, error: scores.slope_variance / error**2,
     "auroc": _auroc,
 }
-
-
-def _checked(widths: object) -> dict[str, float]:
-    if not isinstance(widths, Mapping) or not widths or any(name not in SIZES for name in widths):
-        refuse("widths", widths, f"a width of one or more of {', '.join(SIZES)}", "such as {'auroc': 0.1}")
-    return {
-        name: number(f"width of {name}", value, above=0, most=1.0 if name == "auroc" else 10.0, hint="such as 0.2")
-        for name, value in widths.items()
-    }
 
 
 def _half(name: str, width: float) -> float:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from calibrant.detect.score_alone import covered as covered
+    from calibrant.detect.classical import covered as covered
     from calibrant.kernels.runtime import one_thread as one_thread
     from calibrant.stats.classical import posterior_tails as posterior_tails
     from calibrant.stats.measures import ranking as ranking
 
 _WHERE = {
-    "covered": "calibrant.detect.score_alone",
+    "covered": "calibrant.detect.classical",
     "one_thread": "calibrant.kernels.runtime",
     "posterior_tails": "calibrant.stats.classical",
     "ranking": "calibrant.stats.measures",

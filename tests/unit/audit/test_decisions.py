@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.rates import RATES, Rate, layers, spreads
+from calibrant.audit.checks.decisions import RATES, Rate, layers, spreads
 from calibrant.audit.decisions import CERTIFIED_ENDS, clopper_pearson, reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main

@@ -21,7 +21,7 @@ from calibrant.audit.judging import Judging
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.rounding import RandomRounding, Sums, step
 from calibrant.audit.subgroups import people_in, reported_map, reported_subgroups, reported_worst
-from calibrant.detect.subgroup_test import WEIGHT
+from calibrant.detect.subgroup_tests import WEIGHT
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.views.boxes import tables_of

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import csv
 
 import calibrant as cal
-from calibrant.apps.trackers.summary import summary
+from calibrant.apps.trackers.summaries import summary
 from calibrant.cli import main
 from calibrant.errors import BadInput, NotComputable
 from calibrant.report import html, markdown, terminal

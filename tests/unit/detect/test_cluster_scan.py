@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import calibrant as cal
-from calibrant.detect.scan_test import scan_of_clusters
+from calibrant.detect.subgroup_tests import scan_of_clusters
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.stats.subgroups.cluster_scan import LEAST_CLUSTERS, SALT, ClusterScan, ScannedClusters, ScannedRows

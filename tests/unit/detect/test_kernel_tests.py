@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.kernel_calibration_test import _gaussian, _simulated
+from calibrant.detect.local_calibration_test import exact_local_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.papers import published_local_test
 from calibrant.results import Outcome

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.detect.kernel_tuning import _rates
+from calibrant.detect.kernel_calibration_test import _rates
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 

@@ -14,8 +14,14 @@ from scipy.stats import binom
 import calibrant as cal
 from calibrant.audit.pooling import guarded
 from calibrant.data.specs.local import LocalSpec, local_spec
-from calibrant.detect.exact_local_test import exact_local_test
-from calibrant.detect.local_calibration_test import blocks_of, natural, outcome, populous, sums_of_rows
+from calibrant.detect.local_calibration_test import (
+    blocks_of,
+    exact_local_test,
+    natural,
+    outcome,
+    populous,
+    sums_of_rows,
+)
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, CLUSTER, REACH
 from calibrant.results import Outcome

@@ -14,7 +14,7 @@ from scipy.special import logit, ndtr
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.detect.subgroup_test import WEIGHT
+from calibrant.detect.subgroup_tests import WEIGHT
 from calibrant.stats.nulls import p_value
 
 cal.detect.rows_needed  # noqa: B018  (its module is loaded, which is called as the function is)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.detect.subgroup_test import WEIGHT, joined
+from calibrant.detect.subgroup_tests import WEIGHT, joined
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.views.rules import Condition, columns_of

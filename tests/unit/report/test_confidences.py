@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.apps.llm_logs.provenance import FIELDS
+from calibrant.apps.llm_logs.answers import FIELDS
 from calibrant.data.specs.column_names import column_of
 from calibrant.report import html, markdown
 from calibrant.report.wording.notices import HOW, MEANS

@@ -14,7 +14,7 @@ import yaml
 
 import calibrant as cal
 import factories
-from calibrant.apps.trackers import metrics as reported_metrics
+from calibrant.apps.trackers import summaries
 from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
 
@@ -136,7 +136,7 @@ def test_metrics_are_flat_finite_numbers_under_names_that_trackers_take(record: 
     found = cal.tracking.metrics(record)
     assert all(type(v) is float and math.isfinite(v) for v in found.values())
     assert all(re.fullmatch(r"[/\w.\- :]+", k, re.ASCII) for k in found)
-    assert json.loads(reported_metrics.as_json(record)) == found
+    assert json.loads(summaries.as_json(record)) == found
     one = record.everyone
     ends = (found["everyone/error_low"], found["everyone/error"], found["everyone/error_high"])
     assert ends == (one.lower.interval.low, one.error.value, one.upper.interval.high)
@@ -258,5 +258,5 @@ def test_no_name_acts_as_markup() -> None:
 @EVERY
 def test_the_same_record_gives_the_same_bytes(record: AuditRecord) -> None:
     again = AuditRecord.from_json(record.to_json())
-    for tell in (cal.testing.junit, cal.testing.summary, cal.tracking.model_card, reported_metrics.as_json):
+    for tell in (cal.testing.junit, cal.testing.summary, cal.tracking.model_card, summaries.as_json):
         assert tell(record) == tell(again)  # type: ignore[operator]

@@ -304,7 +304,7 @@ def methods(record: AuditRecord) -> Lines:
     made.append(say(f"Asked: {'; '.join(t.replace(LIMIT, to) for t in done)}."))
     if _thresholds(record):
         made.append(say("Clinical utility: net benefit, and what error costs of it, at each threshold named."))
-    if drawn := [words for curve, words in PLOTS.items() if _has(record, curve)]:
+    if drawn := [words for curve, words in PLOTS.items() if record.curve(curve).columns.get("predicted")]:
         made.append(say(f"Plots: {' and '.join(drawn)}."))
     return tuple(made)
 
@@ -448,10 +448,6 @@ def _people(record: AuditRecord) -> str:
 
 def _level(record: AuditRecord) -> str:
     return f"{num.percent(1 - float(record.settings['alpha']))}%"
-
-
-def _has(record: AuditRecord, curve: str) -> bool:
-    return bool(record.curve(curve).columns.get("predicted"))
 
 
 def _listing(start: str, names: list[str], end: str = "") -> Text:

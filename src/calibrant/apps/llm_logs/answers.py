@@ -1,4 +1,4 @@
-"""Answers of a log as a table: which question, right or wrong, how sure, and what else is known of each."""
+"""Answers of a log as a table: which question, right or wrong, how sure and by what, and what else is known of each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from calibrant.apps.llm_logs.provenance import FIELDS, LISTED, of_field
 from calibrant.errors import BadInput
 from calibrant.toolkit.data import (
     CONFIDENCE,
+    JUDGE,
+    SAMPLED,
+    STATED,
+    TOKENS,
     Log,
     Source,
     afford_columns,
@@ -21,6 +24,23 @@ from calibrant.toolkit.data import (
     column_of,
     whole,
 )
+
+FIELDS = {  # names of fields, in small letters and without marks between words
+    STATED: ("confidence", "statedconfidence", "verbalizedconfidence", "verbalisedconfidence", "selfconfidence"),
+    TOKENS: ("tokenprobability", "tokenconfidence", "logprobconfidence", "answerprobability", "ptrue"),
+    JUDGE: ("judgeconfidence", "judgescore", "judgeprobability", "graderconfidence"),
+    SAMPLED: ("sampledconfidence", "selfconsistency", "agreement", "voteshare", "majorityshare"),
+}
+OF_NAME = {re.sub(r"[\W_]", "", name): provenance for provenance, names in FIELDS.items() for name in names}
+LISTED = ", ".join(("confidence", "token_probability", "judge_confidence", "self_consistency"))  # for refusals
+
+
+def of_field(name: str) -> str:
+    """The provenance of the confidence that a field of a log holds; nothing where it holds none."""
+    return OF_NAME.get(re.sub(r"[\W_]", "", name.lower()), "")
+
+
+# ---- answers as a table ----
 
 QUESTION, TASK, MODEL, EPOCH, CORRECT = "question", "task", "model", "epoch", "correct"
 OWN = (QUESTION, TASK, MODEL, EPOCH)

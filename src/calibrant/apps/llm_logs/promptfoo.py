@@ -7,9 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from calibrant.apps.llm_logs.answers import Answer, Place, Tool, named, plain, source_of_answers
+from calibrant.apps.llm_logs.answers import Answer, Place, Tool, named, of_field, plain, source_of_answers
 from calibrant.apps.llm_logs.decoded import decoded, lines_of
-from calibrant.apps.llm_logs.provenance import of_field
 from calibrant.toolkit.data import JUDGE, Form, Source, json_text
 
 PROMPTFOO = Tool(

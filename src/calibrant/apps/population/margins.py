@@ -1,18 +1,20 @@
-"""Rows and a population side by side: as levels with shares, or as features of a classifier."""
+"""Margins: rows and a population side by side, as levels with shares or as features; raking; margins in a file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.apps.population.raking import Margin
 from calibrant.arguments import shown
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.toolkit.data import Codes, Floats, LevelCounts, codings, encode, level_codes, plain, require
 
 Pool = Mapping[str, Mapping[str, str]]
@@ -48,7 +50,7 @@ def leveled(
 
     Of the rows, pilot rows alone fix them where there are any (`on`).
     """
-    out, learn = [], _learnt_on(rows, on)
+    out, learn = [], rows if on is None else rows.filter(pa.array(on))
     for name in columns:
         profile = LevelCounts(name)
         for table in (learn, people):
@@ -172,12 +174,102 @@ def features(
     return np.asarray(flat, dtype=float), numbers
 
 
-def _learnt_on(rows: pa.Table, on: Rows | None) -> pa.Table:
-    return rows if on is None else rows.filter(pa.array(on))
-
-
 def _loose(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return columns without dictionaries, so that those of two tables go together."""
     from calibrant.toolkit.data import decoded
 
     return pa.table({name: decoded(table.column(name), name) for name in columns})
+
+
+# ---- raking: a factor for each level of each margin, so that weighted shares are those of a population ----
+
+ROUNDS = 2000
+CLOSE = 1e-10  # by which a share may miss its target
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Margin:
+    """Levels of one column, or of several jointly, in rows and in a population."""
+
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    codes: Codes  # shape (n,): the level of each row
+    shares: Floats  # shape (len(labels),): of the population; they add up to one
+    # Shape (len(labels),): rows of the population in each level, where it was given as rows.
+    people: Floats | None = None
+
+    @property
+    def name(self) -> str:
+        """The columns, as one name."""
+        return " x ".join(self.columns)
+
+    def current(self, weights: Floats) -> Floats:
+        """The weighted share of rows in each level."""
+        values: Floats = np.bincount(self.codes, weights, len(self.labels)) / weights.sum()
+        return values
+
+
+def factors(margins: Sequence[Margin], base: Floats) -> tuple[Floats, ...]:
+    """A factor for each level of each margin, by which rows of starting weights `base` have its shares.
+
+    Iterative proportional fitting; with one margin, post-stratification, exact after one step. Levels that no row has
+    must have share 0; theirs is 1.
+
+    Raises
+    ------
+    NotComputable
+        The margins contradict one another on these rows.
+    """
+    results = [np.ones(len(m.labels)) for m in margins]
+    weights = base / base.sum()
+    for _ in range(ROUNDS):
+        for m, factor in zip(margins, results, strict=True):
+            kept = m.current(weights)
+            step = np.divide(m.shares, kept, out=np.ones_like(kept), where=kept > 0)
+            factor *= step
+            weights = weights * step[m.codes]
+        gaps = [float(np.abs(m.current(weights) - m.shares).max()) for m in margins]
+        if max(gaps) <= CLOSE:
+            return tuple(results)
+    worst = margins[int(np.argmax(gaps))].name
+    raise NotComputable(
+        f"raking does not settle: the margins contradict one another on these rows, {worst!r} is off by "
+        f"{100 * max(gaps):.2g} points after {ROUNDS:,} rounds; name fewer margins, or pool their levels"
+    )
+
+
+# ---- margins in a file of TOML or JSON ----
+
+LARGEST = 16_000_000  # bytes
+Names = Callable[[str], tuple[str, ...]]
+Margins = dict[object, Mapping[object, object]]
+
+
+def margins_of(path: str, names: Names) -> Margins:
+    """Return what a file says: a table for each column, a level and its share or count on each line.
+
+    Of several columns jointly, both the columns and their levels are separated by commas, as `names` splits them.
+    """
+    file = Path(path)
+    try:
+        with file.open("rb") as opened:
+            raw = opened.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise BadInput(f"{path}: more than {LARGEST // 1_000_000} MB of margins; name fewer levels")
+        text = raw.decode("utf-8")
+        kept = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+    except OSError as e:
+        raise BadInput(f"cannot read {path!r}: {e.strerror or e}") from None
+    except (ValueError, RecursionError) as e:
+        raise BadInput(f"{path}: not {'JSON' if file.suffix.lower() == '.json' else 'TOML'} ({e})") from None
+    if not isinstance(kept, dict) or not kept or not all(isinstance(v, dict) and v for v in kept.values()):
+        raise BadInput(f"{path}: write a table for each column, such as [sex] with the line F = 0.51")
+    return dict(_margin(key, levels, names) for key, levels in kept.items())
+
+
+def _margin(key: str, levels: Mapping[str, object], names: Names) -> tuple[object, Mapping[object, object]]:
+    columns = names(key)
+    if len(columns) == 1:
+        return columns[0], dict[object, object](levels.items())
+    jointly: dict[object, object] = {names(level): share for level, share in levels.items()}
+    return columns, jointly

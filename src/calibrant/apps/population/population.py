@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant import Predictions
 from calibrant.apps.population.classifier import Learner, fitted_odds, odds
-from calibrant.apps.population.margins import MarginsInput, Pool, features, joint, leveled, margin
-from calibrant.apps.population.raking import Margin, factors
+from calibrant.apps.population.margins import Margin, MarginsInput, Pool, factors, features, joint, leveled, margin
 from calibrant.apps.population.weighting import Balance, Weighting, capped, effective, levels_balance, mean_balance
 from calibrant.arguments import checked_seed, names, number, shown
 from calibrant.errors import BadInput
@@ -191,7 +190,11 @@ class _Sides:
         clusters = np.arange(n) if who is None else np.unique(who, return_inverse=True)[1]
         side = cls(rows=rows, base=np.asarray(base, dtype=float), clusters=clusters, margins=inputs)
         if inputs:
-            return side._with_margins(options, target_weights)
+            if options.columns or target_weights is not None or (options.chosen and options.method != "rake"):
+                raise BadInput(
+                    "margins name their columns and are raked: leave columns=, target_weights= and method= out"
+                )
+            return side
         more = () if target_weights is None else (target_weights,)
         people = table_of_rows(target, (*wanted, *more), "the population")
         count = np.ones(people.num_rows)
@@ -201,11 +204,6 @@ class _Sides:
             if not count.any():
                 raise BadInput(f"{named} is 0 in every row: leave target_weights= out")
         return replace(side, people=people, count=count)
-
-    def _with_margins(self, options: _WeightingOptions, target_weights: str | None) -> _Sides:
-        if options.columns or target_weights is not None or (options.chosen and options.method != "rake"):
-            raise BadInput("margins name their columns and are raked: leave columns=, target_weights= and method= out")
-        return self
 
     def axes(self, options: _WeightingOptions, on: Rows | None) -> list[Margin]:
         """Return what is to be matched, at levels that the pilot rows and the population fix."""
@@ -231,7 +229,11 @@ def table_of_rows(source: object, columns: Sequence[str], whose: str) -> pa.Tabl
             raise BadInput("data has no covariates: pass them to calibrant.predictions")
         require(columns, source.covariates.column_names, "covariate")
         return source.covariates.select(list(columns))
-    if not isinstance(source, (str, Mapping, Source)) and not hasattr(source, "__fspath__") and not _framed(source):
+    if (
+        not isinstance(source, (str, Mapping, Source))
+        and not hasattr(source, "__fspath__")
+        and not any(hasattr(source, a) for a in ("columns", "column_names", "__arrow_c_stream__", "get_fragments"))
+    ):
         raise BadInput(f"{whose} is a {type(source).__name__}: pass calibrant.predictions, a frame or a path")
     opened = source if isinstance(source, Source) else open_source(source, columns)
     require(columns, opened.columns, "covariate")
@@ -241,10 +243,6 @@ def table_of_rows(source: object, columns: Sequence[str], whose: str) -> pa.Tabl
         raise BadInput(f"{whose} has no rows")
     table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
     return as_covariates(table.unify_dictionaries())
-
-
-def _framed(source: object) -> bool:
-    return any(hasattr(source, a) for a in ("columns", "column_names", "__arrow_c_stream__", "get_fragments"))
 
 
 def _pilots(sides: _Sides, share: float, seed: int) -> Rows | None:
@@ -386,10 +384,6 @@ def _rows_balance(
             means = {k: float(np.average(mine, weights=w)) for k, w in (("before", sides.base), ("after", weights))}
             out.append(mean_balance(name, means | {"target": target}, spread))
         else:
-            one = leveled(sides.rows, _people(sides), [name], {})
+            one = leveled(sides.rows, sides.rows.slice(0, 0) if sides.people is None else sides.people, [name], {})
             out += _margin_balance(joint(one, count), sides.base, weights)
     return out
-
-
-def _people(sides: _Sides) -> pa.Table:
-    return sides.rows.slice(0, 0) if sides.people is None else sides.people

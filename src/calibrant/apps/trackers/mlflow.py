@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant import AuditRecord, Predictions, predictions
-from calibrant.apps.trackers.metrics import metrics
 from calibrant.apps.trackers.streamed import certified
+from calibrant.apps.trackers.summaries import metrics
 from calibrant.arguments import checked_alpha, checked_seed
 from calibrant.errors import NotComputable
 from calibrant.measure import auroc, brier, log_loss

@@ -40,7 +40,7 @@ class Summary(Output):
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """The summary."""
-        from calibrant.apps.trackers.summary import summary
+        from calibrant.apps.trackers.summaries import summary
 
         return summary(thing, against=_earlier(inputs))
 
@@ -60,7 +60,7 @@ class Metrics(Output):
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """The numbers."""
-        from calibrant.apps.trackers.metrics import as_json
+        from calibrant.apps.trackers.summaries import as_json
 
         return as_json(thing)
 
@@ -72,7 +72,7 @@ class ModelCard(Output):
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """The section."""
-        from calibrant.apps.trackers.model_card import model_card
+        from calibrant.apps.trackers.summaries import model_card
 
         return model_card(thing)
 

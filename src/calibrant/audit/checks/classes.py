@@ -8,14 +8,14 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.checks.certified import status
+from calibrant.audit.checks.everyone import status
 from calibrant.audit.checks.groups import certified, judged
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.judging import verdict_of, worst
 from calibrant.audit.pooling import guarded
 from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL, CLASS_STRONG
 from calibrant.audit.rounding import few, reported_outcome
-from calibrant.certify.classwise import classwise
+from calibrant.certify.classes import classwise
 from calibrant.errors import NotComputable
 from calibrant.measure.classes import ranked_probability_score
 from calibrant.results import Curve

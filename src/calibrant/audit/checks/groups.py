@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant.arguments import By
 from calibrant.audit import lost
-from calibrant.audit.checks.certified import Layers, between, layered, status
+from calibrant.audit.checks.everyone import Layers, between, layered, status
 from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
@@ -358,7 +358,8 @@ def change(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         "name": before.name,
         "fingerprint": before.data.get("fingerprint"),
         "guarantee": "finite-sample",
-        "level_of_all": _of_all(lines),
+        # everyone's change and those of all groups together: each family spends its own
+        "level_of_all": max(1.0 - sum({line.group == EVERYONE: 1.0 - line.level for line in lines}.values()), 0.0),
         "only_now": sum(f.variables not in then for f in context.findings if not f.pooled),
         "only_before": sum(variables not in named for variables in then),
     }
@@ -389,11 +390,6 @@ class Change(NamedTuple):
     high: float
     level: float
     state: str
-
-
-def _of_all(lines: Sequence[Change]) -> float:
-    """The level at which everyone's change and those of all groups hold together: each family spends its own."""
-    return max(1.0 - sum({line.group == EVERYONE: 1.0 - line.level for line in lines}.values()), 0.0)
 
 
 def _change(then: Finding, now: Finding) -> Change:

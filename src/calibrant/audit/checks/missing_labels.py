@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from calibrant.audit.checks.certified import status
+from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_name, people_of, shown_groups

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit import lost
-from calibrant.audit.checks.certified import coarse
+from calibrant.audit.checks.everyone import coarse
 from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.rounding import reported_line, reported_sets
 from calibrant.certify.closed import SignedEvidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from calibrant.audit.checks.certified import status
+from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import verdict_of
 from calibrant.audit.record import Share, Status
@@ -120,8 +120,7 @@ def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
 
 def _searched(context: AuditContext) -> Outcome | None:
     """Return both searches as one test, without the people that they found; None where one cannot be made."""
-    from calibrant.detect.scan_test import scan_test
-    from calibrant.detect.subgroup_test import joined
+    from calibrant.detect.subgroup_tests import joined, scan_test
 
     try:
         adaptive = context.adaptive
@@ -142,7 +141,7 @@ def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
 
     None of clusters: a cell of many rows may be of few people, and who is in several cells is in none alone.
     """
-    from calibrant.diagnose.subgroup_map import subgroup_map
+    from calibrant.diagnose.subgroups import subgroup_map
 
     if context.sketch.spec.cluster:
         return {}

@@ -15,7 +15,8 @@ from calibrant.data.profile import LevelCounts
 from calibrant.data.read import levels_of, make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
-from calibrant.detect import local_calibration_test, scan_test, strong_calibration_test
+from calibrant.detect import local_calibration_test, strong_calibration_test
+from calibrant.detect.subgroup_tests import scan_test
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.repair.judge.rows import LOSSES, Judged, Judging, sampled

@@ -22,8 +22,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.apps.llm_logs import inspect_ai, known
+from calibrant.apps.llm_logs.answers import FIELDS, of_field
 from calibrant.apps.llm_logs.lm_eval import probability
-from calibrant.apps.llm_logs.provenance import FIELDS, of_field
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data.sketches.sketch import Sketch

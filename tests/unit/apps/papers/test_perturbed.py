@@ -13,7 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.__main__ import main
-from calibrant.apps.papers.published import PAPERS
+from calibrant.apps.papers.command import PUBLISHED
 from calibrant.errors import BadInput, NotComputable
 
 N = 3000
@@ -150,10 +150,10 @@ def test_no_calibrator_of_several_classes_is_written(tmp_path: Path, capsys: Any
 
 
 def test_every_procedure_is_listed_once_with_its_number(capsys: Any) -> None:
-    listed = [name for paper in PAPERS for name in paper.methods]
+    listed = [name for paper in PUBLISHED for name in paper.methods]
     assert sorted(listed) == sorted(set(cal.papers.__all__) - {"Perturbed"})
     assert main(["papers", "--help"]) == 0
     text = capsys.readouterr().out
-    assert all(f"  {name}\n      {number}\n" in text for paper in PAPERS for name, number in paper.methods.items())
+    assert all(f"  {name}\n      {number}\n" in text for paper in PUBLISHED for name, number in paper.methods.items())
     page = (Path(__file__).parents[4] / "docs/concordance.md").read_text(encoding="utf-8")
     assert all(f"papers.{name}`" in page for name in listed)

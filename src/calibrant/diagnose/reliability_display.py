@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+
 Floats = NDArray[np.float64]
 DIAGONAL = "Calibrated"  # what the legend calls it; of several displays on the same axes it is drawn once
 BAND = 0.2  # how opaque a band is, so that two can be seen where they lie over each other

@@ -1,4 +1,4 @@
-"""Whether the probabilities hold at every site: how far clusters differ, and what a new one is to expect."""
+"""Clusters: whether rows share some that nobody named, and how far the sites differ that are named."""
 
 from __future__ import annotations
 
@@ -7,11 +7,46 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
+from calibrant.audit.context import NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.measure.heterogeneity import heterogeneity
 from calibrant.results import Curve
+from calibrant.stats.clusters.shared_values import LEVEL
 
-CODE, METHOD = "sites", "audit.sites"
+CODE, DEPENDENCE_METHOD = "dependence", "audit.dependence"
+
+
+def dependence(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Look at every column whose values rows share, at pairs and at triples, where nobody named the cluster."""
+    if context.sketch.spec.cluster:
+        return CheckResult()
+    looked = context.clusters_sought
+    if looked is None:
+        raise NotRun(NO_TESTS)
+    columns = {
+        "columns": tuple(one.columns for one in looked.detected),
+        "clusters": tuple(one.clusters for one in looked.detected),
+        "rows": tuple(one.rows for one in looked.detected),
+        "design_effect": tuple(one.design_effect for one in looked.detected),
+        "trimmed": tuple(one.trimmed for one in looked.detected),
+        "p_adjusted": tuple(one.p_value for one in looked.detected),
+        "one_outcome": tuple(one.one_outcome for one in looked.detected),
+        "kind": tuple(one.kind for one in looked.detected),
+        "refutes": tuple(one.refutes for one in looked.detected),
+    }
+    settings = {
+        "level": LEVEL,
+        "columns": looked.columns,
+        "joint": looked.joint,
+        "identifiers": context.sketch.shared is not None,  # columns too that are no covariates
+    }
+    return CheckResult(
+        status="measured", curves={CODE: Curve(method=DEPENDENCE_METHOD, columns=columns, settings=settings)}
+    )
+
+
+# ---- how far sites differ ----
+
+SITES, SITES_METHOD = "sites", "audit.sites"
 FEWEST = 5  # clusters of as many rows as are shown, from which on they are taken for sites
 MOST = 60  # of them in a record: more would be no picture
 CLIP = 1e-6  # of scores of 0 and 1, whose logits are infinite
@@ -33,7 +68,7 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     context.needs_outcomes()
     clip = CLIP if bool(((rows.p == 0.0) | (rows.p == 1.0)).any()) else 0.0
     result = heterogeneity(rows, clip=clip, alpha=context.judging.alpha)
-    return CheckResult(status="measured", curves={CODE: _reported(context, result)})
+    return CheckResult(status="measured", curves={SITES: _reported(context, result)})
 
 
 def _reported(context: AuditContext, result: Curve) -> Curve:
@@ -52,12 +87,22 @@ def _reported(context: AuditContext, result: Curve) -> Curve:
         "site": context.sketch.spec.cluster,
         "unshown": result.settings["sites"] - len(large),
     }
-    return Curve(method=METHOD, columns=columns, settings=settings)
+    return Curve(method=SITES_METHOD, columns=columns, settings=settings)
 
 
 DECLARED = (
     Check(
         code=CODE,
+        order=25,
+        make=dependence,
+        step="testing for rows that share a cluster",
+        cost=Cost(flat=0.05, sample_rows=0.01),
+        crosses=True,
+        asks="Rows that share a cluster",
+        means="rows that share a column, such as a patient's, may be correlated beyond what their scores explain",
+    ),
+    Check(
+        code=SITES,
         order=26,
         make=sites,
         optional=True,

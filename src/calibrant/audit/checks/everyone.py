@@ -1,4 +1,4 @@
-"""What is certified of everyone: the calibration error, judged against the limit, and more."""
+"""What is certified of everyone, the calibration error and more; and what is measured, which no verdict rests on."""
 
 from __future__ import annotations
 
@@ -195,6 +195,50 @@ def _jittered(context: AuditContext) -> Estimate:
     return jittered(context.sketch, bandwidth=plan.bandwidth, alpha=plan.alpha, side="upper", seed=context.seed)
 
 
+# ---- the standard measures of the raw score, with asymptotic intervals: none is certified ----
+
+MEASURES = (
+    "ece",
+    "smooth_ece",
+    "max_calibration_error",
+    "brier",
+    "log_loss",
+    "auroc",
+    "calibration_intercept",
+    "calibration_slope",
+    "observed_expected",
+)
+ICI = "integrated_calibration_index"
+BY_CENSORING = *MEASURES[3:], ICI  # those that have weights of censoring
+
+
+def _measured(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
+    """Return what computes a measure; it lists a check only where the measure does not exist for the data."""
+
+    def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+        from calibrant import measure
+
+        return CheckResult(estimates={name: getattr(measure, name)(context.read, alpha=context.judging.alpha)})
+
+    return answer
+
+
+def _measured_of_lost(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
+    """The same by weights of censoring, of the measures that have them."""
+
+    def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+        if name not in BY_CENSORING:
+            context.needs_outcomes()
+        return CheckResult(estimates={name: lost.measured(name, context)})
+
+    return answer
+
+
+def _only_by_a_horizon(_context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Ask nothing where every outcome is known: the smoothed curve says more."""
+    return CheckResult()
+
+
 DECLARED = (
     Check(
         code="error-everyone",
@@ -214,4 +258,22 @@ DECLARED = (
     ),
     Check(code="distance", order=40, make=_check_of("distance", _distance), cost=Cost(flat=0.08), crosses=True),
     Check(code="jittered", order=50, make=_check_of("jittered", _jittered)),
+    *(
+        Check(
+            code=name.replace("_", "-"),
+            order=70 + i,
+            make=_measured(name),
+            make_of_lost=_measured_of_lost(name),
+            step="measuring",
+        )
+        for i, name in enumerate(MEASURES)
+    ),
+    Check(
+        code=ICI.replace("_", "-"),
+        crosses=True,  # it asks nothing where no horizon is named
+        order=79,
+        make=_only_by_a_horizon,
+        make_of_lost=_measured_of_lost(ICI),
+        step="measuring",
+    ),
 )

@@ -1,1 +1,0 @@
-"""Curves as scikit-learn displays them, with Matplotlib (extra `displays`)."""

@@ -167,7 +167,7 @@ POPULATIONS = (
 # ---- units ----
 
 ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
-CLASSES, LATTICE = "stats.clusters.classes", "stats.clusters.lattice"
+CLASSES = "stats.clusters.classes"
 OF_CLASSES = (
     one(
         "classes_have_no_price",
@@ -212,7 +212,7 @@ OF_CLASSES = (
     one(
         "upper_multiple_alone",
         "perturbed vectors are certified as if the lower multiple of a probability were never emitted",
-        LATTICE,
+        CLASSES,
         "masses",
         "yield low, 1.0 - part",
         "yield low, 0.0 * part",
@@ -220,7 +220,7 @@ OF_CLASSES = (
     one(
         "perturbed_rows_win_less",
         "the reach of a perturbed row is rounded down to half of what it can win",
-        LATTICE,
+        CLASSES,
         "LatticeClasses.by_reach",
         "np.ceil(self.reach * GRID + 1e-6)",
         "np.ceil(0.5 * self.reach * GRID + 1e-6)",
@@ -228,7 +228,7 @@ OF_CLASSES = (
     one(
         "perturbed_rows_count_twice",
         "rows that can win about the same count once more than there are",
-        LATTICE,
+        CLASSES,
         "LatticeClasses.by_reach",
         "count.astype(np.float64)",
         "count + 1.0",
@@ -236,7 +236,7 @@ OF_CLASSES = (
     one(
         "emitted_by_its_nearest",
         "vectors are rounded down by a fixed offset, not at random",
-        LATTICE,
+        CLASSES,
         "emitted",
         "total + uniform[:, None]",
         "total + 0.5",
@@ -341,12 +341,12 @@ BY_CLUSTERS = (
     one("ranges_of_rows_unshared", "every range of the score spends all of alpha", "audit.checks.reliability",
         "_by_rows", "alpha / (2.0 * len(counts))", "alpha / 2.0"),
     one("signs_along_a_variable_look_ahead", "signs along a variable have seen the block they are bet on",
-        "stats.clusters.by_variable", "ByVariable._learnt", "self._signs(past)", "self._signs(past | here)"),
+        "stats.variable", "ByVariable._learnt", "self._signs(past)", "self._signs(past | here)"),
     one("shift_taken_for_none", "the error beyond a shift is judged without taking it off",
-        "stats.clusters.by_variable",
+        "stats.variable",
         "ByVariable.below_beyond", "np.array(gaps)[:, None]", "0.0 * np.array(gaps)[:, None]"),
     one("best_shift_in_place_of_the_worst", "of several shifts the one that says most counts",
-        "stats.clusters.by_variable",
+        "stats.variable",
         "Beyond.at", "[min(each)", "[max(each)"),
     one("persons_alone", "of two columns of units that cross one is forgotten", "stats.clusters.clusters",
         "Design.diagonal_blocks", "apart, result = (second - first) % self.groups, []",
@@ -570,7 +570,7 @@ SUBGROUPS = (
 
 # ---- people without a label ----
 
-UNLABELLED, UNLABELLED_CLUSTERS = "stats.unlabelled", "stats.unlabelled"
+UNLABELLED, UNLABELLED_CLUSTERS = "stats.missing.unlabelled", "stats.missing.unlabelled"
 MISSING = (
     one("the_unknown_counted_as_fewer", "half of the people without a label count", UNLABELLED,
         "Side.of", "np.divide(counts.unknown, known,", "np.divide(0.5 * counts.unknown, known,"),
@@ -579,9 +579,9 @@ MISSING = (
     one("odds_of_everyone", "the odds are those of everyone, and not of those without a label", UNLABELLED,
         "Side.of", "line_above(counts, own, odds)", "line_above(counts, own, odds**0.5)"),
     one("the_score_in_place_of_the_probability", "those without a label are held against the score",
-        "stats.unlabelled", "line_above", "return np.asarray(most_likely(touch, odds) - b * touch), b",
+        "stats.missing.unlabelled", "line_above", "return np.asarray(most_likely(touch, odds) - b * touch), b",
         "return most_likely(score, odds), 0.0 * b"),
-    one("a_line_that_cuts_the_curve", "the line above the odds is a tenth too low", "stats.unlabelled",
+    one("a_line_that_cuts_the_curve", "the line above the odds is a tenth too low", "stats.missing.unlabelled",
         "line_above", "most_likely(touch, odds) - b * touch)", "0.9 * most_likely(touch, odds) - b * touch)"),
     one("one_sign_in_place_of_all_patterns", "an error from above is bet on one sign", UNLABELLED,
         "Bets.refute_less", "np.minimum(*(side.log_wealth(self.counts, -kappa, x) for side in self.most))",
@@ -1008,7 +1008,7 @@ MONITORED = (
 
 # ---- outcomes by a horizon: Theorem S, weights of censoring, the page ----
 
-SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.survival.curves"
+SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.missing.survival"
 HORIZONS = (
     one(
         "lost_is_no_event",
@@ -1101,7 +1101,7 @@ HORIZONS = (
     one(
         "limits_of_the_law_spend_twice",
         "each limit of the law of censoring spends all of delta",
-        "stats.survival.band",
+        FOLLOW,
         "censoring_band",
         "_least(up[:, j], bet_sizes, delta / 2.0)",
         "_least(up[:, j], bet_sizes, delta)",

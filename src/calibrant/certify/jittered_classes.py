@@ -16,8 +16,7 @@ from calibrant.data.predictions import MulticlassPredictions, checked_data
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import uniforms
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.clusters.classes import LARGEST
-from calibrant.stats.clusters.lattice import LatticeClasses, emitted
+from calibrant.stats.clusters.classes import LARGEST, LatticeClasses, emitted
 from calibrant.views.population import INDEPENDENT, shares
 
 SALT = 0x51AB  # of random numbers, apart from those of other methods at the same seed

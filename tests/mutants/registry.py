@@ -268,7 +268,7 @@ OF_CLASSES = (
     one(
         "rows_belong_to_classes_that_they_do_not_list",
         "a row whose true class it does not list belongs to that class, not to the rest",
-        "data.classes.lists",
+        "data.classes.columns",
         "with_rest",
         " & (p[np.arange(len(p)), code] > 0.0)",
         "",
@@ -732,7 +732,7 @@ TESTS = (
     one("rules_judged_on_the_half_that_grew_them", "rules are judged on the rows that grew them",
         "diagnose.rule_search", "search", "judges=d.rows,",
         "judges=np.flatnonzero(hash_split(q.n, 2, q.settings.seed, q.cluster) == 0),"),
-    one("chosen_on_the_rows_that_are_tested", "covariates are chosen by the rows that test them", "views.screen",
+    one("chosen_on_the_rows_that_are_tested", "covariates are chosen by the rows that test them", "views.features",
         "hash_split", "return np.flatnonzero(pilot), np.flatnonzero(~pilot)",
         "return np.arange(n), np.arange(n)"),
     one("smaller_of_both_stages", "a p-value is the smaller of two stages'", "diagnose.ranking",

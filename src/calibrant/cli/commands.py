@@ -32,7 +32,7 @@ from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
 from calibrant.sanitize import as_message, sanitize
-from calibrant.views.selected import selected
+from calibrant.views.rules import selected
 
 EVERY = ("*",)
 EXAMPLE = "calibrant-example.html"
@@ -197,7 +197,7 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
 
 def example(a: Namespace) -> int:
     """Audit the bundled data; whatever is found, the example has worked."""
-    from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+    from calibrant.data.read import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
     a.files = [str(employment_path())]
     a.out, a.about = a.out or [EXAMPLE], a.about or {"outcome": "employed"}

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from calibrant.data.specs.employment import EMPLOYMENT as EMPLOYMENT
-from calibrant.data.specs.employment import EMPLOYMENT_BY as EMPLOYMENT_BY
-from calibrant.data.specs.employment import employment_path as employment_path
 from calibrant.lazy_module import lacking
 
 if TYPE_CHECKING:

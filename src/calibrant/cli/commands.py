@@ -17,6 +17,7 @@ from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
+from calibrant.data.engines.reduce import merged
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
@@ -24,7 +25,6 @@ from calibrant.data.read import fixed_spec, in_memory, summarised, with_classes
 from calibrant.data.reading import Reading, ReadingOptions
 from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import spread

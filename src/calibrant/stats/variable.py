@@ -35,9 +35,8 @@ from calibrant.stats.betting import (
     steady_bet_sizes,
 )
 from calibrant.stats.cells import summed
-from calibrant.stats.clusters.above import Above, bets
-from calibrant.stats.clusters.below import Below, below_of, best_bet, gap_of, orders_of, runs_of
-from calibrant.stats.clusters.below import Bet as ClusterBet
+from calibrant.stats.clusters.bounds import Above, Below, below_of, best_bet, bets, gap_of, orders_of, runs_of
+from calibrant.stats.clusters.bounds import Bet as ClusterBet
 from calibrant.stats.clusters.clusters import Clusters, Tallies
 from calibrant.stats.evidence import SEARCHED, Evidence, Gap, log_mean_exp
 from calibrant.stats.jitter import Jitter

@@ -124,7 +124,10 @@ def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Fea
 
 
 def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
-    how = codings(data.covariates, _usable(data) if variables is None else variables)
+    if variables is None:  # those that an audit would use: identifiers and what cannot be read are none
+        used = survey_rows(data, () if data.covariates is None else (EVERY,), 0)
+        variables = () if used is None else used.names
+    how = codings(data.covariates, variables)
     p = np.clip(data.p, EDGE, 1.0 - EDGE)
     logit = np.log(p / (1.0 - p))
     spread = float(logit.std()) or 1.0
@@ -143,13 +146,6 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     of = (SCORE, *x.number_names)
     flat_of = (*of, *(x.level_of[j] for j, _ in columns))
     return _assembled(trees, (*of, *x.level_of), flat, flat_of, np.arange(flat.shape[1]) < first)
-
-
-def _usable(data: Predictions) -> tuple[str, ...]:
-    """The covariates that an audit would use: identifiers and what cannot be read are none."""
-    every = () if data.covariates is None else (EVERY,)
-    result = survey_rows(data, every, 0)
-    return () if result is None else result.names
 
 
 def _indicators(x: Encoded) -> list[tuple[int, int]]:

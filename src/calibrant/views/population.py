@@ -23,8 +23,7 @@ from calibrant.stats.bounds import (
     shown_evidence,
 )
 from calibrant.stats.cells import SCALE, Cells
-from calibrant.stats.clusters.above import Above, Pairs, bets
-from calibrant.stats.clusters.below import below_of, gap_of
+from calibrant.stats.clusters.bounds import Above, Pairs, below_of, bets, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
 from calibrant.stats.evidence import Evidence, Gap, mean

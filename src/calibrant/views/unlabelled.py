@@ -172,7 +172,12 @@ class ClusterCells(Cells):
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the clusters under an assumption; those counted once serve every other."""
-        return ClusterRange(self._stepped(steps, labelled_only), odds)
+        if (steps, labelled_only) not in self._made:
+            q = self.rows_of
+            at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
+            step = steps_of(q.cell[at], steps)
+            self._made[steps, labelled_only] = of_rows(q.cluster[at], step, q.y[at], q.p[at], q.weight[at])
+        return ClusterRange(self._made[steps, labelled_only], odds)
 
     def people(self, low: int, high: int) -> tuple[int, int]:
         """Return the clusters that have a row with a label in a range of cells, and all that have one."""
@@ -180,14 +185,6 @@ class ClusterCells(Cells):
         here = (q.cell >= low) & (q.cell < high)
         known, every = (len(np.unique(q.cluster[at])) for at in (here & ~np.isnan(q.y), here))
         return known, every
-
-    def _stepped(self, steps: int, labelled_only: bool) -> ClusterCounts:
-        if (steps, labelled_only) not in self._made:
-            q = self.rows_of
-            at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
-            step = steps_of(q.cell[at], steps)
-            self._made[steps, labelled_only] = of_rows(q.cluster[at], step, q.y[at], q.p[at], q.weight[at])
-        return self._made[steps, labelled_only]
 
     @cached_property
     def _made(self) -> dict[tuple[int, bool], ClusterCounts]:

@@ -261,7 +261,7 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         _afford_rows(shown, file.size(), opened.nrows)
         column = narrowest(opened.schema)
         cheap = None if column is None else [names[column]]
-        texts = _without_width(opened.schema)
+        texts = {str(f.name) for f in opened.schema if narrowest(pa.schema([f])) is None}  # of no fixed width
         lengths = [opened.read_stripe(i, cheap).num_rows for i in range(opened.nstripes)]
         small = file.size() <= LOOKED  # a text that all rows share takes few bytes, and in a stripe all its rows' bytes
         if sum(lengths) != opened.nrows:
@@ -292,11 +292,6 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         parts.append(Part(name, start, reader(stripe)))
         start += length
     return Source(name, names, tuple(parts), start)
-
-
-def _without_width(schema: pa.Schema) -> set[str]:
-    """The columns whose values have no fixed number of bytes."""
-    return {str(field.name) for field in schema if narrowest(pa.schema([field])) is None}
 
 
 def _few_rows_at_once(

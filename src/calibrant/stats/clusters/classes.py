@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from calibrant.kernels.runtime import columns_of
 from calibrant.stats.betting import SOFT
 from calibrant.stats.cells import summed
-from calibrant.stats.clusters.above import Above, Pairs, Separable, bets
-from calibrant.stats.clusters.below import GAP, Below, Bet, best_bet, orders_of, steady
+from calibrant.stats.clusters.bounds import GAP, Above, Below, Bet, Pairs, Separable, best_bet, bets, orders_of, steady
 from calibrant.stats.clusters.clusters import BLOCKS, Clusters
 from calibrant.stats.evidence import SEARCHED
 

@@ -23,7 +23,7 @@ from calibrant.stats import variable
 from calibrant.stats.betting import Above, gammas, steady_bet_sizes
 from calibrant.stats.bounds import gap_evidence, linear_cost, penalty_cost, product_evidence
 from calibrant.stats.cells import Cells
-from calibrant.stats.clusters.below import BLOCKS, SOFT, gap_of, residuals
+from calibrant.stats.clusters.bounds import BLOCKS, SOFT, gap_of, residuals
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap, log_mean_exp
 from calibrant.stats.variable import RowLedger

@@ -19,7 +19,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.repair.regression import taken
-from calibrant.views.screen import CHOSEN, hash_split, strongest
+from calibrant.views.features import CHOSEN, hash_split, strongest
 
 COLUMNS = (20, 100, 500)
 TAKES = 100

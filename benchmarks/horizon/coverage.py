@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.certify.horizon import DRAWN, PILOTS
-from calibrant.stats.survival import curves
+from calibrant.stats.missing import survival
 
 H, ALPHA, MONTH = 360.0, 0.05, 30.0
 Floats = NDArray[np.float64]
@@ -190,14 +190,14 @@ def at_the_event(s: Set, world: World, _seed: int) -> tuple[float, float, float]
 
 def from_all_rows(s: Set, _world: World, _seed: int) -> tuple[float, float, float]:
     """Kaplan-Meier's estimate from the rows that are certified, taken as known."""
-    g = curves.censoring(np.asarray(s.log["t"], dtype=np.float64), s.log["kind"].astype(np.int8))
+    g = survival.censoring(np.asarray(s.log["t"], dtype=np.float64), s.log["kind"].astype(np.int8))
     return by_weights(replace(s, alike=True), g.before)
 
 
 def rivals_are_lost(s: Set, _world: World, _seed: int) -> tuple[float, float, float]:
     """A competing event ends follow-up, as one minus Kaplan-Meier has it."""
     kind = np.where(s.log["kind"] == 1, 1, 0)
-    g = curves.censoring(np.asarray(s.log["t"], dtype=np.float64), kind.astype(np.int8))
+    g = survival.censoring(np.asarray(s.log["t"], dtype=np.float64), kind.astype(np.int8))
     return by_weights(replace(s, log={**s.log, "kind": kind}, alike=True), g.before)
 
 

@@ -122,7 +122,7 @@ ALLOWED = {  # where, which names or words: why
         "KernelShift LevelShifts shifts shifted",
     ): "the calibrators shift a score by what they add to its logit",
     ("apps/papers/*", "shift SHIFTS"): "the published bound's own shift of its buckets",
-    ("stats/*", "SHIFTS _shifted shifted"): "thresholds and bets that are moved by an offset",
+    ("stats/*", "SHIFTS shifted"): "thresholds and bets that are moved by an offset",
     ("apps/llm_logs/*", "case Case test_case test_cases"): "a test case of an evaluation tool's file",
 }
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

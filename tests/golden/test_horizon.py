@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.survival.cox import Cohort, cloglog, fit
+from calibrant.stats.missing.survival import Cohort, cloglog, fit
 from calibrant.views.unlabelled import FollowedRows
 
 DATA = Path(__file__).parent / "data"

@@ -166,8 +166,8 @@ POPULATIONS = (
 
 # ---- units ----
 
-ABOVE, BELOW, CLUSTERS = "stats.clusters.above", "stats.clusters.below", "stats.clusters.clusters"
-CLASSES, LATTICE = "stats.clusters.classes", "stats.clusters.lattice"
+UNITS, CLUSTERS = "stats.clusters.bounds", "stats.clusters.clusters"
+CLASSES = "stats.clusters.classes"
 OF_CLASSES = (
     one(
         "classes_have_no_price",
@@ -212,7 +212,7 @@ OF_CLASSES = (
     one(
         "upper_multiple_alone",
         "perturbed vectors are certified as if the lower multiple of a probability were never emitted",
-        LATTICE,
+        CLASSES,
         "masses",
         "yield low, 1.0 - part",
         "yield low, 0.0 * part",
@@ -220,7 +220,7 @@ OF_CLASSES = (
     one(
         "perturbed_rows_win_less",
         "the reach of a perturbed row is rounded down to half of what it can win",
-        LATTICE,
+        CLASSES,
         "LatticeClasses.by_reach",
         "np.ceil(self.reach * GRID + 1e-6)",
         "np.ceil(0.5 * self.reach * GRID + 1e-6)",
@@ -228,7 +228,7 @@ OF_CLASSES = (
     one(
         "perturbed_rows_count_twice",
         "rows that can win about the same count once more than there are",
-        LATTICE,
+        CLASSES,
         "LatticeClasses.by_reach",
         "count.astype(np.float64)",
         "count + 1.0",
@@ -236,7 +236,7 @@ OF_CLASSES = (
     one(
         "emitted_by_its_nearest",
         "vectors are rounded down by a fixed offset, not at random",
-        LATTICE,
+        CLASSES,
         "emitted",
         "total + uniform[:, None]",
         "total + 0.5",
@@ -268,7 +268,7 @@ OF_CLASSES = (
     one(
         "rows_belong_to_classes_that_they_do_not_list",
         "a row whose true class it does not list belongs to that class, not to the rest",
-        "data.classes.lists",
+        "data.classes.columns",
         "with_rest",
         " & (p[np.arange(len(p)), code] > 0.0)",
         "",
@@ -297,41 +297,41 @@ BY_CLUSTERS = (
         "Evidence.limit", "limit_of(self.at, delta,", "limit_of(self.at, delta**0.9,"),
     one("largest_from_certified_units", "M is the largest of the units that certify", CLUSTERS,
         "Clusters.largest", "self.size_at[~self.certified]", "self.size_at[self.certified]"),
-    one("mean_size", "the mean size stands for each unit's own", ABOVE,
+    one("mean_size", "the mean size stands for each unit's own", UNITS,
         "Separable.at", "price = x * q.size", "price = x * q.size.mean()"),
-    one("without_the_eigenvalue", "cells are taken to have nothing to do with each other", ABOVE,
+    one("without_the_eigenvalue", "cells are taken to have nothing to do with each other", UNITS,
         "Quadratic.of", "least = root_bounds(g,", "least = (lambda g, _: float(np.trace(g)))(g,"),
-    one("units_without_how_far_rounding_moves", "the distance by units leaves out how far scores are moved", ABOVE,
+    one("units_without_how_far_rounding_moves", "the distance by units leaves out how far scores are moved", UNITS,
         "Separable.at", "- q.moved", "- 0.0 * q.moved"),
     one("displays_counted_once_each", "evidence of several displays is added and not averaged",
         "stats.clusters.distance",
         "Routes.at", "1.0 / self.shared", "1.0"),
-    one("learnt_on_the_units_it_bets_on", "signs have seen the units that they are bet on", BELOW,
+    one("learnt_on_the_units_it_bets_on", "signs have seen the units that they are bet on", UNITS,
         "signs_of", "past = np.concatenate([[0], order[:-1]])", "past = order"),
-    one("bets_learnt_on_their_own_block", "the bet on a block follows the block", BELOW,
+    one("bets_learnt_on_their_own_block", "the bet on a block follows the block", UNITS,
         "learnt", "float((won[past] ** 2).sum())", "float((won[here] ** 2).sum())"),
     one("witness_learnt_on_its_units", "the distance's witness has seen the units that it is bet on",
         "stats.clusters.distance", "_witnesses", "past = np.concatenate([[0], order[:-1]])", "past = order"),
     one("a_witness_of_units_that_may_jump", "the distance by units is bet on by any function bounded by one",
         "stats.clusters.distance", "_witnesses",
         "lipschitz_witnesses(np.sign(gain) * np.maximum(np.abs(gain) - np.sqrt(square), 0.0))", "np.sign(gain)"),
-    one("gap_of_units_by_the_best_bet", "the gap's evidence is the best of its bets", BELOW,
+    one("gap_of_units_by_the_best_bet", "the gap's evidence is the best of its bets", UNITS,
         "GapBets.at", "log_mean_exp(np.log1p(bets * away).sum(axis=1), np.array(SHARES))",
         "float(np.max(np.log1p(bets * away).sum(axis=1)))"),
-    one("gap_of_units_by_shares_over_one", "the shares of a gap's bets add up to more than one", BELOW,
+    one("gap_of_units_by_shares_over_one", "the shares of a gap's bets add up to more than one", UNITS,
         "GapBets.at", "np.array(SHARES)", "1.1 * np.array(SHARES)"),
-    one("bets_of_units_that_have_read_their_block", "the bet on a gap has read the units that it is bet on", BELOW,
+    one("bets_of_units_that_have_read_their_block", "the bet on a gap has read the units that it is bet on", UNITS,
         "_bets", "g, size = gain[past], clusters.size[past]",
         "g, size = gain[past | here], clusters.size[past | here]"),
-    one("shift_of_units_counted_twice", "bets on a plain shift by units have twice their share", BELOW,
+    one("shift_of_units_counted_twice", "bets on a plain shift by units have twice their share", UNITS,
         "steady", "0.5 * GAP * share", "GAP * share"),
-    one("a_cut_that_outcomes_choose", "how far a bet by units is cut follows the limits of the shift", BELOW,
+    one("a_cut_that_outcomes_choose", "how far a bet by units is cut follows the limits of the shift", UNITS,
         "Below._log", "most=self.room", "most=self.reach"),
-    one("gap_of_units_by_unit", "a gap's price is one a unit, whatever its size", BELOW,
+    one("gap_of_units_by_unit", "a gap's price is one a unit, whatever its size", UNITS,
         "GapBets.at", "mean * self.size", "mean * self.size.mean()"),
-    one("error_of_units_by_unit", "an error's price is one a unit, whatever its size", BELOW,
+    one("error_of_units_by_unit", "an error's price is one a unit, whatever its size", UNITS,
         "Below._log", "x * self.size", "x"),
-    one("bets_that_lose_all_count", "a bet that could lose more than there is counts", BELOW,
+    one("bets_that_lose_all_count", "a bet that could lose more than there is counts", UNITS,
         "GapBets.at", "sized(self.bets * self.largest, mean, side) / self.largest", "self.bets"),
     one("range_that_certified_units_choose", "ranges of the score are cut by units that certify",
         "audit.checks.reliability", "_fixed_ranges", "clusters.p[~clusters.certified[clusters.cluster]]",
@@ -341,12 +341,12 @@ BY_CLUSTERS = (
     one("ranges_of_rows_unshared", "every range of the score spends all of alpha", "audit.checks.reliability",
         "_by_rows", "alpha / (2.0 * len(counts))", "alpha / 2.0"),
     one("signs_along_a_variable_look_ahead", "signs along a variable have seen the block they are bet on",
-        "stats.clusters.by_variable", "ByVariable._learnt", "self._signs(past)", "self._signs(past | here)"),
+        "stats.variable", "ByVariable._learnt", "self._signs(past)", "self._signs(past | here)"),
     one("shift_taken_for_none", "the error beyond a shift is judged without taking it off",
-        "stats.clusters.by_variable",
+        "stats.variable",
         "ByVariable.below_beyond", "np.array(gaps)[:, None]", "0.0 * np.array(gaps)[:, None]"),
     one("best_shift_in_place_of_the_worst", "of several shifts the one that says most counts",
-        "stats.clusters.by_variable",
+        "stats.variable",
         "Beyond.at", "[min(each)", "[max(each)"),
     one("persons_alone", "of two columns of units that cross one is forgotten", "stats.clusters.clusters",
         "Design.diagonal_blocks", "apart, result = (second - first) % self.groups, []",
@@ -570,7 +570,7 @@ SUBGROUPS = (
 
 # ---- people without a label ----
 
-UNLABELLED, UNLABELLED_CLUSTERS = "stats.unlabelled", "stats.unlabelled"
+UNLABELLED, UNLABELLED_CLUSTERS = "stats.missing.unlabelled", "stats.missing.unlabelled"
 MISSING = (
     one("the_unknown_counted_as_fewer", "half of the people without a label count", UNLABELLED,
         "Side.of", "np.divide(counts.unknown, known,", "np.divide(0.5 * counts.unknown, known,"),
@@ -579,9 +579,9 @@ MISSING = (
     one("odds_of_everyone", "the odds are those of everyone, and not of those without a label", UNLABELLED,
         "Side.of", "line_above(counts, own, odds)", "line_above(counts, own, odds**0.5)"),
     one("the_score_in_place_of_the_probability", "those without a label are held against the score",
-        "stats.unlabelled", "line_above", "return np.asarray(most_likely(touch, odds) - b * touch), b",
+        "stats.missing.unlabelled", "line_above", "return np.asarray(most_likely(touch, odds) - b * touch), b",
         "return most_likely(score, odds), 0.0 * b"),
-    one("a_line_that_cuts_the_curve", "the line above the odds is a tenth too low", "stats.unlabelled",
+    one("a_line_that_cuts_the_curve", "the line above the odds is a tenth too low", "stats.missing.unlabelled",
         "line_above", "most_likely(touch, odds) - b * touch)", "0.9 * most_likely(touch, odds) - b * touch)"),
     one("one_sign_in_place_of_all_patterns", "an error from above is bet on one sign", UNLABELLED,
         "Bets.refute_less", "np.minimum(*(side.log_wealth(self.counts, -kappa, x) for side in self.most))",
@@ -733,7 +733,7 @@ TESTS = (
     one("rules_judged_on_the_half_that_grew_them", "rules are judged on the rows that grew them",
         "diagnose.rule_search", "search", "judges=d.rows,",
         "judges=np.flatnonzero(hash_split(q.n, 2, q.settings.seed, q.cluster) == 0),"),
-    one("chosen_on_the_rows_that_are_tested", "covariates are chosen by the rows that test them", "views.screen",
+    one("chosen_on_the_rows_that_are_tested", "covariates are chosen by the rows that test them", "views.features",
         "hash_split", "return np.flatnonzero(pilot), np.flatnonzero(~pilot)",
         "return np.arange(n), np.arange(n)"),
     one("smaller_of_both_stages", "a p-value is the smaller of two stages'", "diagnose.ranking",
@@ -1009,7 +1009,7 @@ MONITORED = (
 
 # ---- outcomes by a horizon: Theorem S, weights of censoring, the page ----
 
-SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.survival.curves"
+SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.missing.survival"
 HORIZONS = (
     one(
         "lost_is_no_event",
@@ -1102,7 +1102,7 @@ HORIZONS = (
     one(
         "limits_of_the_law_spend_twice",
         "each limit of the law of censoring spends all of delta",
-        "stats.survival.band",
+        FOLLOW,
         "censoring_band",
         "_least(up[:, j], bet_sizes, delta / 2.0)",
         "_least(up[:, j], bet_sizes, delta)",

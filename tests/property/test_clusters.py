@@ -7,8 +7,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.stats.clusters.above import Above, Pairs, Quadratic, Separable, bounded, root_bounds
-from calibrant.stats.clusters.below import below_of, orders_of
+from calibrant.stats.clusters.bounds import (
+    Above,
+    Pairs,
+    Quadratic,
+    Separable,
+    below_of,
+    bounded,
+    orders_of,
+    root_bounds,
+)
 from calibrant.stats.clusters.clusters import Clusters
 from effort import examples
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.survival.cox import Cohort, fit, splines
+from calibrant.stats.missing.survival import Cohort, fit, splines
 
 H = 365.0
 

@@ -9,7 +9,7 @@ import numpy as np
 import calibrant as cal
 from calibrant.report.findings import by_evidence
 from calibrant.stats.measures import Weighed, WeighedByClusters
-from calibrant.views.estimated import Estimated
+from calibrant.views.population import Estimated
 
 SHAPES = {"beta(2, 5)": (2.0, 5.0), "beta(1, 49)": (1.0, 49.0), "beta(9, 1)": (9.0, 1.0)}
 EXPECTED = (10, 20, 50, 200)  # events, or non-events where these are fewer

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.clusters.by_variable import ByVariable
 from calibrant.stats.clusters.clusters import Clusters
+from calibrant.stats.variable import ByVariable
 from validity.acceptance import SETS, check, refuted
 from validity.cluster_designs import Clusters as Design
 

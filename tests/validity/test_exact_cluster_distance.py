@@ -10,8 +10,7 @@ from calibrant.certify.whole import distance
 from calibrant.stats.betting import BLOCK_ORDERS
 from calibrant.stats.bounds import KNOTS, lipschitz_witness
 from calibrant.stats.clusters import distance as by_clusters
-from calibrant.stats.clusters.above import Above
-from calibrant.stats.clusters.below import below_of
+from calibrant.stats.clusters.bounds import Above, below_of
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.clusters.distance import distance_above, distance_below, hats
 from calibrant.views.sample import everyone

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.stats.clusters import above
-from calibrant.stats.clusters.above import Above, Pairs, Quadratic, Separable
-from calibrant.stats.clusters.below import below_of, gap_of
+from calibrant.stats.clusters import bounds
+from calibrant.stats.clusters.bounds import Above, Pairs, Quadratic, Separable, below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters
 
 ALPHA = 0.05
@@ -305,7 +304,7 @@ def together(rng):
 def diagonal_only(clusters):
     """The off-diagonal of G dropped, as if cells had nothing to do with each other."""
     q, forms = Pairs.of(tallies_of(clusters)), []
-    for kappa in above.bets(len(q.size), clusters.largest).tolist():
+    for kappa in bounds.bets(len(q.size), clusters.largest).tolist():
         plain = Quadratic.of(q, kappa)
         forms.append([replace(plain, least=float(np.trace(plain.g)))])
     return Above(forms).limit(ALPHA)

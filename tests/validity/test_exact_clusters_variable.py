@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.clusters.by_variable import Beyond, ByVariable
 from calibrant.stats.clusters.clusters import Clusters
+from calibrant.stats.variable import Beyond, ByVariable
 from validity.cluster_designs import Clusters as Design
 from validity.test_exact_clusters import KINDS, means
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.bounds import gap_of
 from calibrant.stats.clusters.clusters import Design
 from calibrant.stats.evidence import Gap
 

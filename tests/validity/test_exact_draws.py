@@ -18,7 +18,7 @@ from calibrant.stats.local.kernel_sums import Rows
 from calibrant.stats.local.spectra import GLOBAL, together
 from calibrant.stats.nulls import ranked
 from calibrant.stats.strata import widened
-from calibrant.views.screen import hash_split as screened
+from calibrant.views.features import hash_split as screened
 
 DRAWS, N = 400, 150
 SURE = 1e-6

@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.certify import horizon as _
-from calibrant.stats.survival import curves as survival
-from calibrant.stats.survival.band import censoring_band, products
+from calibrant.stats.missing import survival
+from calibrant.stats.missing.survival import censoring_band, products
 
 ROWS = 25
 AT = np.linspace(0.02, 1.0, 40)  # true values of L = -ln P(C >= t): hardly ever are all rows lost
@@ -154,13 +154,13 @@ def test_exact_worst_of_both_limits_of_the_law() -> None:
 
 def test_exact_shares_of_the_limits_of_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of delta is for limits from below at every time, half for those from above."""
-    from calibrant.stats.survival import band
-
     spent: dict[str, set[float]] = {"_least": set(), "_most": set()}
     for name in spent:
-        of = getattr(band, name)
+        of = getattr(survival, name)
         monkeypatch.setattr(
-            band, name, lambda logs, bets, delta, of=of, name=name: (spent[name].add(delta), of(logs, bets, delta))[1]
+            survival,
+            name,
+            lambda logs, bets, delta, of=of, name=name: (spent[name].add(delta), of(logs, bets, delta))[1],
         )
     censoring_band(np.arange(1.0, 31.0), np.zeros(30, dtype=np.int8), 0.1, 20.0)
     assert spent == {"_least": {0.05}, "_most": {0.05}}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.stats.clusters.classes import LatticeClasses, emitted, masses
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.clusters.lattice import LatticeClasses, emitted, masses
 
 STEPS, ROWS = 4, 4
 FIRST, SECOND = (0.9, 0.08, 0.02), (0.5, 0.1, 0.4)

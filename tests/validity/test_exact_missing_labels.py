@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from calibrant.certify.missing_labels import verdict
-from calibrant.stats.unlabelled import (
+from calibrant.stats.missing.unlabelled import (
     HEAVIEST,
     WITHOUT,
     ClusterRange,

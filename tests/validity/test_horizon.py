@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.certify.horizon import DRAWN, PILOTS
-from calibrant.stats.survival.band import censoring_band
+from calibrant.stats.missing.survival import censoring_band
 from validity.acceptance import SETS, check, count, refuted
 
 ALPHA = 0.2
@@ -214,7 +214,7 @@ def complete(_: dict[str, object], data: cal.Predictions) -> tuple[Floats, Float
 
 def censored_rivals(log: dict[str, object], data: cal.Predictions) -> tuple[Floats, Floats]:
     """One minus Kaplan-Meier with the competing event as the end of follow-up, drawn as labels of all rows."""
-    from calibrant.stats.survival.curves import incidence
+    from calibrant.stats.missing.survival import incidence
 
     risk = incidence(np.asarray(log["t"]), np.where(log["kind"] == 1, 1, 0).astype(np.int8)).at(H)
     n = len(log["p"])

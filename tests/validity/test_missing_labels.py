@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.stats.unlabelled import Counts, Range, most_likely, stands_to
+from calibrant.stats.missing.unlabelled import Counts, Range, most_likely, stands_to
 from validity.acceptance import SETS, check, count, refuted
 
 DELTA = 0.1

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.stats.unlabelled import ClusterCounts, ClusterRange, most_likely, of_rows
+from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, most_likely, of_rows
 from validity.acceptance import SETS, check
 
 DELTA = 0.1

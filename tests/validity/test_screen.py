@@ -12,7 +12,7 @@ from calibrant.diagnose import ranking
 from calibrant.diagnose.ranking import Line, gaussian_measures
 from calibrant.repair.regression import taken
 from calibrant.stats.strata import Strata
-from calibrant.views.screen import hash_split, strongest
+from calibrant.views.features import hash_split, strongest
 from validity.acceptance import count, refuted
 
 ALPHA, COLUMNS, KEPT = 0.05, 120, 5

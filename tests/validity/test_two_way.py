@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.bounds import gap_of
 from calibrant.stats.clusters.clusters import Design
 from calibrant.stats.evidence import Gap
 from validity.acceptance import refuted

@@ -18,9 +18,9 @@ from calibrant.data.specs.local import MOST
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.stats.clusters.shared_values import Looked
+from calibrant.views.features import Screen, hash_split, strongest
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone, rows_of_people, sought
-from calibrant.views.screen import Screen, hash_split, strongest
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_NAMED = "no covariates were given"

@@ -29,9 +29,9 @@ from calibrant.data.predictions import Predictions, remembered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate, Interval, Layered
 from calibrant.stats.measures import normal_quantile
+from calibrant.stats.missing import survival
 from calibrant.stats.nulls import holm
 from calibrant.stats.smoothing import run_starts
-from calibrant.stats.survival import curves
 from calibrant.views.sample import Members
 from calibrant.views.unlabelled import Cells, FollowedRows
 
@@ -366,13 +366,13 @@ def lost_unlike(context: AuditContext) -> dict[str, float]:
     if rows.reach is None or not alone:
         return {}
     member, tested, q = members(context).group, dict[str, float](), rows.q
-    stays = np.where(q.time >= q.horizon, curves.EVENT, q.kind).astype(np.int8)  # followed long enough is not lost
+    stays = np.where(q.time >= q.horizon, survival.EVENT, q.kind).astype(np.int8)  # followed long enough is not lost
     for i, name in alone:
         level = member[i]
         pilot = (
             ~rows.reach.rows & (np.bincount(level[~rows.reach.rows], minlength=level.max() + 1) >= PILOTS_EACH)[level]
         )
-        tested[name] = curves.censoring_differs(q.until[pilot], stays[pilot], level[pilot])
+        tested[name] = survival.censoring_differs(q.until[pilot], stays[pilot], level[pilot])
     adjusted = dict(zip(tested, holm([*tested.values()]), strict=True))
     return {name: tested[name] for name in sorted(tested, key=lambda name: tested[name]) if adjusted[name] <= UNLIKE}
 

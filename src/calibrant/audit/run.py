@@ -34,13 +34,12 @@ from calibrant.audit.record import ALL_CLASSES, AuditRecord, CheckRecord, Findin
 from calibrant.certify.groups import checked_target
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require
-from calibrant.data.engines.reduce import release_memory
+from calibrant.data.engines.reduce import merged, release_memory
 from calibrant.data.predictions import MulticlassPredictions, Predictions, frame_of
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_classes, with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.stored import merged
 from calibrant.data.specs.options import FIRST, ColumnOptions
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import BadInput, NotComputable

@@ -16,9 +16,8 @@ from calibrant.data.sketches.rows import cluster_ids
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import uniforms
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.clusters.classes import LARGEST, Classes, largest
+from calibrant.stats.clusters.classes import LARGEST, Classes, LatticeClasses, emitted, largest
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.clusters.lattice import LatticeClasses, emitted
 from calibrant.views.population import IN_STEPS, INDEPENDENT, WHOLE, shares
 from calibrant.views.sample import assumed, cluster_totals, reported
 

@@ -21,8 +21,7 @@ from calibrant.data.specs.horizon import level_keys
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import Clusters, mean_limits
-from calibrant.stats.survival.band import censoring_band
-from calibrant.stats.survival.curves import LEAST
+from calibrant.stats.missing.survival import LEAST, censoring_band
 from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import FollowedRows, groups_of_all
 

@@ -15,8 +15,8 @@ from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
-from calibrant.stats.unlabelled import ODDS as RATIOS
-from calibrant.stats.unlabelled import Ends, stands_to
+from calibrant.stats.missing.unlabelled import ODDS as RATIOS
+from calibrant.stats.missing.unlabelled import Ends, stands_to
 from calibrant.views.population import QUANTISATION
 from calibrant.views.sample import keyed
 from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups

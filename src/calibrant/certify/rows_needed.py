@@ -20,8 +20,7 @@ from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, penalty_normaliser, penalty_width, upper_bets
 from calibrant.stats.cells import summed
-from calibrant.stats.clusters.above import Above, Pairs, bets
-from calibrant.stats.clusters.below import residuals
+from calibrant.stats.clusters.bounds import Above, Pairs, bets, residuals
 from calibrant.stats.clusters.clusters import PILOT, SHARE, Clusters
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import Population, checked_bandwidth, shares

@@ -23,11 +23,11 @@ from calibrant.kernels.draws import hash_split
 from calibrant.kernels.strata import locate
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.cells import SCALE
-from calibrant.stats.clusters.by_variable import ByVariable
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.strata import View, equal_mass_edges
 from calibrant.stats.variable import (
     NONE,
+    ByVariable,
     ChordLedger,
     Ledger,
     RowLedger,

@@ -17,6 +17,7 @@ from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
+from calibrant.data.engines.reduce import merged
 from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
@@ -24,7 +25,6 @@ from calibrant.data.read import fixed_spec, in_memory, summarised, with_classes
 from calibrant.data.reading import Reading, ReadingOptions
 from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Log, spread
@@ -32,7 +32,7 @@ from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
 from calibrant.sanitize import as_message, sanitize
-from calibrant.views.selected import selected
+from calibrant.views.rules import selected
 
 EVERY = ("*",)
 EXAMPLE = "calibrant-example.html"
@@ -197,7 +197,7 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
 
 def example(a: Namespace) -> int:
     """Audit the bundled data; whatever is found, the example has worked."""
-    from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+    from calibrant.data.read import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
     a.files = [str(employment_path())]
     a.out, a.about = a.out or [EXAMPLE], a.about or {"outcome": "employed"}

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from calibrant.data.specs.employment import EMPLOYMENT as EMPLOYMENT
-from calibrant.data.specs.employment import EMPLOYMENT_BY as EMPLOYMENT_BY
-from calibrant.data.specs.employment import employment_path as employment_path
 from calibrant.lazy_module import lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from calibrant.data.read import EMPLOYMENT as EMPLOYMENT
+    from calibrant.data.read import EMPLOYMENT_BY as EMPLOYMENT_BY
+    from calibrant.data.read import employment_path as employment_path
+    from calibrant.data.read import load_employment as load_employment
 
-    from calibrant.data.predictions import Predictions
+_BUNDLED = ("EMPLOYMENT", "EMPLOYMENT_BY", "employment_path", "load_employment")
 
 
-def __getattr__(name: str) -> Callable[[], Predictions]:
-    if name != "load_employment":
+def __getattr__(name: str) -> object:
+    if name not in _BUNDLED:
         raise lacking(__name__, name, ())
-    from calibrant.data.read import load_employment  # which loads the libraries that read files
+    import calibrant.data.read as read  # which loads the libraries that read files
 
-    return load_employment
+    return getattr(read, name)

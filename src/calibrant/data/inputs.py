@@ -142,7 +142,11 @@ def cluster_columns(cluster: object) -> dict[str, object]:
     """The columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
     if isinstance(cluster, Mapping):
         results = {str(name): column for name, column in cluster.items()}
-    elif isinstance(cluster, (list, tuple)) and cluster and all(map(_is_column, cluster)):
+    elif (
+        isinstance(cluster, (list, tuple))
+        and cluster
+        and all(hasattr(each, "__len__") and not isinstance(each, (str, bytes, tuple, list)) for each in cluster)
+    ):
         results = {str(getattr(each, "name", None) or f"column {i + 1}"): each for i, each in enumerate(cluster)}
         if len(results) < len(cluster):
             raise BadInput("cluster= holds two columns of one name: pass a dictionary that names each")
@@ -156,15 +160,18 @@ def cluster_columns(cluster: object) -> dict[str, object]:
     return results
 
 
-def _is_column(value: object) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, tuple, list))
-
-
 def cluster_codes(
     columns: Mapping[str, object], place: Callable[[int], str] = row_number
 ) -> dict[str, NDArray[np.intp]]:
     """The cluster of each row as a number, by column; all are known."""
-    codes = {name: _cluster_codes(name, column, place) for name, column in columns.items()}
+    codes = dict[str, NDArray[np.intp]]()
+    for name, column in columns.items():
+        try:
+            n = len(column)  # type: ignore[arg-type]
+        except TypeError:
+            raise BadInput(f"cluster {name!r} is a {type(column).__name__}: pass one value for each row") from None
+        cluster, _ = clusters_of(column, n, False, f"cluster {name!r}", place)
+        codes[name] = np.asarray(np.unique(cluster, return_inverse=True)[1].reshape(-1), dtype=np.intp)
     first = next(iter(codes), "")
     for name, code in codes.items():
         if len(code) != len(codes[first]):
@@ -246,15 +253,6 @@ def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
         raise NotComputable(f"clusters {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
     first, second = reversed(kept)
     return Crossing((first, second), np.array([codes[first], codes[second]]))
-
-
-def _cluster_codes(name: str, column: object, place: Callable[[int], str]) -> NDArray[np.intp]:
-    try:
-        n = len(column)  # type: ignore[arg-type]
-    except TypeError:
-        raise BadInput(f"cluster {name!r} is a {type(column).__name__}: pass one value for each row") from None
-    result, _ = clusters_of(column, n, False, f"cluster {name!r}", place)
-    return np.asarray(np.unique(result, return_inverse=True)[1].reshape(-1), dtype=np.intp)
 
 
 def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:

@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Unpack
 
 import numpy as np
@@ -14,8 +15,15 @@ import pyarrow.compute as pc
 
 from calibrant.arguments import checked_seed, choice, shown, takes
 from calibrant.data.calls import takes_arrays
-from calibrant.data.classes.columns import ClassInputs, class_labels, listed_columns, one_label, places_of
-from calibrant.data.classes.lists import named_labels, probabilities_of
+from calibrant.data.classes.columns import (
+    ClassInputs,
+    class_labels,
+    listed_columns,
+    named_labels,
+    one_label,
+    places_of,
+    probabilities_of,
+)
 from calibrant.data.classes.rows import frozen_classes, in_order
 from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
@@ -37,7 +45,6 @@ from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import CARRIED, Log, Source, spread, unfitted
-from calibrant.data.specs.employment import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import Followed, all_known
 from calibrant.data.specs.options import FIRST, NONE, RowOptions
@@ -58,6 +65,8 @@ from calibrant.data.survey import (
 )
 from calibrant.errors import BadInput, NotComputable, first_line
 
+EMPLOYMENT = {"label": "employed", "score": "predicted_probability"}
+EMPLOYMENT_BY = ("year", "age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity")
 MOST, FEW_TIMES = 6_000, 5  # covariates, which take 3 ms each, and times as many columns that are looked at
 MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
 STEP = 1 << 20  # rows counted at once, so that what is made next to them stays small
@@ -122,6 +131,11 @@ def read(
     horizon = None if horizon is None else choice("horizon", horizon, (NONE,))
     options = Reading.of(label=label, score=score, horizon=horizon, allow_same=True, **settings)
     return in_memory(source, options.named())
+
+
+def employment_path() -> Path:
+    """The path of the bundled Parquet file, see NOTICE."""
+    return Path(__file__).parent / "employment_ma.parquet"
 
 
 def load_employment() -> Predictions:
@@ -265,22 +279,13 @@ def _loaded(
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
-    kept = tuple(
-        dict.fromkeys(
-            (*options.by, *(n for n in names if n not in (*scores, *options.labels, *options.listed)), *others)
-        )
-    )
+    of_classes = {*scores, *options.labels, *options.listed}
+    kept = tuple(dict.fromkeys((*options.by, *(n for n in names if n not in of_classes), *others)))
     if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     hidden = () if options.at is None else options.at.hidden
-    columns = list(
-        dict.fromkeys(
-            (
-                *(options.label, *options.labels, *scores, *options.listed, *kept),
-                *(*options.row_attributes, *options.levels, *hidden),
-            )
-        )
-    )
+    judged = (options.label, *options.labels, *scores, *options.listed)
+    columns = list(dict.fromkeys((*judged, *kept, *options.row_attributes, *options.levels, *hidden)))
     with opened.one_pass():
         parts = [(part.name, list(part.read(columns, scores))) for part in opened.parts]
     batches = [b for _, own in parts for b in own]
@@ -532,17 +537,8 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
 def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     """The sketch of rows in memory, kept with them: callers must not change it."""
     by, seed = options.by, options.seed
-    edges = repr(sorted(options.bins.items()))
-    cached = (
-        by,
-        options.intersections,
-        edges,
-        seed,
-        options.variables,
-        options.tests,
-        options.candidates,
-        options.allow,
-    )
+    looked_at = options.variables, options.tests, options.candidates, options.allow
+    cached = (by, options.intersections, repr(sorted(options.bins.items())), seed, looked_at)
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates

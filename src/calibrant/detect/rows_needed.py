@@ -20,7 +20,7 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes, packed
 from calibrant.kernels.runtime import sized
 from calibrant.results import Estimate, Interval
-from calibrant.search.rejected import StrongTest
+from calibrant.search.nulls import StrongTest
 from calibrant.stats.subgroups.scan import SALT, UP, Scan
 from calibrant.views.boxes import FEWEST as BOX_ROWS
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of

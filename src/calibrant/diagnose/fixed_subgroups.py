@@ -16,8 +16,8 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.draws import mix
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import ROWS, Family, Ints
-from calibrant.stats.subgroups.peeling import Left, both, nearly_best, sums_in
 from calibrant.stats.subgroups.ranges import Ranges, floors
+from calibrant.stats.subgroups.scan import Left, both, nearly_best, sums_in
 from calibrant.views.boxes import (
     FEWEST,
     MIN_SIZE,

@@ -26,7 +26,7 @@ from calibrant.diagnose.bands import (
 )
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import Draws, tallies
-from calibrant.kernels.isotonic import isotonic
+from calibrant.kernels.smooth import isotonic
 from calibrant.results import Curve
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Clusters

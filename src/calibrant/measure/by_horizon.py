@@ -13,7 +13,7 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
-from calibrant.stats.survival.cox import Cohort, cloglog, fit, knots_of, splines
+from calibrant.stats.missing.survival import Cohort, cloglog, fit, knots_of, splines
 from calibrant.views.unlabelled import FollowedRows
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from calibrant.kernels.roots import crossing
 from calibrant.repair.disclosure import MASK, cells, reported_codings
 from calibrant.stats.betting import Clusters
 from calibrant.stats.logistic import Design, maximise
-from calibrant.stats.survival.curves import LEAST
+from calibrant.stats.missing.survival import LEAST
 from calibrant.views.points import HorizonPoints, weights_of
 
 Floats = NDArray[np.float64]

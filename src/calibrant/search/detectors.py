@@ -248,7 +248,11 @@ def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
         sampled = partial(WeightedSample, weights=even_weights(rows))
     inputs: Callable[..., DetectorInputs] = DetectorInputs
     if rows.cluster is not None:
-        inputs = partial(ClusteredInputs, cluster=_clusters(rows.cluster, s.folds))
+        codes = np.unique(rows.cluster, return_inverse=True)[1].astype(np.int64)
+        if (count := int(codes.max()) + 1) < 2 * s.folds:
+            need = f"{s.folds} folds of whole clusters need at least {2 * s.folds}"
+            raise NotComputable(f"there are {count:,} clusters: {need}")
+        inputs = partial(ClusteredInputs, cluster=codes)
     return inputs(
         settings=s,
         sample=sampled(x=features_of(rows, s.variables), y=rows.y.astype(np.float64), p=rows.p),
@@ -256,14 +260,6 @@ def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
         pool=pool_of(s.detector, s.models, rows.n),
         memory=rows.cache,
     )
-
-
-def _clusters(cluster: NDArray[np.generic], folds: int) -> Rows:
-    codes: Rows = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
-    count = int(codes.max()) + 1
-    if count < 2 * folds:
-        raise NotComputable(f"there are {count:,} clusters: {folds} folds of whole clusters need at least {2 * folds}")
-    return codes
 
 
 # ---- Detectors: what the models predict of rows that they have not seen, and the paths that this makes ----

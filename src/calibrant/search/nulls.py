@@ -7,21 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, choice
+from calibrant.data.predictions import Predictions
 from calibrant.errors import BadInput
-from calibrant.kernels.draws import outcomes
+from calibrant.kernels.draws import LANES, outcomes, packed
 from calibrant.search.corners import CORNERS, FEW
-from calibrant.search.detectors import INFLATED, DetectorInputs, Detectors, Fits, detectors_of, halves_of
+from calibrant.search.detectors import (
+    INFLATED,
+    DetectorInputs,
+    Detectors,
+    Fits,
+    Settings,
+    detector_inputs,
+    detectors_of,
+    halves_of,
+)
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
-from calibrant.search.products import Joint, Products, Singles, log_factor
-from calibrant.search.repeats import Repeats
+from calibrant.search.products import WEIGHTS, Joint, Products, Singles, log_factor
+from calibrant.search.repeats import VALUES, Repeats
 from calibrant.stats.cusum import Path, beyond, observed
-from calibrant.stats.nulls import p_value, reaching
+from calibrant.stats.nulls import p_value, ranked, reaching
 from calibrant.views.points import refuse_rows
 
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
@@ -451,3 +462,70 @@ def _bets(q: DetectorInputs, rows: Rows, g: Floats) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
         win, loss = np.log(r / t), np.log((1.0 - r) / (1.0 - t))
     return np.where(live, np.where(q.sample.y[rows] > 0, win, loss), 0.0)
+
+
+# ---- Which outcomes of some rows the test rejects, for plans: its null is simulated once for all ----
+
+Outcomes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class StrongTest:
+    """The test with repeated fits, tolerance 0, of rows that have no outcomes yet."""
+
+    search: Repeats
+    null: tuple[Floats, ...]  # statistics of the simulated outcomes, rising: peaks, and mean Bayes factors if tested
+    least: Floats  # the smaller weighted p-value of each simulated set, rising
+
+    @classmethod
+    def of(cls, rows: Predictions, seed: int) -> StrongTest:
+        """Simulate the null: outcomes at the scores."""
+        q = under(detector_inputs(rows, Settings(seed=seed)), "refit")
+        search = Repeats(q, AGAIN)
+        draws = checked_draws(None, q, "refit")
+        drawn = [_statistics(search, search.outcomes(b, min(LANES, draws - b))) for b in range(0, draws, LANES)]
+        null = np.concatenate(drawn, axis=1)
+        weights = np.array(WEIGHTS if len(null) > 1 else (1.0,))
+        least = np.sort((ranked(null) / weights[:, None]).min(axis=0))
+        return cls(search, tuple(np.sort(one) for one in null), least)
+
+    def p_values(self, y: Outcomes) -> Floats:
+        """The p-value of each set of outcomes, shape (sets, n), rows in their own order."""
+        most = max(VALUES // self.search.q.n // LANES, 1) * LANES  # for memory
+        parts = [self._p_values(y[first : first + most]) for first in range(0, len(y), most)]
+        return np.concatenate([np.ones(0), *parts])
+
+    def _p_values(self, y: Outcomes) -> Floats:
+        draws = len(self.least)
+        weights = WEIGHTS if len(self.null) > 1 else (1.0,)
+        own = _statistics(self.search, y[:, self.search.order])
+        each = [
+            (1 + draws - np.searchsorted(null, values * (1.0 - 1e-12), side="left")) / (draws + 1) / weight
+            for null, values, weight in zip(self.null, own, weights, strict=True)
+        ]
+        below = partial(np.searchsorted, self.least, side="right")
+        p: Floats = np.asarray((1 + below(np.min(each, axis=0) * (1.0 + 1e-12))) / (draws + 1))
+        return p
+
+
+def _statistics(search: Repeats, y: Outcomes) -> Floats:
+    """The models' largest sum, and the mean Bayes factor where products are tested, shape (1 or 2, sets).
+
+    `y` (sets, n): outcomes, rows in the order of the folds.
+    """
+    y = np.ascontiguousarray(y)
+    if search.few:
+        batches = [search.of_few(y)]
+    else:
+        groups = [y[first : first + LANES] for first in range(0, len(y), LANES)]
+        batches = [search.of_many(packed(one.T)[:, 0], len(one)) for one in groups]
+    peaks = np.concatenate([batch.peaks.max(axis=1) for batch in batches])
+    if search.products is None:
+        return peaks[None]
+    w = search.bars.weight
+
+    def residual(part: slice) -> NDArray[np.float32]:
+        return np.asarray((y[:, part].T - search.p[part, None]) * w[part, None], dtype=np.float32)
+
+    scores = search.products.scored(residual, search.p * (1.0 - search.p), w)
+    return np.stack([peaks, search.evidence(np.concatenate([batch.sums for batch in batches]), scores)[0]])

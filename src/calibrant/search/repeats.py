@@ -103,12 +103,8 @@ class Repeats:
     @cached_property
     def overlaps(self) -> Overlaps:
         """How steps and corners overlap, in as many rows as a fit sees."""
-        return Overlaps.of(self.cuts, self.codes, self.bars.weight, self._sizes * (1.0 - 1.0 / len(self.folds)))
-
-    @property
-    def _sizes(self) -> Floats:
-        """Weight in each step and corner, of all rows."""
-        return self._added(self.bars.weight)
+        weight = self._added(self.bars.weight)  # in each step and corner, of all rows
+        return Overlaps.of(self.cuts, self.codes, self.bars.weight, weight * (1.0 - 1.0 / len(self.folds)))
 
     def _added(self, values: Floats) -> Floats:
         """The sum of some values, a number a row, in each step and corner."""

@@ -158,21 +158,16 @@ def by_variable(
     h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
     # (2) Weigh each score by what is left, towards its side.
     own = np.broadcast_to(weights, excess.shape)[rows]
-    size = _authors(h) if detector == "authors" else h
+    size = h
+    if detector == "authors":  # the weights of the authors' program, which are constant where the predictions are
+        spread = float(h.std()) if len(h) else 0.0
+        size = np.maximum(0.0, h / spread - float((h / spread).mean()) + GAP) if spread else np.full(len(h), GAP)
     weight = np.where(side, size, -size) * own
     # (3) Scale the sums so far; look only where a run of ties ends, and where a group is large enough.
     scale = _scale(detector, weight, rate, len(excess))
     scale[:-1][h[:-1] == h[1:]] = 0.0
     scale[np.cumsum(own) < (min_size - SHARE) * len(excess)] = 0.0
     return Path(rows=rows, upper=side, excess=h, weight=weight, rate=rate, scale=scale)
-
-
-def _authors(h: Floats) -> Floats:
-    """The weights of the authors' program, which are constant where the predictions are."""
-    spread = float(h.std()) if len(h) else 0.0
-    if spread == 0.0:
-        return np.full(len(h), GAP)
-    return np.maximum(0.0, h / spread - float((h / spread).mean()) + GAP)
 
 
 def _scale(detector: Detector, weight: Floats, rate: Floats, n: int) -> Floats:

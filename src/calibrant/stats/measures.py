@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.errors import NotComputable
-from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.roots import crossing
+from calibrant.kernels.smooth import isotonic
 from calibrant.stats.cells import summed
 from calibrant.stats.evidence import limit_of
 from calibrant.stats.nulls import ClusterSums, at_least, effective, studied

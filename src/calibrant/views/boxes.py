@@ -271,7 +271,11 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     boxes: Boxes = sketch.parts["boxes"]
     chosen = _chosen(boxes.layout.attributes, variables)
     attribute_list = tuple(boxes.layout.attributes[t] for t in chosen)
-    kept = _sampled(sketch, chosen)
+    kept = None
+    if "sample" in sketch.parts:
+        rows = sketch.parts["sample"].rows()
+        cells = cells_of([sketch.spec.attributes[t] for t in chosen], rows.p, rows.encoded, sketch.spec.codings)
+        kept = SampleRows(cells=cells, p=rows.p, y=rows.y, ids=rows.ids)
     left = sketch.spec.left_out
     if order > 2:
         if kept is None or len(kept.p) < sketch.n:
@@ -293,15 +297,6 @@ def _chosen(attributes: tuple[Attribute, ...], variables: Iterable[str] | str | 
         if name not in there[1:]:
             raise BadInput(f"variables={shown(name)}: this sketch holds subgroups of {', '.join(there[1:])}")
     return [0, *sorted(there.index(name) for name in dict.fromkeys(options))]
-
-
-def _sampled(sketch: Sketch, chosen: list[int]) -> SampleRows | None:
-    """The rows that a sketch holds."""
-    if "sample" not in sketch.parts:
-        return None
-    rows = sketch.parts["sample"].rows()
-    cells = cells_of([sketch.spec.attributes[t] for t in chosen], rows.p, rows.encoded, sketch.spec.codings)
-    return SampleRows(cells=cells, p=rows.p, y=rows.y, ids=rows.ids)
 
 
 # ---- Whose rows boxes hold, and the ranges of boxes: by clusters where rows come in them or weigh ----

@@ -228,7 +228,8 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> ByVariabl
     ordered = np.sort(values)  # NaN last
     there = len(ordered) - int(np.isnan(ordered).sum())
     ordered = ordered[:there]
-    edges = _edges(ordered)
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    edges = ordered[starts] if len(starts) < CELLS else equal_mass_edges(ordered, None, CELLS)
     cell = locate(values, edges)
     if not there:
         cell[:] = 0
@@ -277,12 +278,6 @@ def by_cluster(data: Predictions, cell: NDArray[np.int32], size: int, view: View
     if cell.ndim == 2:
         weight, residual = (np.broadcast_to(v[:, None], cell.shape) for v in (weight, residual))
     return ClusterSums.of(cell.astype(np.intp), cluster, size, residual, weight)
-
-
-def _edges(ordered: Floats) -> Floats:
-    """Return where cells begin, the first left out, from sorted values."""
-    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    return ordered[starts] if len(starts) < CELLS else equal_mass_edges(ordered, None, CELLS)
 
 
 def _levels(rows: Predictions, name: str, view: View) -> ByVariable:

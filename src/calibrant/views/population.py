@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_alpha, choice, number
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import MOST
-from calibrant.results import Side
+from calibrant.results import Interval, Side
 from calibrant.stats.bounds import (
     debiased_error,
     distance_lower,
@@ -23,12 +23,16 @@ from calibrant.stats.bounds import (
     shown_evidence,
 )
 from calibrant.stats.cells import SCALE, Cells
-from calibrant.stats.clusters.above import Above, Pairs, bets
-from calibrant.stats.clusters.below import below_of, gap_of
+from calibrant.stats.clusters.bounds import Above, Pairs, below_of, bets, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
 from calibrant.stats.evidence import Evidence, Gap, mean
+from calibrant.stats.measures import Weighed, WeighedByClusters, rate_interval
+from calibrant.stats.nulls import ClusterSums, total_interval
+from calibrant.stats.strata import SCORES, WEIGHT, Bins
 from calibrant.stats.subgroups.row_gaps import drawn_gaps, row_gap
+
+Floats = NDArray[np.float64]
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
@@ -44,7 +48,7 @@ OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
 BY_SCORES = "outcomes of different {} independent given the scores"
 Target = Literal["rows", "population"]  # whose gap: of the rows at hand, or of all rows like these
-CellOf = Callable[[NDArray[np.float64]], NDArray[np.int64]]
+CellOf = Callable[[Floats], NDArray[np.int64]]
 SIGNED = 1024  # cells of the score in which clusters' residuals are added up; signs are learnt of runs of them
 
 
@@ -246,7 +250,7 @@ class Population:
         return replace(self, raw=counts, fine=fine, by_score=by_score, shown={})
 
     @staticmethod
-    def _redrawn(rng: np.random.Generator, counts: NDArray[np.int64], rates: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _redrawn(rng: np.random.Generator, counts: NDArray[np.int64], rates: Floats) -> NDArray[np.int64]:
         """Rows by label, drawn again at these rates."""
         rows = counts.sum(axis=-1)
         events = _events(rng, rows, rates)
@@ -292,13 +296,13 @@ class Population:
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
 
-            def level(p: NDArray[np.float64]) -> NDArray[np.int64]:
+            def level(p: Floats) -> NDArray[np.int64]:
                 return (2 * steps * fixed_scores(p) + round(SCALE)) >> 31  # halves up, exactly
 
             self.shown[steps] = self._shown(self.levels(steps), about, {"steps": steps}, level, 0.0)
         return self.shown[steps]
 
-    def _value(self, p: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _value(self, p: Floats) -> NDArray[np.int64]:
         """Which of the score's values each is."""
         return np.searchsorted(self.scores, fixed_scores(p))
 
@@ -372,7 +376,7 @@ class OfClusters(Population):
         return ShownByClusters(cells, about, display, slack, cell, tuple(tallies))
 
 
-def _events(rng: np.random.Generator, rows: NDArray[np.int64], rates: NDArray[np.float64]) -> NDArray[np.int64]:
+def _events(rng: np.random.Generator, rows: NDArray[np.int64], rates: Floats) -> NDArray[np.int64]:
     """Draw events of so many rows each."""
     result: NDArray[np.int64] = rng.binomial(rows, np.broadcast_to(np.clip(rates, 0.0, 1.0), rows.shape))
     return result
@@ -383,12 +387,12 @@ def are_few(values: int, rows: int) -> bool:
     return values <= min(MOST, rows // ROWS_A_VALUE)
 
 
-def values_of_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
+def values_of_scores(p: Floats) -> NDArray[np.int64]:
     """The different values of scores, out of ``2^30``, increasing."""
     return np.unique(fixed_scores(p))
 
 
-def fixed_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
+def fixed_scores(p: Floats) -> NDArray[np.int64]:
     """Return scores out of ``2^30`` as a sketch reads them."""
     result: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
     return result
@@ -407,3 +411,105 @@ def shares(alpha: float, side: Side) -> tuple[float, float]:
 def checked_bandwidth(bandwidth: float, grid: int) -> float:
     """The bandwidth of the jitter: at least two cells of the grid wide, so that the grid resolves it."""
     return number("bandwidth", bandwidth, least=2.0 / grid, most=0.5, hint="such as 2**-6")
+
+
+# ---- What is estimated, with ordinary intervals: it is shown next to what is certified, and decides nothing ----
+
+DRAWS = 200  # simulated outcomes behind the interval of an error
+STREAM = 0x0E57  # of random numbers, so that no other method has the same
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """Scores and outcomes of one population, as ordinary intervals read them.
+
+    Gap, observed over expected, and calibration error: the same intervals as of `measure.observed_expected` and
+    `measure.ece`. They are cluster-robust where rows share clusters, and hold where events are few.
+    """
+
+    population: Population
+    p: Floats  # shape (m,)
+    weighed: Weighed
+
+    @classmethod
+    def of(cls, q: Population) -> Estimated | None:
+        """Read rows, or certified clusters; None where two columns of clusters cross, or one cluster is all there is.
+
+        Rows are read by cell of the score, with its exact sums; scores of a cell differ by less than a thousandth.
+        """
+        if q.two_way:
+            return None
+        if (u := q.clusters) is None:
+            cells = q.counted.nonempty
+            rows = cells.totals.T.reshape(-1)
+            y = np.repeat([0.0, 1.0], cells.size)
+            here = rows > 0
+            mass = rows[here].astype(np.float64)
+            return cls(q, cells.score_sums.T.reshape(-1)[here] / mass, Weighed(y[here], mass, mass))
+        own = u.certified[u.cluster]
+        names, cluster = np.unique(u.cluster[own], return_inverse=True)
+        if len(names) < 2:
+            return None
+        mass = u.weight[own]
+        y = u.y[own].astype(np.float64)
+        return cls(q, u.p[own], WeighedByClusters(y, mass, mass**2, cluster.reshape(-1).astype(np.intp)))
+
+    @property
+    def expected(self) -> float:
+        """The mean score."""
+        return self.weighed.mean(self.p)
+
+    def gap(self, alpha: float) -> Interval:
+        """The interval of the mean outcome less the mean score."""
+        expected = self.expected
+        start = self.weighed.mean(self.weighed.y) - expected
+        low, high = rate_interval(
+            self.weighed, start, lambda t: self.p + t, lambda rate, _: rate - expected, self.weighed.level(alpha)
+        )
+        return _ordinary(max(low, -1.0), min(high, 1.0), alpha)
+
+    def observed_expected(self, alpha: float) -> Interval | None:
+        """The interval of the events over those that scores expect; None where these are fewer than one."""
+        expected = self.expected
+        if self.weighed.rows * expected < 1.0 - 1e-9:
+            return None
+        start = self.weighed.mean(self.weighed.y) / expected
+        low, high = rate_interval(
+            self.weighed, start, lambda t: t * self.p, lambda rate, _: rate / expected, self.weighed.level(alpha)
+        )
+        return _ordinary(low, high, alpha)
+
+    def error(self, steps: int, alpha: float, seed: int) -> Interval:
+        """The interval of the calibration error of the judged score; it covers the size of the gap too."""
+        bins, level = self._by_value(steps), self.weighed.level(alpha)
+        draws = bins.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
+        sizes = total_interval(bins.gap, draws, lambda gap: np.abs(gap).sum(axis=-1), level)
+        # No error is smaller than the size of its score's own gap, which moves by as much as rounding moves the mean.
+        gap, by = self.gap(alpha), self.expected - float(bins.sums[:, SCORES].sum() / bins.sums[:, WEIGHT].sum())
+        low, high = gap.low + by, gap.high + by
+        return _ordinary(max(sizes.low, low, -high), min(max(sizes.high, -low, high), 1.0), alpha)
+
+    def _by_value(self, steps: int) -> Bins:
+        """The rows by value of the judged score."""
+        shown = self.population.judged(steps)
+        u, value = self.population.clusters, shown.cells.low
+        if u is None:
+            rows = shown.cells.totals.sum(axis=1).astype(np.float64)
+            events = shown.cells.totals[:, 1].astype(np.float64)
+            square = events * (1.0 - value) ** 2 + (rows - events) * value**2
+            sums = np.stack([rows, rows, events, rows * value, square, rows], axis=1)
+            return Bins(sums[rows > 0], len(value))
+        own = u.certified[u.cluster]
+        at, w, y = shown.cell_of(u.p[own]), self.weighed.mass, self.weighed.y
+        residual = y - value[at]
+        parts = (np.ones(len(at)), w, w * y, w * value[at], w**2 * residual**2, w**2)
+        sums = np.stack([np.bincount(at, v, len(value)) for v in parts], axis=1)
+        here = sums[:, 0] > 0
+        cell = (np.cumsum(here) - 1)[at].astype(np.intp)
+        cluster = np.unique(u.cluster[own], return_inverse=True)[1].reshape(-1)
+        clusters = ClusterSums.of(cell, cluster, int(here.sum()), w * residual, w)
+        return Bins(sums[here], len(value), clusters=clusters)
+
+
+def _ordinary(low: float, high: float, alpha: float) -> Interval:
+    return Interval(low=float(low), high=float(high), level=1.0 - alpha, guarantee="asymptotic")

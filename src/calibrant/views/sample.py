@@ -452,7 +452,8 @@ def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[
         rows: NDArray[np.int64] = np.bincount(code, minlength=of)
         return rows
     cluster = data.cluster
-    return clusters_in(code, remembered(data, "cluster codes", lambda: _numbered(cluster)), of)
+    codes = remembered(data, "cluster codes", lambda: np.unique(cluster, return_inverse=True)[1].reshape(-1))
+    return clusters_in(code, codes, of)
 
 
 def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:
@@ -476,11 +477,6 @@ def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -
     pairs = np.unique(code.astype(np.int64) * count + cluster)
     result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
     return result
-
-
-def _numbered(cluster: NDArray[np.generic]) -> NDArray[np.intp]:
-    numbers: NDArray[np.intp] = np.unique(cluster, return_inverse=True)[1].reshape(-1)
-    return numbers
 
 
 def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:

@@ -27,9 +27,9 @@ from calibrant.data.specs.horizon import Way, refuse_horizon
 from calibrant.data.specs.options import FIRST, Columns, RowOptions
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
-from calibrant.stats.survival import curves
-from calibrant.stats.survival.curves import Steps
-from calibrant.stats.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
+from calibrant.stats.missing import survival
+from calibrant.stats.missing.survival import Steps
+from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.sample import Group, Members, alone, grouped_sketch, rows_of_groups, sketch_of
 
 NONE_KEPT = (
@@ -172,7 +172,12 @@ class ClusterCells(Cells):
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the clusters under an assumption; those counted once serve every other."""
-        return ClusterRange(self._stepped(steps, labelled_only), odds)
+        if (steps, labelled_only) not in self._made:
+            q = self.rows_of
+            at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
+            step = steps_of(q.cell[at], steps)
+            self._made[steps, labelled_only] = of_rows(q.cluster[at], step, q.y[at], q.p[at], q.weight[at])
+        return ClusterRange(self._made[steps, labelled_only], odds)
 
     def people(self, low: int, high: int) -> tuple[int, int]:
         """Return the clusters that have a row with a label in a range of cells, and all that have one."""
@@ -180,14 +185,6 @@ class ClusterCells(Cells):
         here = (q.cell >= low) & (q.cell < high)
         known, every = (len(np.unique(q.cluster[at])) for at in (here & ~np.isnan(q.y), here))
         return known, every
-
-    def _stepped(self, steps: int, labelled_only: bool) -> ClusterCounts:
-        if (steps, labelled_only) not in self._made:
-            q = self.rows_of
-            at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
-            step = steps_of(q.cell[at], steps)
-            self._made[steps, labelled_only] = of_rows(q.cluster[at], step, q.y[at], q.p[at], q.weight[at])
-        return self._made[steps, labelled_only]
 
     @cached_property
     def _made(self) -> dict[tuple[int, bool], ClusterCounts]:
@@ -481,7 +478,7 @@ class FollowedRows:
     @property
     def reaches(self) -> bool:
         """Whether follow-up says what happened by the horizon: somebody was followed so long, or nobody was at risk."""
-        return all(curves.reaches(self.time[at], self.kind[at], self.horizon) for at in self.levels)
+        return all(survival.reaches(self.time[at], self.kind[at], self.horizon) for at in self.levels)
 
     def needs_reach(self) -> None:
         """Refuse an estimate by a horizon behind all follow-up."""
@@ -499,27 +496,28 @@ class FollowedRows:
     @cached_property
     def remaining(self) -> tuple[Steps, ...]:
         """The Kaplan-Meier estimate of still being followed, in each level."""
-        return tuple(curves.censoring(self.time[at], self.kind[at]) for at in self.levels)
+        return tuple(survival.censoring(self.time[at], self.kind[at]) for at in self.levels)
 
     @cached_property
     def weights(self) -> Floats:
         """The inverse of how likely each outcome came to be known, by that estimate; 0 of those unknown."""
         result = np.zeros(len(self.p))
         for at, g in zip(self.levels, self.remaining, strict=True):
-            result[at] = curves.inverse_weights(self.time[at], self.kind[at], self.horizon, g)
+            result[at] = survival.inverse_weights(self.time[at], self.kind[at], self.horizon, g)
         return result
 
     @cached_property
     def risk(self) -> float:
         """The Aalen-Johansen estimate of the event's probability by the horizon; of levels by their rows."""
         self.needs_reach()
-        each = (at.mean() * curves.incidence(self.time[at], self.kind[at]).at(self.horizon) for at in self.levels)
+        each = (at.mean() * survival.incidence(self.time[at], self.kind[at]).at(self.horizon) for at in self.levels)
         return float(sum(each))
 
     @cached_property
     def risk_error(self) -> float:
         """Its standard error."""
         variances = (
-            at.mean() ** 2 * curves.incidence_variance(self.time[at], self.kind[at], self.horizon) for at in self.levels
+            at.mean() ** 2 * survival.incidence_variance(self.time[at], self.kind[at], self.horizon)
+            for at in self.levels
         )
         return math.sqrt(sum(variances))

@@ -9,7 +9,7 @@ import calibrant as cal
 from calibrant.audit.lost import WEIGHTS, LostRows
 from calibrant.audit.record import AuditRecord
 from calibrant.report import markdown, terminal
-from calibrant.stats.survival import curves
+from calibrant.stats.missing import survival
 
 pytestmark = pytest.mark.slow  # each makes an audit
 
@@ -50,7 +50,7 @@ def test_everyone_is_everyone_followed_or_not(record: AuditRecord, frame: dict[s
     one = record.everyone
     assert one.rows == N
     assert one.expected == pytest.approx(frame["p"].sum())
-    risk = curves.incidence(frame["t"], frame["e"].astype(np.int8)).at(H)
+    risk = survival.incidence(frame["t"], frame["e"].astype(np.int8)).at(H)
     assert one.events == round(N * risk)
     assert one.gap.value == pytest.approx(risk - frame["p"].mean())
     assert record.data["horizon"]["unknown"] == int(((frame["e"] == 0) & (frame["t"] < H)).sum())
@@ -219,7 +219,7 @@ def test_a_record_is_read_again(record: AuditRecord) -> None:
 def test_odds_of_rows_lost_at_random_follow_from_the_rows(frame: dict[str, np.ndarray]) -> None:
     known = (frame["e"] == 1) | (frame["t"] >= H)
     events = float(((frame["e"] == 1) & (frame["t"] <= H)).sum())
-    lost = N * curves.incidence(frame["t"], frame["e"].astype(np.int8)).at(H) - events
+    lost = N * survival.incidence(frame["t"], frame["e"].astype(np.int8)).at(H) - events
     share, other = lost / (~known).sum(), events / known.sum()
     made = audited("unknown", frame).data["horizon"]["implied_odds"]
     assert made == pytest.approx(share / (1 - share) / (other / (1 - other)))

@@ -13,7 +13,7 @@ from calibrant.certify.missing_labels import MissingLabelOptions as Of
 from calibrant.certify.missing_labels import ends, lines, verdict
 from calibrant.errors import BadInput
 from calibrant.report import html, markdown, terminal
-from calibrant.stats.unlabelled import ODDS
+from calibrant.stats.missing.unlabelled import ODDS
 from calibrant.views.unlabelled import Cells
 
 # the whole file takes seconds: it waits for --rest

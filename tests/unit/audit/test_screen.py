@@ -13,7 +13,7 @@ from calibrant.audit.checks.covariates import _map
 from calibrant.audit.context import AuditContext
 from calibrant.audit.judging import Judging
 from calibrant.data.specs.local import MOST
-from calibrant.views.screen import CHOSEN, departure, hash_split, strongest
+from calibrant.views.features import CHOSEN, departure, hash_split, strongest
 
 
 def rows(n: int, columns: int, effect: float = 0.0, seed: int = 0) -> cal.Predictions:

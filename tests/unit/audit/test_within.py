@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.report import terminal
 from calibrant.report.brief.action import state_of
-from calibrant.stats.survival import curves
+from calibrant.stats.missing import survival
 
 pytestmark = pytest.mark.slow  # audits
 
@@ -47,7 +47,7 @@ def audited(frame: dict[str, np.ndarray], **more: object) -> cal.AuditRecord:
 def test_the_estimate_of_everyone_is_that_of_levels_by_their_rows(frame: dict[str, np.ndarray]) -> None:
     one, own = (audited(frame, within=within).everyone for within in (None, "ward"))
     kind = frame["e"].astype(np.int8)
-    shares = [(at := frame["ward"] == w).mean() * curves.incidence(frame["t"][at], kind[at]).at(H) for w in "ab"]
+    shares = [(at := frame["ward"] == w).mean() * survival.incidence(frame["t"][at], kind[at]).at(H) for w in "ab"]
     assert own.gap.value == pytest.approx(sum(shares) - frame["p"].mean(), abs=1e-12)
     assert abs(own.gap.value) < 0.02 < abs(one.gap.value)  # together one law for all is wrong
     assert own.gap.interval is not None
@@ -75,8 +75,8 @@ def test_measures_weigh_within_levels(frame: dict[str, np.ndarray]) -> None:
     brier = 0.0
     for w in "ab":
         at = frame["ward"] == w
-        g = curves.censoring(frame["t"][at], kind[at])
-        weight = curves.inverse_weights(frame["t"][at], kind[at], H, g)
+        g = survival.censoring(frame["t"][at], kind[at])
+        weight = survival.inverse_weights(frame["t"][at], kind[at], H, g)
         y = (frame["t"][at] <= H) & (kind[at] == 1)
         brier += float((weight * (y - frame["p"][at]) ** 2).sum())
     assert cal.measure.brier(rows).value == pytest.approx(brier / N)
@@ -106,7 +106,7 @@ def test_levels_that_are_lost_alike_are_not_proposed() -> None:
         made = drawn(seed, sooner=1.0)
         for column in ("ward", "sex"):
             level = np.unique(made[column], return_inverse=True)[1]
-            found.append(curves.censoring_differs(made["t"], made["e"].astype(np.int8), level))
+            found.append(survival.censoring_differs(made["t"], made["e"].astype(np.int8), level))
     assert 0.02 < np.mean(np.array(found) < 0.05) < 0.09  # of 400, at 5%
     made = drawn(0, sooner=1.0)
     made.pop("truth")
@@ -129,9 +129,9 @@ def test_the_log_rank_test_is_that_of_a_table() -> None:
     expected = 3 / 6 + 1 / 4 + 1 / 3
     variance = sum(n / m * (1 - n / m) for n, m in ((3, 6), (1, 4), (1, 3)))
     p = chi2.sf((2 - expected) ** 2 / variance, 1)
-    assert curves.censoring_differs(time, kind, level) == pytest.approx(p, rel=1e-12)
-    assert curves.censoring_differs(time, kind, np.zeros(6, dtype=np.int64)) == 1.0
-    assert curves.censoring_differs(time, np.ones(6, dtype=np.int8), level) == 1.0
+    assert survival.censoring_differs(time, kind, level) == pytest.approx(p, rel=1e-12)
+    assert survival.censoring_differs(time, kind, np.zeros(6, dtype=np.int64)) == 1.0
+    assert survival.censoring_differs(time, np.ones(6, dtype=np.int8), level) == 1.0
 
 
 def test_every_command_takes_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,7 +161,7 @@ def at_sites(leaves: dict[str, float], odds: dict[str, float], closes: dict[str,
 def test_follow_up_that_differs_after_the_horizon_is_alike() -> None:
     later = at_sites({"a": 2500.0, "b": 2500.0}, {"a": 0.5, "b": 0.5}, {"a": 1825.0, "b": 730.0})
     level, kind = (later["site"] == "a").to_numpy().astype(np.int64), later["e"].to_numpy().astype(np.int8)
-    assert curves.censoring_differs(later["t"].to_numpy(), kind, level) < 1e-9
+    assert survival.censoring_differs(later["t"].to_numpy(), kind, level) < 1e-9
     assert "lost_unlike" not in audited(later, by="site").data["horizon"]  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 import calibrant as cal
-from calibrant.data.classes.lists import REST
+from calibrant.data.classes.columns import REST
 
 K, M, N = 30, 4, 400
 

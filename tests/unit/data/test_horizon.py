@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
-from calibrant.stats.survival import curves
+from calibrant.stats.missing import survival
 
 # time, status (1 the event, 2 another one, 0 neither), outcome by 10
 RULES = [
@@ -177,7 +177,7 @@ def test_a_repair_is_fitted_by_weights_of_censoring_and_judged_on_other_rows() -
     fitted, held = (cal.at_horizon(one, **asked, way="weights") for one in half)
     repaired = cal.repair.Platt().fit(fitted)
     t, kind = half[0]["t"], half[0]["e"].astype(np.int8)
-    w = curves.inverse_weights(t, kind, h, curves.censoring(t, kind))
+    w = survival.inverse_weights(t, kind, h, survival.censoring(t, kind))
     known = w > 0.0
     own = cal.predictions(((kind == 1) & (t <= h))[known], half[0]["p"][known], weights=w[known])
     assert repaired.scores(held.p).tolist() == pytest.approx(cal.repair.Platt().fit(own).scores(held.p).tolist())

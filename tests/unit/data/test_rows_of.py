@@ -14,8 +14,7 @@ from calibrant.cli.run import main
 from calibrant.data.specs.coding import codings
 from calibrant.errors import BadInput
 from calibrant.report.spans import label
-from calibrant.views.rules import Condition, columns_of, text_of
-from calibrant.views.selected import parsed
+from calibrant.views.rules import Condition, columns_of, parsed, text_of
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def few_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(plans, "NULL_DRAWS", 511)
         monkeypatch.setattr(plans, "DRAWS", 127)
         monkeypatch.setattr(plans, "SAMPLES", 2)
-        monkeypatch.setattr("calibrant.search.rejected.checked_draws", lambda *_: 99)
+        monkeypatch.setattr("calibrant.search.nulls.checked_draws", lambda *_: 99)
 
 
 @pytest.fixture

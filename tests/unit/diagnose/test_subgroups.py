@@ -16,8 +16,8 @@ from calibrant.data import survey
 from calibrant.diagnose.fixed_subgroups import Search
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.subgroups.peeling import Left, sums_in
 from calibrant.stats.subgroups.ranges import RowRanges
+from calibrant.stats.subgroups.scan import Left, sums_in
 from calibrant.views.boxes import Boxed, tables_of
 
 N = 16_000

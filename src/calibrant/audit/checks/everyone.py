@@ -20,8 +20,7 @@ from calibrant.certify.jittered import jittered
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
 from calibrant.results import Curve, Estimate, Interval, Layered
-from calibrant.views.estimated import Estimated
-from calibrant.views.population import Population, Target
+from calibrant.views.population import Estimated, Population, Target
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

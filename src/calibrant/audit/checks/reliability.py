@@ -20,7 +20,7 @@ from calibrant.decisions.ladder import Ladder
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.cells import equal_mass
-from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.bounds import gap_of
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts

@@ -13,8 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import PYTHON, Caller, Missing, flag, shown, takes_names, text
 from calibrant.data.arrays import column_of, columns_of, matrix_of
-from calibrant.data.classes.columns import ARRAYS, EXACT, ROUNDED, ClassInputs, class_names
-from calibrant.data.classes.lists import by_class, class_texts, with_rest
+from calibrant.data.classes.columns import (
+    ARRAYS,
+    EXACT,
+    ROUNDED,
+    ClassInputs,
+    by_class,
+    class_names,
+    class_texts,
+    with_rest,
+)
 from calibrant.data.columns import (
     Floats,
     absent_labels,

@@ -26,6 +26,10 @@ Batches = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]  # 
 BUCKETS = 32  # sums that reach the driver, at most: a joined one is some megabytes
 GROUP = 64  # sums that one task of the first stage joins, about: half a gigabyte where each is large
 PIECE = 1 << 23  # bytes of a sum that one row carries: far below what one Arrow value or message may hold
+ADAPTIVE = (
+    "spark.sql.adaptive.enabled",
+    "spark.sql.adaptive.coalescePartitions.enabled",
+)  # small tasks are joined
 SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
 LACKING = re.compile(r"No module named 'pyarrow|PACKAGE_NOT_INSTALLED.*PyArrow|PyArrow .*must be installed")
 NO_ARROW = (
@@ -75,7 +79,8 @@ def _run(
             raise EngineFailed(TOO_OLD.format(session.version))
         session.addTag(tag)
         sums = rows().mapInArrow(sum_up, SCHEMA)
-        for how in stages(_adapts(session), parts):
+        adapts = all(session.conf.get(name) == "true" for name in ADAPTIVE)
+        for how in stages(adapts, parts):
             sums = sums.repartition(*how).mapInArrow(_joining(raw), SCHEMA)
         table = sums.toArrow()
     except BaseException as e:
@@ -93,12 +98,6 @@ def _run(
         return list(_gatherer()(table.to_batches()))
     except RuntimeError as e:
         raise EngineFailed(f"{e}: nothing was counted, so run it again") from None
-
-
-def _adapts(session: SparkSession) -> bool:
-    """Whether the session joins small tasks by itself."""
-    adapts = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
-    return all(session.conf.get(name) == "true" for name in adapts)
 
 
 def stages(adapts: bool, parts: int | None) -> list[tuple[int | str, ...]]:

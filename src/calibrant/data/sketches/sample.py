@@ -445,8 +445,11 @@ class RawSample(Sample):
         columns = [self._sampled(j, batch.column(name), rows) for j, name in enumerate(self.names)]
         columns += [column[rows] for column in row_attributes]
         self.add(lines_of(hashes[rows], p[rows], y[rows], columns))
-        if len(self.texts) > self._most_texts:
-            self._forget_texts()
+        if len(self.texts) > self._most_texts:  # leave out those of rows that were thrown out
+            at = [j for j, t in enumerate(self.types, COVARIATES) if t in (TEXT, NUMBER)]
+            kept = np.unique(self.lines[:, at]).tolist()
+            self.texts = {h: self.texts[h] for h in kept if h in self.texts}
+            self._most_texts = max(self._most_texts, 2 * len(self.texts))
 
     def _sampled(self, j: int, column: pa.Array | pa.ChunkedArray, rows: Indices) -> NDArray[np.generic]:
         """Return some values of a column as the lines hold it; note what it is, from all of its values."""
@@ -504,13 +507,6 @@ class RawSample(Sample):
         codes = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
         result: Integers = np.append(hashes, np.int64(0))[codes]
         return result
-
-    def _forget_texts(self) -> None:
-        """Leave out the texts of rows that were thrown out."""
-        at = [j for j, t in enumerate(self.types, COVARIATES) if t in (TEXT, NUMBER)]
-        kept = np.unique(self.lines[:, at]).tolist()
-        self.texts = {h: self.texts[h] for h in kept if h in self.texts}
-        self._most_texts = max(self._most_texts, 2 * len(self.texts))
 
     def _meet(self, j: int, t: pa.DataType) -> None:
         """Note a column's type; null goes with every other."""

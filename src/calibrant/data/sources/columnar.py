@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.data.layouts import know_extensions
-from calibrant.data.sources.arrow_messages import claims
 from calibrant.data.sources.budget import ROW, afford_of
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
 from calibrant.data.sources.listing import keyed
@@ -261,7 +261,7 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         _afford_rows(shown, file.size(), opened.nrows)
         column = narrowest(opened.schema)
         cheap = None if column is None else [names[column]]
-        texts = _without_width(opened.schema)
+        texts = {str(f.name) for f in opened.schema if narrowest(pa.schema([f])) is None}  # of no fixed width
         lengths = [opened.read_stripe(i, cheap).num_rows for i in range(opened.nstripes)]
         small = file.size() <= LOOKED  # a text that all rows share takes few bytes, and in a stripe all its rows' bytes
         if sum(lengths) != opened.nrows:
@@ -292,11 +292,6 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         parts.append(Part(name, start, reader(stripe)))
         start += length
     return Source(name, names, tuple(parts), start)
-
-
-def _without_width(schema: pa.Schema) -> set[str]:
-    """The columns whose values have no fixed number of bytes."""
-    return {str(field.name) for field in schema if narrowest(pa.schema([field])) is None}
 
 
 def _few_rows_at_once(
@@ -384,3 +379,86 @@ def _batches(file: pa.NativeFile, wanted: Sequence[int], batches: range | None) 
     opened: Any = pa.ipc.open_file(file, options=options)
     for i in batches:
         yield opened.get_batch(i)
+
+
+# ---- What the record batches of an Arrow IPC file claim, before any is unpacked ----
+
+ROW_BATCH, DICTIONARY = 3, 2  # of the union of headers: a record batch, and one of the values of a dictionary
+HEADER_TYPE, HEADER = 1, 2  # fields of a message
+LENGTH, BUFFERS, COMPRESSION = 0, 2, 3  # fields of a record batch
+DATA = 1  # the field of a dictionary batch that is a record batch
+FIRST = 8  # bytes before the messages of a file, and of the number that a compressed buffer begins with
+
+
+def claims(file: pa.NativeFile, stream: bool) -> tuple[int, int]:
+    """The rows of all record batches, and the bytes of the largest that is compressed once it is unpacked.
+
+    A file is read as the stream that it holds; one that ends too soon, or says what cannot be, is left to its reader.
+    """
+    file.seek(0 if stream else FIRST)
+    rows = largest = 0
+    try:
+        for message in pa.ipc.MessageReader.open_stream(file):
+            here, size = _claim(message)
+            rows, largest = rows + here, max(largest, size)
+    except (pa.ArrowInvalid, OSError, struct.error, IndexError):
+        pass  # the reader says so in its own words
+    finally:
+        file.seek(0)
+    return rows, largest
+
+
+def _claim(message: pa.Message) -> tuple[int, int]:
+    """The rows of a record batch, none of a dictionary; the bytes of its compressed buffers once unpacked."""
+    head = _Table(message.metadata.to_pybytes())
+    if (kind := head.byte(HEADER_TYPE)) not in (ROW_BATCH, DICTIONARY):
+        return 0, 0
+    own = head.table(HEADER)
+    batch = own if kind == ROW_BATCH else own.table(DATA)
+    rows = batch.whole(LENGTH) if kind == ROW_BATCH else 0
+    if not batch.at(COMPRESSION):
+        return rows, 0
+    body, size = message.body, 0
+    for offset, length in batch.pairs(BUFFERS):
+        if length >= FIRST:  # it begins with its length, -1 where it is not compressed after all
+            size += max(struct.unpack("<q", body[offset : offset + FIRST])[0], 0)
+    return rows, size
+
+
+class _Table:
+    """A table of FlatBuffers, in which the metadata of Arrow IPC are written."""
+
+    def __init__(self, raw: bytes, place: int | None = None) -> None:
+        self.raw = raw
+        self.place = self._int("<I", 0) if place is None else place
+        self.fields = self.place - self._int("<i", self.place)
+
+    def _int(self, kind: str, place: int) -> int:
+        return int(struct.unpack_from(kind, self.raw, place)[0])
+
+    def at(self, field: int) -> int:
+        """The place of a field; 0 where it is not there."""
+        slot = 4 + 2 * field
+        offset = self._int("<H", self.fields + slot) if slot < self._int("<H", self.fields) else 0
+        return self.place + offset if offset else 0
+
+    def byte(self, field: int) -> int:
+        """A number of one byte."""
+        return self.raw[place] if (place := self.at(field)) else 0
+
+    def whole(self, field: int) -> int:
+        """A number of eight bytes."""
+        return self._int("<q", place) if (place := self.at(field)) else 0
+
+    def table(self, field: int) -> _Table:
+        """A table within this one."""
+        place = self.at(field)
+        return _Table(self.raw, place + self._int("<I", place))
+
+    def pairs(self, field: int) -> list[tuple[int, int]]:
+        """A list of pairs of numbers of eight bytes."""
+        if not (place := self.at(field)):
+            return []
+        start = place + self._int("<I", place)
+        count = self._int("<I", start)
+        return list(struct.iter_unpack("<qq", self.raw[start + 4 : start + 4 + 16 * count]))

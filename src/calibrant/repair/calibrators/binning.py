@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, flag
 from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
-from calibrant.kernels.isotonic import isotonic
+from calibrant.kernels.smooth import isotonic
 from calibrant.repair.calibrators.curves import Logistic, Platt, ScaleOption
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import DECIMALS, MASK, checked_fewest

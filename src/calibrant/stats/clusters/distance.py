@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from calibrant.stats.betting import BLOCK_ORDERS
 from calibrant.stats.bounds import KNOTS, STEPS, lipschitz_witnesses
 from calibrant.stats.cells import summed
-from calibrant.stats.clusters.above import Above, Pairs, bets
-from calibrant.stats.clusters.below import GAP, Below, Bet, learnt, orders_of, steady
+from calibrant.stats.clusters.bounds import GAP, Above, Below, Bet, Pairs, bets, learnt, orders_of, steady
 from calibrant.stats.clusters.clusters import Clusters, Tallies
 from calibrant.stats.evidence import SEARCHED, Evidence, log_mean_exp
 

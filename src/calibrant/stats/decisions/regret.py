@@ -135,8 +135,10 @@ def below(lots: Lots, delta: float, seed: int) -> Below:
     learns = len(blocks) + len(pilots) > 1
     fixed = (FIXED if learns else 1.0) / len(SHIFTS)
     wagers = []
-    for f in _shifted(lots):
-        won = lots.won(f)
+    t = lots.threshold
+    for gap in SHIFTS:  # other thresholds that no outcome chose
+        other = float(1.0 / (1.0 + np.exp(-(np.log(t / (1.0 - t)) + gap)))) if np.isfinite(gap) else np.sign(gap)
+        won = lots.won(_moved(lots, int(np.searchsorted(lots.low, other))))
         bets = np.zeros(len(lots.size))
         for past, block in _ahead(pilots, orders[0]):
             bets[lots.block == block] = _bet(lots, won, past, delta)
@@ -158,14 +160,6 @@ def _ahead(pilots: Ints, order: Ints) -> Iterator[tuple[Ints, int]]:
     """Yield each block with the blocks before it."""
     for i, block in enumerate(order):
         yield np.concatenate([pilots, order[:i]]), int(block)
-
-
-def _shifted(lots: Lots) -> Iterator[Floats]:
-    """Yield other thresholds that no outcome chose, as moves of cells."""
-    t = lots.threshold
-    for gap in SHIFTS:
-        other = float(1.0 / (1.0 + np.exp(-(np.log(t / (1.0 - t)) + gap)))) if np.isfinite(gap) else np.sign(gap)
-        yield _moved(lots, int(np.searchsorted(lots.low, other)))
 
 
 def _moved(lots: Lots, to: int) -> Floats:

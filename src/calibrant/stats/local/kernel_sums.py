@@ -419,7 +419,9 @@ def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Drawn, tile: int) ->
     inside = expected.T @ across
     # (4) The raw sum from the centred one: e = P e + V B slope; and what pairs of a row with itself add to both.
     mixed, own = np.zeros_like(score), np.zeros((2, width))
-    diagonal = np.stack([np.ones(cells), _diagonal(basis, across, inside)])
+    b = basis.columns @ basis.inverse
+    of_centred = 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)  # diagonal of P' K P
+    diagonal = np.stack([np.ones(cells), of_centred])
     for at in parts:
         mixed += across[at].T @ centred[at].astype(np.float64)
         own += rows.squares(drawn, at, diagonal)
@@ -427,12 +429,6 @@ def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Drawn, tile: int) ->
     whole = local + 2.0 * (slope * mixed).sum(axis=0) + (slope * (inside @ slope)).sum(axis=0)
     tests = np.cumsum(score * slope, axis=0)
     return np.stack([whole - own[0], local - own[1], tests[0], tests[-1]])
-
-
-def _diagonal(basis: Basis, across: Floats, inside: Floats) -> Floats:
-    """The diagonal of ``P' K P``."""
-    b = basis.columns @ basis.inverse
-    return 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)
 
 
 def smallest(ranks: Floats) -> float:

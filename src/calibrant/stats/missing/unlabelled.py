@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from calibrant.stats.betting import SWITCH, lower_rates, sign_paths
 from calibrant.stats.cells import summed
-from calibrant.stats.clusters.above import Above, Pairs
+from calibrant.stats.clusters.bounds import Above, Pairs
 from calibrant.stats.evidence import limit_of, log_mean_exp
 
 Floats = NDArray[np.float64]

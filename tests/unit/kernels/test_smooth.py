@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.runtime import FEW, sized
+from calibrant.kernels.smooth import isotonic
 from oracles import isotonic as oracle
 
 VALUES = st.lists(

@@ -1,0 +1,1 @@
+"""Outcomes that nobody saw: people without a label (`unlabelled`), and follow-up that ends (`survival`)."""

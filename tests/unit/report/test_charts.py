@@ -51,8 +51,8 @@ def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def rows_with(chart: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the first rows of a chart that have this column."""
-    return next(rows for rows in chart["datasets"].values() if rows and key in rows[0])
+    """The most rows of a chart that have this column."""
+    return max((rows for rows in chart["datasets"].values() if rows and key in rows[0]), key=len)
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -162,7 +162,7 @@ def test_a_map_leaves_cells_of_few_people_blank_and_levels_without_a_name():
 
 
 def test_curves_without_a_picture_say_so():
-    with pytest.raises(NotComputable, match="there is no chart for other: use to_frame"):
+    with pytest.raises(NotComputable, match="there is no picture of other, a table: use to_frame"):
         Curve(method="other", columns={}).chart()
     with pytest.raises(NotComputable, match="nothing to draw"):
         Curve(method="diagnose.importance", columns={"variable": ()}).chart()

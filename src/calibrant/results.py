@@ -486,11 +486,13 @@ class Curve(Framed, Plain):
         Returns
         -------
         matplotlib Axes
+            The first, where maps of several groups have axes each.
 
         Raises
         ------
         NotComputable
-            It is a table of several things and no curve, or empty: take ``to_frame()``.
+            It is a table of several things and no curve, or empty: take ``to_frame()``. Or `ax` cannot hold maps of
+            several groups.
         ImportError
             Matplotlib is missing: ``pip install "calibrant[displays]"``.
         """

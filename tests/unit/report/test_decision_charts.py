@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ def test_charts_hold_every_point(by: str | None, panels: int) -> None:
         values = [r for rows in spec["datasets"].values() for r in rows if "group" in r]
         assert len(values) == len(curve.columns["group"])
         assert len({v["group"] for v in values}) == panels
+        assert re.fullmatch(r"\d+%|score <= 0\.\d+", values[0]["at"])
         drawn = spec.get("concat", [spec])
         assert len(drawn) == panels
         for panel in drawn:

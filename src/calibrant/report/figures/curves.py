@@ -17,7 +17,7 @@ from calibrant.report.sections.decisions import kind
 from calibrant.report.wording.decisions import in_the_pool
 from calibrant.results import Curve
 
-Variable: TypeAlias = parts.Row  # settings of a curve, or of an axis of a map
+Variable: TypeAlias = parts.Row  # an axis of a map, as its settings tell it
 OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
 WITH = 60  # pixels of levels at the side
 PUBLISHED = {  # how it was made, how its points are joined, and what it is called
@@ -92,12 +92,12 @@ def control_chart(curve: Curve) -> Figure:
         marks += [Mark("text", rows=at, align=align, shift=(way, -9), **look)]
     x = Axis("share of people, most suspicious first", unit="%", ends=(0, end))
     panel = Panel(rows, x, Axis("evidence so far"), marks, (parts.WIDTH, 280))
-    return Figure("Is error hiding in a mix of attributes?", _control_lines(dict(s), end / 100), [panel])
+    return Figure("Is error hiding in a mix of attributes?", _control_lines(curve, end / 100), [panel])
 
 
-def _control_lines(s: Variable, end: float) -> list[str]:
-    p = num.p_value(float(s["p_value"]), draws=int(s["draws"])) if s["p_value"] else "a probability of 0 or 1 was wrong"
-    out = [f"Whole test: {p}. Grey: simulated repeats without error beyond the tolerance."]
+def _control_lines(curve: Curve, end: float) -> list[str]:
+    s = curve.settings
+    out = [f"Whole test: {parts.tested(curve)}. Grey: simulated repeats without error beyond the tolerance."]
     if s["peak_rows"] and s["p_value"] <= s["alpha"] and s["peak_observed"] is not None:
         happened, says = (num.nearest(s[f"peak_{k}"]) for k in ("observed", "predicted"))
         few, many = s["peak_share"] < 0.2, s["peak_share"] > 0.5
@@ -122,9 +122,9 @@ def decision_curve(curve: Curve) -> Figure:
     top = max(*c["high"], *c["treat_all"], 0.01)
     low = min(max(min(c["low"]), -top), -0.25 * top)  # acting on everyone soon loses more than any picture holds
     numbers = ("threshold", "net_benefit", "treat_all", "low", "high")
-    rows = parts.rows(curve, {"at": "{threshold:.4%}", "per 100": "{net_benefit:g2}"}, numbers)
+    rows = parts.rows(curve, {"per 100": "{net_benefit:g2}"}, numbers)
     for i, r in enumerate(rows):
-        r["group"] = r.get("group", "everyone")
+        r |= {"group": r.get("group", "everyone"), "at": f"{r['threshold']:.4g}%"}
         ranges = {"band": "", "over acting on everyone": "over_all_"}
         r |= {k: " to ".join(num.signed_range(c[f"{v}low"][i], c[f"{v}high"][i], 2)) for k, v in ranges.items()}
     look: parts.Row = {"x": "threshold"}

@@ -58,8 +58,8 @@ def bins(curve: Curve) -> Figure:
 def calibration_function(curve: Curve) -> Figure:
     """The event rate along the score as the published surrogates have it, over the line of a calibrated one."""
     how, joined, title = PUBLISHED[curve.settings["method"]]
-    words = {"at": "{x:p1}%", "event rate": "{rate:p1} in 100", "rows": "{rows:n}"}
-    rows, tips = parts.rows(curve, words, ("x", "rate")), tuple(words)
+    words = {"the score": "{x:p1}%", "event rate": "{rate:p1} in 100", "rows": "{rows:n}"}
+    rows, tips = parts.rows(curve, words | {"at": "{x:p1}%"}, ("x", "rate")), tuple(words)
     even = [{"x": v, "rate": v} for v in (0, 100)]
     marks = [
         Mark("line", y="rate", rows=even, colour=QUIET, dash=(4, 4), size=1.2, name="calibrated"),

@@ -101,8 +101,8 @@ def _look(m: Mark) -> Row:
     if m.kind in ("line", "range", "ruler", "frame"):
         look |= {"strokeWidth": m.size} | ({"strokeDash": list(m.dash)} if m.dash else {})
     look |= {"size": m.size} if m.kind == "dot" else {"interpolate": m.joined} if m.kind == "line" else {}
-    look |= {"align": m.align, "dx": m.shift[0], "dy": m.shift[1]} if m.kind == "text" else {}
-    return look | ({"yOffset": m.shift[1]} if m.kind == "range" and m.shift[1] else {}) | MARKS[m.kind]
+    look |= {"align": m.align, "dx": m.aside[0], "dy": m.aside[1]} if m.kind == "text" else {}
+    return look | ({"yOffset": m.aside[1]} if m.kind == "range" and m.aside[1] else {}) | MARKS[m.kind]
 
 
 def _placed(p: Panel, m: Mark) -> Row:

@@ -84,12 +84,12 @@ def control_chart(curve: Curve) -> Figure:
     if s["line"] is not None:
         at = [{"x": end, "evidence": s["line"], "text": f"line crossed in {100 * s['alpha']:.3g} of 100 repeats"}]
         marks += [ruler(s["line"], colour=INK, dash=(5, 4))]
-        marks += [Mark("text", rows=at, align="right", shift=(0, -8), **look)]
+        marks += [Mark("text", rows=at, align="right", aside=(0, -8), **look)]
     if s["peak_rows"]:
         align, way = ("left", 9) if 100 * share < 0.6 * end else ("right", -9)
         at = [{"x": 100 * share, "evidence": s["peak_score"], "text": f"peak: {num.nearest(share)}% of people"}]
         marks += [Mark("dot", y="evidence", rows=at, colour=HIGH, size=70)]
-        marks += [Mark("text", rows=at, align=align, shift=(way, -9), **look)]
+        marks += [Mark("text", rows=at, align=align, aside=(way, -9), **look)]
     x = Axis("share of people, most suspicious first", unit="%", ends=(0, end))
     panel = Panel(rows, x, Axis("evidence so far"), marks, (parts.WIDTH, 280))
     return Figure("Is error hiding in a mix of attributes?", _control_lines(curve, end / 100), [panel])

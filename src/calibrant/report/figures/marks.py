@@ -57,7 +57,7 @@ class Mark:
     off: bool = False  # orange where the column `off` is true
     tips: Sequence[str] = ()  # columns that are read where it is pointed at; "near" is the nearest row
     text: str = ""  # the column of what is written
-    shift: Size = (0, 0)  # pixels to the right and down
+    aside: Size = (0, 0)  # pixels to the right and down
     align: str = "center"
     joined: str = "linear"
     most: float = 0.0  # points of the strongest colour, which text on it must be told from
@@ -109,8 +109,8 @@ def rows(curve: Curve, words: Mapping[str, str], points: Sequence[str] = POINTS)
     out = []
     for values in zip(*curve.columns.values(), strict=True):
         own = dict(zip(curve.columns, values, strict=True))
-        said = {k: Words().vformat(v, (), own) for k, v in words.items()}
-        out.append({k: 100 * v if k in points and v is not None else v for k, v in own.items()} | said)
+        stated = {k: Words().vformat(v, (), own) for k, v in words.items()}
+        out.append({k: 100 * v if k in points and v is not None else v for k, v in own.items()} | stated)
     return out
 
 

@@ -86,7 +86,7 @@ def _places(rows: Sequence[Row], column: str, axis: Axis, start: int = 0) -> Pla
 
 
 def _mark(ax: Axes, p: Panel, m: Mark, start: int, tint: str | None) -> None:
-    """Draw a mark: a line run by run, what is shown to be off in orange, in `tint` what tells groups apart."""
+    """Draw a mark: a line run by run, what is shown to be off in orange, groups in `tint`."""
     tinted = tint is not None and m.colour in (LINE, BAND)
     group = f"{p.title}, {m.name}" if p.legend else p.title
     name = group if tinted and m.kind == "line" else m.name
@@ -117,7 +117,7 @@ def _sign(ax: Axes, m: Mark, _: Rows, at: At, look: Row) -> None:
 
 
 def _range(ax: Axes, m: Mark, _: Rows, at: At, look: Row) -> None:
-    draw, places = (ax.hlines, (at[2] + m.shift[1] / 22, *at[:2])) if m.x2 else (ax.vlines, (at[0], *at[2:]))
+    draw, places = (ax.hlines, (at[2] + m.aside[1] / 22, *at[:2])) if m.x2 else (ax.vlines, (at[0], *at[2:]))
     draw(*places, linewidth=m.size, **look)
 
 
@@ -128,7 +128,7 @@ def _ruler(ax: Axes, m: Mark, _: Rows, at: At, look: Row) -> None:
 
 
 def _text_at(ax: Axes, m: Mark, rows: Rows, at: At, _: Row) -> None:
-    place: Row = {"xytext": (0.75 * m.shift[0], -0.75 * m.shift[1]), "textcoords": "offset points"}
+    place: Row = {"xytext": (0.75 * m.aside[0], -0.75 * m.aside[1]), "textcoords": "offset points"}
     for r, x, y in zip(rows, at[0], at[2], strict=True):
         colour = (PAPER if abs(r["gap"]) > 0.6 * m.most else INK) if m.most else m.colour
         ax.annotate(_text(r[m.text]), (x, y), ha=m.align, va="center", fontsize="small", color=colour, **place)
@@ -188,7 +188,7 @@ def _height(drawn: Figure) -> float:
 
 
 def _dressed(ax: Axes, drawn: Figure) -> None:
-    """Draw axes, title, and a legend where it tells more than one thing apart."""
+    """Draw axes, title, and a legend of more than one thing."""
     first, many = drawn.panels[0], len(drawn.panels) > 1
     labels = [f"{p.title}, {v}" if many else v for p in drawn.panels for v in _labels(p.y)]
     _axis(ax.xaxis, first.x, _labels(first.x), first.side is not None)

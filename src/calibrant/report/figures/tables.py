@@ -74,8 +74,8 @@ def _bars(rows: list[parts.Row], title: str, columns: Sequence[str], tips: Seque
 
 def searched_subgroups(curve: Curve) -> Figure:
     """A forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
-    rows, found = parts.gaps(curve), curve.columns["finding"]
-    for r, off in zip(rows, found, strict=True):
+    rows, shown = parts.gaps(curve), curve.columns["finding"]
+    for r, off in zip(rows, shown, strict=True):
         r |= {"off": off, "p": f"{r['p_adjusted']:.2g} (adjusted)", "verdict": "error shown" if off else "undecided"}
         r["found again"] = f"{round(100 * r['stability'])}% of repeats"
     under = [
@@ -83,7 +83,7 @@ def searched_subgroups(curve: Curve) -> Figure:
         f"Bars: {parts.level_of(curve)} limits, simultaneous. People are counted among those who judge.",
         "Orange: error shown. Grey: undecided.",
     ]
-    return Figure(WHO if any(found) else LOOKED_AT, under, [_forest(curve, rows, ("p", "found again", "verdict"))])
+    return Figure(WHO if any(shown) else LOOKED_AT, under, [_forest(curve, rows, ("p", "found again", "verdict"))])
 
 
 def subgroups(curve: Curve) -> Figure:
@@ -121,7 +121,7 @@ def _forest(curve: Curve, rows: list[parts.Row], tips: Sequence[str]) -> Panel:
         r |= {"at": str(i), "reported": f"says {says}, happened {happened} in 100", "people": people}
         labels[r["at"]] = [*wrap(r["rule"], 52), people]
     names = Axis(None, "names", names=list(labels), labels=labels, step=52)
-    words = Mark("text", x="gap", y="at", text="reported", colour=INK, shift=(0, -11))
+    words = Mark("text", x="gap", y="at", text="reported", colour=INK, aside=(0, -11))
     tips = ("rule", "people", "model says", "happened", "off by", "band", *tips)
     return Panel(rows, gaps, names, [*parts.dots(curve, "x", gaps, tips, QUIET), words], (parts.WIDTH - 180, 0))
 
@@ -144,8 +144,8 @@ def subgroup_map(curve: Curve) -> Figure:
         r["error"] = 100 * (p * (1 - p) / r["rows"]) ** 0.5
     usual = sorted(r["error"] for r in rows)[len(rows) // 2] if rows else 1.0
     frames, inside = _frames(curve)
-    found = sorted(abs(r["gap"]) for r in rows if (r["x"], r["y"]) in inside)
-    most = max(3.0 * usual, found[len(found) // 2] if found else 0.0, 0.01)  # noise looks pale
+    outlined = sorted(abs(r["gap"]) for r in rows if (r["x"], r["y"]) in inside)
+    most = max(3.0 * usual, outlined[len(outlined) // 2] if outlined else 0.0, 0.01)  # noise looks pale
     tips = ("first", "second", "people", "model says", "happened", "off by")
     marks = (
         Mark("cell", x2="x2", y2="y2", colour="heat", most=most, tips=tips),
@@ -294,7 +294,7 @@ def ranges(curve: Curve) -> Figure:
     for k, (of, called) in enumerate(how.layers):
         quiet, now = both and k == 0, how.layers is NOW
         look: parts.Row = {"colour": QUIET if quiet else LINE, "size": 1.2 if quiet and not now else 3.0}
-        look |= {"name": called if now else f"{level} {called or 'range'}".strip(), "shift": (0, (8 * k - 4) * now)}
+        look |= {"name": called if now else f"{level} {called or 'range'}".strip(), "aside": (0, (8 * k - 4) * now)}
         marks.append(_one("range", rows, f"{of}low", f"{of}high", look))
     marks += [_one("dot", rows, how.value, "", {"size": 40, "name": "estimate"})] if how.value else []
     marks += [_one("tick", rows, "pd", "", {"colour": HIGH, "name": "PD"})] if "pd" in c else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from itertools import product
 from textwrap import wrap
 
@@ -246,7 +247,7 @@ class Ranges:
 
 GUARANTEED = (("gap_guaranteed_", "guaranteed"), ("gap_", "interval"))
 RATES, NOW = (("guaranteed_", "certified"), ("", "interval")), (("now_", "now"), ("after_", "after"))
-CERTIFIED, BENEFIT, GAINED = ((((k, "certified"),)) for k in ("", "net_benefit_", "gain_"))
+CERTIFIED, BENEFIT, GAINED, OF_ERROR = (((k, "certified"),) for k in ("", "net_benefit_", "gain_", "error_"))
 RANGES = {
     "audit": Ranges("Everyone and groups", "group", "gap", GAP, GUARANTEED),
     "audit.change": Ranges("Change of the gap", "group", "change", "now less before, points"),
@@ -265,7 +266,7 @@ RANGES = {
     "diagnose.missing_labels": Ranges("Who is without a label", "variable level", "share", "without a label, %", ()),
     "grades": Ranges("Default rate by grade", "rating_grade", "default_rate", "default rate, %", (), zero=None),
     "measure.inferred_mean": Ranges("Probabilities in place of labels", "variable level", "bias", INFERRED),
-    "repair.evaluate": Ranges("Error after each repair", "probability", "", ERROR, (("error_", "certified"),)),
+    "repair.evaluate": Ranges("Error after each repair", "probability", "", ERROR, OF_ERROR),
     "repair.evaluate.decisions": Ranges("Gain by repair", "probability population threshold", "gain", GAIN, GAINED),
     "repair.evaluate.fixed": Ranges("Now and after the repair", "who", "", EITHER, NOW),
 }
@@ -306,8 +307,13 @@ def ranges(curve: Curve) -> Figure:
 
 
 def _one(kind: parts.Sign, rows: list[parts.Row], x: str, x2: str, look: parts.Row) -> Mark:
+    """A mark of the rows that have it, with its numbers: ends rounded outward."""
     kept = [r for r in rows if r[x] is not None and (not x2 or r[x2] is not None)]
-    return Mark(kind, x=x, x2=x2, y="at", rows=kept, tips=("name", x, x2) if x2 else ("name", x), **look)
+    tip, sides = look["name"], (ROUND_FLOOR, ROUND_CEILING) if x2 else (ROUND_HALF_EVEN,)
+    for r in kept:
+        ends = zip((r[x], r[x2]) if x2 else (r[x],), sides, strict=True)
+        r[tip] = " to ".join(num.written(num.cut(num.exact(v / 100), 2, side)) for v, side in ends)
+    return Mark(kind, x=x, x2=x2, y="at", rows=kept, tips=("name", tip), **look)
 
 
 def _name(values: Sequence[object]) -> str:

@@ -60,6 +60,14 @@ def test_the_line_is_the_gap_in_points() -> None:
     assert list(line.get_xdata()) == pytest.approx(curve.columns["x"])
 
 
+def test_dates_lie_where_they_are_to_the_second() -> None:
+    curve = CURVES["date"]
+    hours = replace(curve, columns={**curve.columns, "x": tuple(18_000 + i / 24 for i in range(20))})
+    (line,) = (one for one in hours.plot().lines if one.get_label() == "gap")
+    assert list(line.get_xdata()) == pytest.approx(hours.columns["x"])
+    line.axes.figure.canvas.draw()
+
+
 def test_three_layers_stand_under_their_names() -> None:
     table = CURVES["everyone and groups"]
     ax = table.plot()

@@ -20,6 +20,7 @@ from calibrant.results import Curve
 Variable: TypeAlias = parts.Row  # an axis of a map, as its settings tell it
 OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
 WITH = 60  # pixels of levels at the side
+EPOCH = date(1970, 1, 1)
 PUBLISHED = {  # how it was made, how its points are joined, and what it is called
     "kernel": ("the kernel smoother", "linear", "Calibration function"),
     "total-variation": ("the total variation denoiser", "step-after", "Calibration function"),
@@ -199,12 +200,11 @@ def variable(curve: Curve) -> Figure:
 def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: bool) -> Panel:
     """One group's pictures above each other, on the same horizontal axis, with its levels at their side."""
     drawn, alone = [r for r in rows if r["stretch"] >= 0], [r for r in rows if r["stretch"] < 0]
-    column, width = "label" if curve.settings["date"] else "x", parts.SMALL if small else parts.WIDTH
-    places = sorted((x, v) for x, v in zip(curve.columns["x"], curve.columns[column], strict=True) if x is not None)
+    scale, width = parts.DAY if curve.settings["date"] else 1, parts.SMALL if small else parts.WIDTH
+    known = [scale * x for x in curve.columns["x"] if x is not None]
     for r in drawn:
-        r["x"] = r[column]
-    which: parts.Kind = "date" if curve.settings["date"] else "number"
-    x = Axis(str(curve.settings["variable"]), which, ends=(places[0][1], places[-1][1]))
+        r["x"] *= scale
+    x = Axis(str(curve.settings["variable"]), "date" if scale > 1 else "number", ends=(min(known), max(known)))
     over = () if small else (_rates(curve, drawn, x),)
     return _with_people(curve, (drawn, alone), x, _gaps(ends), (width, 190), over)
 
@@ -294,8 +294,11 @@ def local_bias(curve: Curve) -> Figure:
     return Figure(f"{OFF}, by {names}", under, panels, together=not two)
 
 
-def _place(axis: Variable, value: float) -> float:
-    return 100 * value if axis["kind"] == "score" and value is not None else value
+def _place(axis: Variable, value: str | float | None) -> str | float | None:
+    """A value where it is drawn: dates in milliseconds, scores in percent, numbers and levels as they are."""
+    if axis["kind"] == "date" and isinstance(value, str):
+        return parts.DAY * (date.fromisoformat(value) - EPOCH).days
+    return 100 * value if axis["kind"] == "score" and isinstance(value, float) else value
 
 
 def _along(curve: Curve, rows: list[parts.Row], axis: Variable, ends: Sequence[float], small: bool) -> Panel:
@@ -332,14 +335,12 @@ def _cells(rows: list[parts.Row], axes: Sequence[Variable]) -> list[parts.Row]:
     if not kept:
         raise NotComputable("every point of the map has a missing value: use to_frame()")
     for a, k in pairs:
-        values, dates = [v for v in a["places"] if v is not None], a["kind"] == "date"
         if a["kind"] == "category":
             continue
-        at = [date.fromisoformat(v).toordinal() if dates else v for v in values]
+        at = [v for v in a["places"] if v is not None]
         edges = [at[0], *((u + v) / 2 for u, v in pairwise(at)), at[-1]]
-        places = [date.fromordinal(int(e)).isoformat() if dates else e for e in edges]
         for r in kept:
-            r[f"{k}a"], r[f"{k}b"] = places[values.index(r[k])], places[values.index(r[k]) + 1]
+            r[f"{k}a"], r[f"{k}b"] = edges[at.index(r[k])], edges[at.index(r[k]) + 1]
     return kept
 
 

@@ -18,6 +18,7 @@ Size: TypeAlias = tuple[int, int]
 Kind: TypeAlias = Literal["number", "log", "symlog", "logit", "date", "names", "cells"]
 Sign: TypeAlias = Literal["band", "line", "dot", "range", "bar", "cell", "frame", "ruler", "text", "tick", "near"]
 WIDTH, HEIGHT, SMALL, STRIP = 560, 240, 260, 34  # pixels: a panel, one of several, and the people under it
+DAY = 86_400_000  # milliseconds, of which dates are made, from the first of 1970
 GAP, SAYS = "observed minus predicted, points", "predicted probability"
 POINTS = ("gap", "low", "high", "predicted", "observed")  # columns of fractions, which are drawn in points
 TIPS = ("at", "model says", "happened", "off by", "band", "finding", "effective rows")
@@ -30,7 +31,7 @@ class Axis:
     title: str | None = None
     kind: Kind = "number"
     unit: str = ""  # behind each number; "+" writes the sign of those above zero, "none" no number
-    ends: Sequence[float] | Sequence[str] | None = None  # all that marks have, without it
+    ends: Sequence[float] | None = None  # all that marks have, without it
     names: Sequence[object] = ()  # in their order; of cells, the name of each
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # lines that stand for a name
     ticks: Sequence[float] = ()
@@ -160,7 +161,7 @@ def ruler(
 
 def limits(curve: Curve, y: Axis, way: str) -> list[Mark]:
     """The limit to either side of no gap, where it is in view."""
-    limit, (low, high) = curve.settings.get("limit"), map(float, y.ends or (0, 0))
+    limit, (low, high) = curve.settings.get("limit"), y.ends or (0.0, 0.0)
     seen = [] if limit is None else [v for v in (-100.0 * limit, 100.0 * limit) if low <= v <= high]
     return [ruler(seen, way, dash=(5, 4), name="limit")] if seen else []
 

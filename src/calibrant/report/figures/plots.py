@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant.errors import NotComputable
 from calibrant.report.figures.kinds import figure
-from calibrant.report.figures.marks import Axis, Figure, Mark, Panel, Row
+from calibrant.report.figures.marks import DAY, Axis, Figure, Mark, Panel, Row
 from calibrant.report.places import BAND, HIGH, INK, LINE, LOW, PAPER
 from calibrant.report.spans import clipped
 from calibrant.results import Curve
@@ -81,8 +81,7 @@ def _places(rows: Sequence[Row], column: str, axis: Axis, start: int = 0) -> Pla
     """Where rows lie on an axis: names at whole numbers, dates at days."""
     if axis.kind == "names":
         return np.array([start + axis.names.index(r[column]) for r in rows], dtype=float)
-    kind = "datetime64[D]" if axis.kind == "date" else float
-    return np.array([r[column] for r in rows], dtype=kind).astype(float)
+    return np.array([r[column] for r in rows], dtype=float) / (DAY if axis.kind == "date" else 1)
 
 
 def _mark(ax: Axes, p: Panel, m: Mark, start: int, tint: str | None) -> None:

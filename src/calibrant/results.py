@@ -22,8 +22,8 @@ T = TypeVar("T")
 Frame: TypeAlias = Any  # of pandas or Polars, which may be missing
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
-DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
-PLOTTED_BY = "calibrant.report.outputs.plots"  # and this when it is drawn on axes
+DRAWN_BY = "calibrant.report.figures.charts"  # loaded when a chart is asked for: pixels come last
+PLOTTED_BY = "calibrant.report.figures.plots"  # and this when it is drawn on axes
 SHOWN_BY = "calibrant.report.outputs.notebook"  # and this when a notebook shows a result
 INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 ESCAPE = "\\"
@@ -486,11 +486,13 @@ class Curve(Framed, Plain):
         Returns
         -------
         matplotlib Axes
+            The first, where maps of several groups have axes each.
 
         Raises
         ------
         NotComputable
-            It is a table of several things and no curve, or empty: take ``to_frame()``.
+            It is a table of several things and no curve, or empty: take ``to_frame()``. Or `ax` cannot hold maps of
+            several groups.
         ImportError
             Matplotlib is missing: ``pip install "calibrant[displays]"``.
         """

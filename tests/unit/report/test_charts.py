@@ -51,8 +51,8 @@ def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def rows_with(chart: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the first rows of a chart that have this column."""
-    return next(rows for rows in chart["datasets"].values() if rows and key in rows[0])
+    """The most rows of a chart that have this column."""
+    return max((rows for rows in chart["datasets"].values() if rows and key in rows[0]), key=len)
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -161,8 +161,17 @@ def test_a_map_leaves_cells_of_few_people_blank_and_levels_without_a_name():
     assert [(f["x"], f["x2"]) for f in rows_with(made, "rule")] == [(0, 2), (4, 5)]
 
 
+def test_a_table_has_its_ranges_rounded_outward_in_its_tooltips():
+    table = factories.record().table
+    row = rows_with(table.chart().to_dict(), "95% guaranteed")[0]
+    low, high = (100 * table.columns[f"gap_guaranteed_{k}"][0] for k in ("low", "high"))
+    a, b = (float(v.replace("\u2212", "-")) for v in row["95% guaranteed"].split(" to "))
+    assert low - 0.01 <= a <= low < high <= b <= high + 0.01
+    assert row["name"] == table.columns["group"][0]
+
+
 def test_curves_without_a_picture_say_so():
-    with pytest.raises(NotComputable, match="there is no chart for other: use to_frame"):
+    with pytest.raises(NotComputable, match="there is no picture of other, a table: use to_frame"):
         Curve(method="other", columns={}).chart()
     with pytest.raises(NotComputable, match="nothing to draw"):
         Curve(method="diagnose.importance", columns={"variable": ()}).chart()

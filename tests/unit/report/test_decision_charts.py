@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +30,16 @@ def curves(by: str | None) -> list[Curve]:
 @pytest.mark.parametrize(("by", "panels"), [(None, 1), ("sex", 2)])
 def test_charts_hold_every_point(by: str | None, panels: int) -> None:
     pytest.importorskip("altair")
-    for curve, lines in zip(curves(by), (3, 2), strict=True):
+    for curve, lines in zip(curves(by), (3, 3), strict=True):
         spec = curve.chart().to_dict()
-        values = next(iter(spec["datasets"].values())) if "datasets" in spec else spec["data"]["values"]
-        assert len(values) == lines * len(curve.columns["group"])
+        values = [r for rows in spec["datasets"].values() for r in rows if "group" in r]
+        assert len(values) == len(curve.columns["group"])
         assert len({v["group"] for v in values}) == panels
-        assert ("facet" in spec) == (panels > 1)
+        assert re.fullmatch(r"\d+%|score <= 0\.\d+", values[0]["at"])
+        drawn = spec.get("concat", [spec])
+        assert len(drawn) == panels
+        for panel in drawn:
+            assert len([m for m in panel["layer"] if m["mark"]["type"] in ("line", "rule")]) == lines
 
 
 @pytest.mark.parametrize(("by", "panels"), [(None, 1), ("sex", 2)])

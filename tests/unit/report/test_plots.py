@@ -11,7 +11,8 @@ import pytest
 
 import factories
 from calibrant.errors import NotComputable
-from calibrant.report.outputs import plots
+from calibrant.report.figures import plots
+from calibrant.report.figures.kinds import FIGURES
 from calibrant.results import Curve
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -59,6 +60,14 @@ def test_the_line_is_the_gap_in_points() -> None:
     assert list(line.get_xdata()) == pytest.approx(curve.columns["x"])
 
 
+def test_dates_lie_where_they_are_to_the_second() -> None:
+    curve = CURVES["date"]
+    hours = replace(curve, columns={**curve.columns, "x": tuple(18_000 + i / 24 for i in range(20))})
+    (line,) = (one for one in hours.plot().lines if one.get_label() == "gap")
+    assert list(line.get_xdata()) == pytest.approx(hours.columns["x"])
+    line.axes.figure.canvas.draw()
+
+
 def test_three_layers_stand_under_their_names() -> None:
     table = CURVES["everyone and groups"]
     ax = table.plot()
@@ -80,7 +89,7 @@ def test_names_of_the_data_are_no_formulas() -> None:
 
 
 def test_what_is_no_curve_says_so() -> None:
-    with pytest.raises(NotComputable, match=r"no plot of tripod, a table: use to_frame\(\)"):
+    with pytest.raises(NotComputable, match=r"no picture of tripod, a table: use to_frame\(\)"):
         Curve(method="tripod", columns={"item": ("1",)}).plot()
     with pytest.raises(NotComputable, match="empty: too few rows"):
         Curve(method="diagnose.reliability_curve", columns={}, settings={"reason": "too few rows"}).plot()
@@ -103,17 +112,35 @@ def test_without_matplotlib_it_names_the_extra() -> None:
     assert shown.strip() == 'a plot needs Matplotlib: pip install "calibrant[displays]"'
 
 
-def test_every_curve_of_a_record_has_a_plot() -> None:
+def test_every_curve_of_a_record_has_a_picture() -> None:
     from calibrant.audit.schema.curves import CURVES as KINDS
 
-    methods = {kind.__struct_config__.tag for kind in KINDS.values()}
-    special = {"diagnose.subgroup_map", "diagnose.variable_curve", "diagnose.local_bias"}
-    assert methods <= {*plots.LINES, *plots.RANGES, *special}
+    assert {kind.__struct_config__.tag for kind in KINDS.values()} <= set(FIGURES)
 
 
-def test_every_chart_has_a_plot() -> None:
-    pytest.importorskip("altair")
-    from calibrant.report.charts import CHARTS
+def test_levels_of_all_groups_are_under_each_other_and_lines_over_each_other() -> None:
+    levels, line = (curve_of_two_groups(name) for name in ("levels", "number"))
+    assert [t.get_text() for t in levels.plot().get_yticklabels()] == [
+        f"site = {g}, {v}" for g in "ab" for v in CURVES["levels"].columns["label"]
+    ]
+    assert {"site = a", "site = b"} < {one.get_label() for one in line.plot().lines}
 
-    special = {"diagnose.subgroup_map", "diagnose.variable_curve", "diagnose.local_bias"}
-    assert set(CHARTS) <= {*plots.LINES, *plots.RANGES, *special}
+
+def test_maps_of_groups_get_axes_each_and_one_set_of_axes_is_refused() -> None:
+    from matplotlib import pyplot as plt
+
+    curve = curve_of_two_groups("map of levels")
+    (race,) = curve.settings["axes"]
+    axes = (race, {**race, "name": "ward", "places": ("c",)})
+    columns = {**curve.columns, "x2": tuple("c" for _ in curve.columns["x"])}
+    two = replace(curve, columns=columns, settings={**curve.settings, "axes": axes})
+    assert [ax.get_title(loc="left") for ax in two.plot().figure.axes[:2]] == ["a", "b"]
+    with pytest.raises(NotComputable, match="one set of axes cannot hold these 2 pictures"):
+        two.plot(ax=plt.subplots()[1])
+
+
+def curve_of_two_groups(name: str) -> Curve:
+    curve = CURVES[name]
+    columns = {k: (*v, *v) for k, v in curve.columns.items()}
+    columns["group"] = tuple(g for g in "ab" for _ in curve.columns["gap"])
+    return replace(curve, columns=columns, settings={**curve.settings, "by": "site"})

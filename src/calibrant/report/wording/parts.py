@@ -127,7 +127,7 @@ def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
     high = max(facts.ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
-    return min(high, limit) if facts.state(record, "groups") == "within" and limit is not None else high
+    return facts.decided(0.0, high, facts.state(record, "groups"), limit)[1]
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
@@ -212,13 +212,12 @@ def _least(record: AuditRecord, o: facts.Off) -> str:
 
 def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
-    limit, high = facts.limit_of(record), e.interval.high
-    if high >= facts.UNREPORTED and facts.state(record, "subgroups") != "within":
+    limit, known = facts.limit_of(record), facts.state(record, "subgroups")
+    if e.interval.high >= facts.UNREPORTED and known != "within":
         by = independent(record)
         rows = by.many if by is CLUSTERS else facts.noun(record)
         return say(f"Too few {rows} to say what no subgroup exceeds.")
-    if facts.state(record, "subgroups") == "within" and limit is not None:
-        high = min(high, limit)
+    high = facts.decided(0.0, e.interval.high, known, limit)[1]
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := facts.screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"

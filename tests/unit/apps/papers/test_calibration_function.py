@@ -125,4 +125,4 @@ def test_chart(method, drawn):
     marks = [layer["mark"] for layer in made["layer"]]
     assert marks[0]["strokeDash"]
     assert marks[1]["interpolate"] == drawn
-    assert [t["field"] for t in made["layer"][1]["encoding"]["tooltip"]] == ["the score", "event rate", "rows"]
+    assert [t["field"] for t in made["layer"][2]["encoding"]["tooltip"]] == ["the score", "event rate", "rows"]

@@ -518,9 +518,21 @@ class Monitor:
         made._files[path.resolve()] = _digest(content)
         return made
 
-    def report(self, target: str | os.PathLike[str]) -> Path:
-        """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state."""
-        path: Path = import_module(REPORTED_BY).save(self, target)
+    def report(self, target: str | os.PathLike[str], *, language: str = "en") -> Path:
+        """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state.
+
+        Parameters
+        ----------
+        target : path
+        language : {"en", "de"}
+            Of the page and of the alert; the state is the same.
+
+        Returns
+        -------
+        Path
+            Of the file.
+        """
+        path: Path = import_module(REPORTED_BY).save(self, target, language)
         return path
 
     def __repr__(self) -> str:

@@ -432,7 +432,7 @@ def test_a_share_has_changed_where_its_own_evidence_says_so_and_nowhere_else() -
 
 
 def test_the_parts_of_alpha_of_a_share_that_is_named_again_add_up_to_one() -> None:
-    assert sum(ranges.look_alpha(1.0, k) for k in range(1, 5001)) == pytest.approx(1.0, abs=1e-3)
+    assert exchange.part(np.arange(1, 5001)).sum() == pytest.approx(1.0, abs=1e-3)
     blocks = np.array([4, 2, 1])
     shares = np.array([1 / 2, 1 / 6, 1 / 12, 1 / 20, 1 / 30])
     means = [shares[:2].mean(), shares[2:4].mean(), shares[4]]

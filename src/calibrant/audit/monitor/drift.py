@@ -26,7 +26,6 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Plain, converted
 from calibrant.stats.sequential import exchange
 from calibrant.stats.sequential.detector import Detector
-from calibrant.stats.sequential.ranges import look_alpha
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -281,7 +280,7 @@ class DriftState:
     @property
     def log_evidence(self) -> Floats:
         """The log evidence of each share, which is named from minus the log of its shares' alpha on."""
-        log: Floats = self.detector.log_directions + np.log(look_alpha(1.0, self.since.named + 1))
+        log: Floats = self.detector.log_directions + np.log(exchange.part(self.since.named + 1))
         return log
 
     def share_since(self, changed: Detected) -> float | None:

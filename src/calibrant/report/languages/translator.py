@@ -33,6 +33,7 @@ KEPT_MARK = re.compile("[\ue000-\ue3fe]")
 MARKED = re.compile("([\ue400-\ue7ff])([^\ue3ff]*)\ue3ff")
 KEPT_WHOLE = re.compile("\\{\\w+\\}|\u2068[^\u2069]*\u2069")  # a place in a readout, a name between isolates
 STOP = re.compile(r"(?<=[.!?])\)?\s+(?=[^a-z\s])|(?<=[.!?]\u201d)\s+")
+ENDED = re.compile(r"\)\.\s")  # where a sentence is over, for all that a name before it may hold a full stop
 CUTS = re.compile(r"; |: | · |\n")
 TIED = "\u00a0"
 TIES = re.compile(
@@ -267,7 +268,7 @@ class Translator:
 
     def hole(self, of: str, depth: int) -> str | None:
         """What fills a hole: a name, a number, a phrase, or several of them."""
-        if depth > 6 or of != of.strip() or of.count(CLOSE) != len(MARKED.findall(of)):
+        if depth > 6 or of != of.strip() or of.count(CLOSE) != len(MARKED.findall(of)) or ENDED.search(of):
             return None
         return self.phrase(of, depth)
 

@@ -99,7 +99,7 @@ def _changes(drift: DriftNow) -> doc.Table:
 
 
 def _between(c: Change) -> str:
-    return f"{c.onset_first} to {c.onset_last}"
+    return f"{c.onset_first} to {c.onset_last}" if c.onset_first != c.onset_last else c.onset
 
 
 def _unwatched(drift: DriftNow) -> Iterator[Text]:

@@ -32,6 +32,7 @@ SIDES = {"above": "underpredicts", "below": "overpredicts"}
 ALONG = {"slope": ("too flat", "too steep"), "shape": ("follows the score", "follows the score, reversed")}
 Waiting: TypeAlias = Sequence[tuple[int, int, int]]  # a day's number, its rows, and how many have a label
 SHOWN = 10  # alarms in the table, latest first, and that of any error
+HEADED = 4  # populations over the limit that the headline names
 SINCE_LAST = " (since the last alarm)"
 ENDINGS = (".html", ".json", ".md")
 OF_DATA = "level", "pair"  # kinds of directions whose names are words of the data
@@ -103,7 +104,8 @@ def names(monitor: Monitor) -> set[str]:
 def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
     """The page: the headline and the timeline, groups, alarms, evidence by direction, and how it was computed."""
     s = monitor.settings
-    facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", f"{num.count(state.looks)} looks")
+    looks = "1 look" if state.looks == 1 else f"{num.count(state.looks)} looks"
+    facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", looks)
     first = (*_summary(s, state), *_open(waiting), _timeline(monitor, state))
     mark = "measured" if state.verdict == "not_checked" else state.verdict
     sections = [doc.Section("summary", "Summary", "Calibration, watched", first, mark)]
@@ -119,8 +121,8 @@ def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> do
     sections.append(
         doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference")
     )
-    paragraphs = tuple(doc.Paragraph(say(literal(f))) for f in facts)
-    return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), paragraphs, tuple(sections))
+    paragraphs = tuple(doc.Paragraph(say(f)) for f in facts)
+    return doc.Document(sanitize(f"{s.score} / {s.label}"), title(s), paragraphs, tuple(sections))
 
 
 def _early(monitor: Monitor, waiting: Waiting) -> Iterator[doc.Node]:
@@ -138,8 +140,8 @@ def _early_document(monitor: Monitor, drift: DriftNow, waiting: Waiting) -> doc.
         doc.Section("drift", "Drift", drifted.HEADING, tuple(drifted.nodes(drift)), "measured"),
         doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference"),
     )
-    facts = (doc.Paragraph(say(literal(f"to {drift.at}"))), doc.Paragraph(say(f"{num.count(drift.rows)} rows")))
-    return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), facts, sections)
+    facts = (doc.Paragraph(say(f"to {drift.at}")), doc.Paragraph(say(f"{num.count(drift.rows)} rows")))
+    return doc.Document(sanitize(f"{s.score} / {s.label}"), title(s), facts, sections)
 
 
 def title(s: Settings) -> str:
@@ -159,9 +161,10 @@ def _judged(s: Settings, state: MonitorState) -> str:
     if s.limit is None:
         return "No limit was set: ranges and alarms only."
     limit = f"{num.limit_points(s.limit)} points"
-    over = [f"{r.name} since {r.since}" for r in state.window if r.verdict == "over"]
+    over = [f"{clipped(sanitize(r.name), 80)} since {r.since}" for r in state.window if r.verdict == "over"]
     if over:
-        return f"Over the limit of {limit}: {clipped(sanitize(', '.join(over)), 160)}."
+        more = f" and {len(over) - HEADED:,} more" if len(over) > HEADED else ""
+        return f"Over the limit of {limit}: {', '.join(over[:HEADED])}{more}."
     if state.verdict == "within":
         groups = f" and every group of {MASK} rows or more" if len(state.window) > 1 else ""
         small = "1 group has" if state.small_groups == 1 else f"{state.small_groups:,} groups have"
@@ -232,7 +235,8 @@ def _alarm(state: MonitorState) -> tuple[str | Span, ...]:
 def _began(a: Alarm) -> tuple[str, ...]:
     if a.onset is None:
         return ()
-    return (f" It most plausibly began about {a.onset}, between {a.onset_first} and {a.onset_last}.",)
+    between = f", between {a.onset_first} and {a.onset_last}" if a.onset_first != a.onset_last else ""
+    return (f" It most plausibly began about {a.onset}{between}.",)
 
 
 def _whom(suspect: Suspect) -> tuple[str | Span, ...]:
@@ -284,7 +288,7 @@ def _alarms(state: MonitorState) -> doc.Table:
             say(*_whom(a.suspects[0])),
             f"{100 * a.suspects[0].share:.0f}%",
             "not known" if a.onset is None else a.onset,
-            "" if a.onset is None else f"{a.onset_first} to {a.onset_last}{SINCE_LAST * (a in changes[1:])}",
+            "" if a.onset is None else f"{_between(a)}{SINCE_LAST * (a in changes[1:])}",
         )
         for a in (*reversed(latest), *(a for a in state.alarms if a.kind == "ever" and a not in latest))
     ]
@@ -292,6 +296,10 @@ def _alarms(state: MonitorState) -> doc.Table:
     caption = "While an error lasts, the alarm of a change repeats: after each it starts again."
     columns = [doc.Column(say(h), "now" if h in ("Day", "Began about") else "") for h in heads]
     return doc.number_table(caption, columns, rows, "cards")
+
+
+def _between(a: Alarm) -> str:
+    return f"{a.onset_first} to {a.onset_last}" if a.onset_first != a.onset_last else f"{a.onset}"
 
 
 def _evidence(state: MonitorState) -> Iterator[doc.Node]:
@@ -310,7 +318,7 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
     level = num.percent(1.0 - s.alpha)
     rows = "Rows"
     if s.cluster:
-        rows = f"Clusters ({sanitize(s.cluster)}) within a day"
+        rows = f"Clusters of {sanitize(s.cluster)} within a day"
     elif s.shared_shocks:
         rows = "Days"
     yield doc.Paragraph(
@@ -319,13 +327,13 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
             "look have error probability proportional to 1/k². They hold for the rows of those days."
         )
     )
-    tolerance = f"{num.limit_points(s.tolerance)} points" if s.tolerance else "nothing"
+    tolerance = f"off by more than {num.limit_points(s.tolerance)} points" if s.tolerance else "off at all"
     yield doc.Paragraph(
         say(
-            f"Alarms test whether any person's probability is off by more than {tolerance}. An alarm of any error "
-            f"since the start is false with probability at most {num.percent(s.alpha)}%, ever. An alarm of a change is "
-            f"false at most once in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for "
-            "who and when, and the interval of the start is plausible, not guaranteed."
+            f"Alarms test whether any person's probability is {tolerance}. An alarm of any error since the start is "
+            f"false with probability at most {num.percent(s.alpha)}%, ever. An alarm of a change is false at most once "
+            f"in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for who and when, and "
+            "the interval of the start is plausible, not guaranteed."
         )
     )
     pairs = ", ".join(v.name for v in plan.paired)
@@ -364,7 +372,8 @@ def _timeline(monitor: Monitor, state: MonitorState) -> doc.Figure:
         (k.day, num.gap(k.gap), num.between(*num.signed_range(k.low, k.high)), WORDS[k.verdict], WORDS[k.worst])
         for k in looks
     ]
-    label = f"Guaranteed range of observed minus predicted over {len(looks)} looks. {headline(monitor.settings, state)}"
+    over = "1 look" if len(looks) == 1 else f"{len(looks):,} looks"
+    label = f"Guaranteed range of observed minus predicted over {over}. {headline(monitor.settings, state)}"
     return doc.Figure(
         panels=(doc.Panel("Observed minus predicted, everyone, last days", _drawn(monitor, looks, limit, label)),),
         key=(),

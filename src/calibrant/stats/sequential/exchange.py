@@ -96,6 +96,12 @@ def start_share(look: Ints) -> Floats:
     return share
 
 
+def part(change: Ints) -> Floats:
+    """The part of its alpha at which a level is named for the k-th time; over all times they add up to one."""
+    parts: Floats = 6.0 / (np.pi**2 * change.astype(np.float64) ** 2)
+    return parts
+
+
 def start_weights(looks: Ints, before: int = 0) -> Floats:
     """The log of the mean `start_share` of blocks of so many looks, shape (blocks,); 0 of a block without a start.
 

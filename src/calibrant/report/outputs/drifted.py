@@ -18,6 +18,7 @@ from calibrant.report.spans import Span, Text, clipped, literal, plain, say
 HEADING = "Drift of scores and columns, without labels"
 SHOWN = 10  # changes in the table
 DRAWN = 4  # pictures of the score and of columns: those with the largest evidence
+NAMED = 3  # of these, in the title of the pictures
 LEAST, MOST = 1e-2, 1e4  # of the axis of evidence, on which these places are always, and what is beyond lies at an end
 LABELS = 6  # on that axis, at most
 
@@ -144,9 +145,11 @@ def finding(drift: DriftNow) -> str:
     named = [s for s in drift.series if max(s.log_evidence) >= -math.log(drift.alpha)]
     if not named:
         return "No evidence of drift has reached the threshold."
-    first, more = ("the score" if named[0].column is None else _name(named[0])), len(named) - 1
-    others = " and 1 more column" if more == 1 else f" and {more:,} more columns" if more else ""
-    return f"Evidence of drift has reached the threshold for {first}{others}."
+    who = ["the score" if s.column is None else _name(s) for s in named]
+    if len(who) > NAMED:
+        who = [*who[: NAMED - 1], f"{len(who) - NAMED + 1:,} more columns"]
+    listed = " and ".join((", ".join(who[:-1]), who[-1])) if len(who) > 1 else who[0]
+    return f"Evidence of drift has reached the threshold for {listed}."
 
 
 def _caption(drift: DriftNow) -> Text:

@@ -106,9 +106,12 @@ def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> do
     s = monitor.settings
     looks = "1 look" if state.looks == 1 else f"{num.count(state.looks)} looks"
     facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", looks)
-    first = (*_summary(s, state), *_open(waiting), _timeline(monitor, state))
+    first = (*_summary(s, state), *_open(waiting))
     mark = "measured" if state.verdict == "not_checked" else state.verdict
     sections = [doc.Section("summary", "Summary", "Calibration, watched", first, mark)]
+    # The page's script gives no tools to what is in the summary, and its long tables need them to be reached by keys.
+    drawn = (_timeline(monitor, state),)
+    sections.append(doc.Section("timeline", "Timeline", "Everyone, look by look", drawn, "measured"))
     sections.append(doc.Section("groups", "Groups", "Everyone and groups", (_table(s, state),), "measured"))
     if state.alarms:
         sections.append(doc.Section("alarms", "Alarms", "Alarms", (_alarms(state),), "found"))
@@ -389,8 +392,7 @@ def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label
     days = [monitor.day_of_text(k.day) for k in looks]
     first, span = days[0], max(days[-1] - days[0], 1)
     shown = looks[len(looks) // 4 :]  # the first ranges are wide, and would make the later ones small
-    top = end_of(100 * max(max(abs(k.low), abs(k.high)) for k in shown)) / 100
-    top = max(top, 1.5 * (limit or 0.0))
+    top = end_of(100 * max(1.4 * (limit or 0.0), *(max(abs(k.low), abs(k.high)) for k in shown))) / 100
 
     def at(day: int, gap: float) -> svg.At:
         return round((day - first) / span * svg.SIZE), round((top - max(-top, min(top, gap))) / (2 * top) * svg.SIZE)

@@ -16,7 +16,7 @@ from calibrant.report.places import percent
 from calibrant.report.spans import Span, Text, clipped, literal, plain, say
 
 HEADING = "Drift of scores and columns, without labels"
-SHOWN = 10  # changes in the table
+SHOWN = 10  # changes in the table, the latest
 DRAWN = 4  # pictures of the score and of columns: those with the largest evidence
 NAMED = 3  # of these, in the title of the pictures
 LEAST, MOST = 1e-2, 1e4  # of the axis of evidence, on which these places are always, and what is beyond lies at an end
@@ -86,15 +86,13 @@ def nodes(drift: DriftNow) -> Iterator[doc.Node]:
 
 
 def _changes(drift: DriftNow) -> doc.Table:
-    rows = [
-        (say(_share_name(c.name)), of_rows(c.before), of_rows(c.now), c.onset, _between(c), c.day)
-        for c in drift.changes[:SHOWN]
-    ]
+    latest = sorted(drift.changes, key=lambda c: -_day(c.day))[:SHOWN]
+    rows = [(say(_share_name(c.name)), of_rows(c.before), of_rows(c.now), c.onset, _between(c), c.day) for c in latest]
     heads = ("Share", "Before", "Since", "Began about", "Between", "Certain on")
     caption = (
-        "Shares that have changed. Before: of the reference, or of the rows since the change before. Since: of the "
-        f"last {drift.window:,} days, those from the beginning on, or until the next change. Percentages are "
-        "estimates; that there is a change is guaranteed."
+        "Shares that have changed, the latest first. Before: of the reference, or of the rows since the change before. "
+        f"Since: of the last {drift.window:,} days, those from the beginning on, or until the next change. Percentages "
+        "are estimates; that there is a change is guaranteed."
     )
     return doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
 

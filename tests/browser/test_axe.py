@@ -21,6 +21,7 @@ import calibrant as cal
 import factories
 from calibrant.audit.record import AuditRecord
 from calibrant.report.html import render
+from calibrant.report.outputs.monitored import content
 
 pytestmark = pytest.mark.xdist_group("browser")  # one process renders the pages, once
 SCRIPT = Path(__file__).with_name("axe.cjs")
@@ -68,6 +69,23 @@ PAGES: dict[str, Callable[[], AuditRecord]] = {
 }
 
 
+def monitored(language: str) -> str:
+    """Return the page of a monitor with an alarm, and with a share that drifts, and back."""
+
+    def rows(seed: int, n: int, a: float = 0.2, off: float = 0.0) -> cal.Predictions:
+        rng = np.random.default_rng(seed)
+        p, ward = rng.uniform(0.1, 0.8, n), rng.choice(["a", "b", "c"], n, p=[a, 0.5, 0.5 - a])
+        return cal.predictions(rng.uniform(size=n) < p + off * (ward == "b"), p, {"ward": ward})
+
+    watch = cal.Monitor(rows(99, 3000), label="y", score="p", by="ward", limit=0.1)
+    for day in range(1, 15):
+        watch.update(rows(day, 600, 0.4 if 4 < day < 10 else 0.2, 0.2 * (day > 7)), at=f"2026-01-{day:02}")
+    return content(watch, "page.html", (), language)
+
+
+MONITORS = {"monitor": "en", "monitor german": "de"}
+
+
 def axe(browser: str, modules: Path, views: str, pages: Sequence[Path | str]) -> dict[str, list[str]]:
     """Return the faults of each page in each view."""
     command = ["node", str(SCRIPT), str(modules), browser, views, *map(str, pages)]
@@ -100,13 +118,15 @@ def looking(browser: str, modules: Path, files: Mapping[str, Path | str]) -> Fau
 @pytest.fixture(scope="module")
 def faults(browser: str, modules: Path, tmp_path_factory: pytest.TempPathFactory) -> Faults:
     folder = tmp_path_factory.mktemp("axe")
-    files = {name: folder / f"{name}.html" for name in PAGES}
+    files = {name: folder / f"{name}.html" for name in (*PAGES, *MONITORS)}
     for name, make in PAGES.items():
         files[name].write_text(render(make()), encoding="utf-8")
+    for name, language in MONITORS.items():
+        files[name].write_text(monitored(language), encoding="utf-8")
     return looking(browser, modules, files)
 
 
-@pytest.mark.parametrize(("page", "view"), [*looks(PAGES)])
+@pytest.mark.parametrize(("page", "view"), [*looks([*PAGES, *MONITORS])])
 def test_page_is_clean(faults: Faults, page: str, view: str) -> None:
     assert faults(page, view) == []
 

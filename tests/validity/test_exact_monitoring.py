@@ -387,29 +387,57 @@ def test_starts_and_shares_spend_alpha_once() -> None:
 
 
 def test_a_share_has_changed_where_its_own_evidence_says_so_and_nowhere_else() -> None:
-    """By what each share has won by itself over every start, against its part of alpha."""
+    """By what each share has won by itself over every start since it was named, against its part of alpha.
+
+    The second share changes back: its rows since it was named are what it is compared with, and the first of these
+    days with nothing.
+    """
     rng = np.random.default_rng(1)
-    prior = np.repeat(np.array([[0.5], [0.3], [0.2]]) / 8, 8, axis=1)
+    prior = np.array([0.5, 0.3, 0.2]) / 8
     start = Reference(alpha=0.2, unwatched=(), attributes=(), thresholds=(0.2, 0.5, 0.8), rows=80, counts=(60, 40, 20))
-    with patch.object(Reference, "prior", prior):
+    with patch.object(Reference, "prior", np.repeat(prior[:, None], 8, axis=1)):
         now = DriftState.fresh(start)
-    won, found = [], {}
-    rows, counts = 80, np.array([60, 40, 20])
-    for day in range(40):
-        new = rng.binomial(30, np.array([0.75, 0.5, 0.25]) + 0.16 * (day > 20))
+    found: list[tuple[int, int, int]] = []  # the share, the day, and how often before
+    base = [(80, 60), (80, 40), (80, 20)]  # rows that the next are compared with, and how many have the share
+    won: list[list[np.ndarray]] = [[], [], []]
+    for day in range(90):
+        rates = np.array([0.75, 0.5, 0.25]) + 0.16 * (day > 20) * np.array([1, day < 50, 1])
+        new = rng.binomial(30, rates)
         draws = np.random.default_rng([45, 1, day]).uniform(size=3)
-        won.append(exchange.gains(exchange.ranks(new, 30, counts, rows, draws)))
-        rows, counts = rows + 30, counts + new
-        since = np.cumsum(np.array(won)[::-1], axis=0)[::-1]
-        weight = np.array([exchange.start_share(k + 1) for k in range(day + 1)])[:, None, None]
-        evidence = (np.exp(since) * weight * prior).sum(axis=(0, 2))
-        found |= {i: day for i in range(3) if evidence[i] >= 5.0 and i not in found}
-        now = now.after(DriftDay(day, 30, new), 10, 0.2)
-        assert {f.share: f.day for f in now.detected} == found
-        assert np.allclose(now.detector.log_directions, np.log(evidence))
-    assert len(found) == 3
-    assert all(15 <= f.onset[0] <= f.day for f in now.detected)
+        evidence = np.zeros(3)
+        for i, (rows, having) in enumerate(base):
+            if rows:
+                z = exchange.ranks(new[[i]], 30, np.array([having]), rows, draws[[i]])
+                won[i].append(exchange.gains(z)[0])
+                since = np.cumsum(np.array(won[i])[::-1], axis=0)[::-1]
+                weight = 1.0 / (np.arange(1, len(since) + 1) * np.arange(2, len(since) + 2))
+                evidence[i] = (np.exp(since) * weight[:, None] * prior[i]).sum()
+            base[i] = rows + 30, having + new[i]
+        times = np.array([sum(f[0] == i for f in found) for i in range(3)])
+        part = 6.0 / (np.pi * (times + 1)) ** 2
+        now = now.after(DriftDay(day, 30, new), 10, start)
+        assert now.history[-1] == pytest.approx(np.log(np.maximum(evidence * part, np.exp(-30.0))).max())
+        for i in np.flatnonzero(evidence * part >= 5.0):
+            found.append((int(i), day, int(times[i])))
+            base[i], won[i] = (0, 0), []
+        assert {(f.share, f.day, f.earlier) for f in now.detected} == set(found)
+    assert sorted({(i, k) for i, _, k in found}) == [(0, 0), (1, 0), (1, 1), (2, 0)]
+    by = {(f.share, f.earlier): f for f in now.detected}
+    assert all(15 <= f.onset[0] <= f.day for f in by.values())
+    back = by[1, 1]
+    assert by[1, 0].day < 50 <= back.day
+    assert 45 <= back.onset[0] <= back.day
+    assert back.before[0] / back.before[1] == pytest.approx(0.66, abs=0.05)
     assert now.counts.shape == (10, 3)
+
+
+def test_the_parts_of_alpha_of_a_share_that_is_named_again_add_up_to_one() -> None:
+    assert exchange.part(np.arange(1, 5001)).sum() == pytest.approx(1.0, abs=1e-3)
+    blocks = np.array([4, 2, 1])
+    shares = np.array([1 / 2, 1 / 6, 1 / 12, 1 / 20, 1 / 30])
+    means = [shares[:2].mean(), shares[2:4].mean(), shares[4]]
+    assert np.exp(exchange.start_weights(blocks, 2)) == pytest.approx(means)
+    assert np.exp(exchange.start_weights(blocks, 5)) == pytest.approx([1.0, 1 / 2, 1 / 6])
 
 
 def test_levels_come_from_rows_that_are_not_compared_with() -> None:

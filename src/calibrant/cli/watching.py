@@ -96,9 +96,22 @@ def _of_day(p: Parser) -> None:
     p.add_argument("--at", required=True, metavar="DAY", help=AT)
 
 
+def _language(p: Parser) -> None:
+    from calibrant.report.languages.catalogue import ENGLISH, LANGUAGES
+
+    line = "language of what is printed, of the page and of the alert (default en)"
+    p.add_argument("--language", choices=LANGUAGES, default=ENGLISH, help=line)
+
+
+def _predictions(p: Parser) -> None:
+    _of_day(p)
+    _language(p)
+
+
 def _update(p: Parser) -> None:
     _of_day(p)
     p.add_argument("--replace", action="store_true", help="if this is the latest day, put these rows in its place")
+    _language(p)
     take.as_json(p, "print what is known as JSON")
 
 
@@ -106,12 +119,14 @@ def _labels(p: Parser) -> None:
     _folder(p)
     p.add_argument("files", nargs="*", metavar="FILE", help="labels that came; none: only close days that are complete")
     p.add_argument("--at", required=True, metavar="DAY", help=AT)
+    _language(p)
     take.as_json(p, "print what is known as JSON")
 
 
 def _report(p: Parser) -> None:
     _folder(p)
     take.out(p, "write the page (.html), the state (.json) or the text of an alert (.md)")
+    _language(p)
     take.as_json(p, "print what is known as JSON")
 
 
@@ -145,17 +160,17 @@ def update(a: Namespace) -> int:
     from calibrant.report.outputs.monitored import lines
 
     monitor = folder.update(Path(a.folder), _files(a), _at(a.at), replace=a.replace)
-    print_result(a.json, monitor.state.to_dict, lambda: lines(monitor))
+    print_result(a.json, monitor.state.to_dict, lambda: lines(monitor, (), a.language))
     return monitor.state.exit_status
 
 
 def predictions(a: Namespace) -> int:
     """Keep predictions until their labels have come."""
     from calibrant.audit.monitor import folder
-    from calibrant.report.outputs.monitored import drifted
+    from calibrant.report.outputs.drifted import wait
 
     rows, drift = folder.predictions(Path(a.folder), _files(a), _at(a.at))
-    print("\n".join((f"{a.at}: {rows:,} predictions wait for their labels", *drifted(drift))))
+    print(wait(a.at, rows, drift, a.language))
     return 0
 
 
@@ -163,14 +178,19 @@ def labels(a: Namespace) -> int:
     """Keep labels, and enter days that are complete."""
     from calibrant.audit.monitor import folder
     from calibrant.cli.standard_output import print_result
+    from calibrant.report.languages.translator import in_words
     from calibrant.report.outputs.monitored import lines
 
     monitor, new = folder.labels(Path(a.folder), _files(a) if a.files else None, _at(a.at))
     counts = {name: getattr(new, name) for name in ("matched", "again", "unmatched", "absent")}
     content = counts | {"entered": list(new.entered), "alarmed": new.alarmed}
     content |= {"state": None if new.state is None else new.state.to_dict()}
-    summary = _arrived(new)
-    print_result(a.json, lambda: content, lambda: summary if new.state is None else f"{summary}\n{lines(monitor)}")
+    summary = in_words(_arrived(new), (), a.language)
+
+    def text() -> str:
+        return summary if new.state is None else f"{summary}\n{lines(monitor, (), a.language)}"
+
+    print_result(a.json, lambda: content, text)
     return max(int(new.alarmed), 0 if new.state is None else new.state.exit_status)
 
 
@@ -197,16 +217,16 @@ def report(a: Namespace) -> int:
     open_days = folder.waiting(where)
     checked_targets({f"-o {o}": o for o in a.out}, [str(where)])
     for target in a.out:
-        written(target, content(monitor, target, open_days).encode())
+        written(target, content(monitor, target, open_days, a.language).encode())
     if a.json or not a.out:
-        print_result(a.json, lambda: known(monitor), lambda: lines(monitor, open_days))
+        print_result(a.json, lambda: known(monitor), lambda: lines(monitor, open_days, a.language))
     return 0 if monitor.last is None else monitor.state.exit_status
 
 
 ACTIONS: dict[str, tuple[str, Options, Callable[[Namespace], int]]] = {  # each with its line, options and what it does
     "start": ("start a monitor in a directory", _start, start),
     "update": ("enter a day that is complete", _update, update),
-    "predictions": ("enter a day's predictions, whose labels come later", _of_day, predictions),
+    "predictions": ("enter a day's predictions, whose labels come later", _predictions, predictions),
     "labels": ("enter labels that have come, and close days that are complete", _labels, labels),
     "report": ("write or print what is known", _report, report),
 }

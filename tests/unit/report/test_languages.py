@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -25,6 +25,7 @@ from calibrant.report.brief import brief
 from calibrant.report.languages.catalogue import HOLE, LANGUAGES, NUMBER, catalogue, numbers
 from calibrant.report.languages.translator import Translator, in_language, names_of
 from calibrant.report.outline import document
+from calibrant.report.outputs import monitored
 from calibrant.report.spans import Span, say
 from frozen import freeze
 
@@ -303,3 +304,159 @@ def test_markdown_is_german_and_keeps_its_commands() -> None:
     text = markdown.render(record, "de")
     assert text.startswith("# Kalibrierungsaudit von `log`")
     assert "calibrant repair" in text
+
+
+# ---- a monitor ----
+
+
+def day_of_rows(seed: int, n: int = 500, shift: float = 0.0, icu: float = 0.2, few: int = 0) -> pa.Table:
+    """A day's rows; `shift` of ward A, and `few` rows of a ward with less than 20."""
+    rng = np.random.default_rng(seed)
+    p, ward = rng.beta(2, 4, n).round(3), rng.choice(["ICU", "A", "B"], n, p=[icu, 0.5, 0.5 - icu])
+    ward[:few] = "rare"
+    y = (rng.uniform(size=n) < np.clip(p + shift * (ward == "A"), 0, 1)).astype(int)
+    sex, person = rng.choice(["f", "m"], n), np.arange(n) // 2
+    return pa.table({"y": y, "p": p, "ward": ward, "sex": sex, "age": rng.normal(50, 9, n).round(1), "person": person})
+
+
+USUAL: dict[str, object] = {"label": "y", "score": "p", "by": "ward", "variables": ["sex", "age"], "limit": 0.1}
+
+
+def watched(days: int = 4, *, dated: bool = True, rows: int = 500, **settings: object) -> cal.Monitor:
+    """A monitor after some days, of which ward A is off from the third on if `shift` says so."""
+    shift, icu = float(settings.pop("shift", 0.0)), float(settings.pop("icu", 0.2))
+    watch = cal.Monitor(settings.pop("reference", None), **(USUAL | settings))
+    for day in range(1, days + 1):
+        late = day > 2
+        some = day_of_rows(day, rows, shift * late, icu if late else 0.2, few=3)
+        watch.update(some, at=f"2026-01-{day:02}" if dated else day)
+    return watch
+
+
+def two_alarms() -> cal.Monitor:
+    """Ward A is off, then the other way round ward B."""
+    watch = cal.Monitor(**(USUAL | {"limit": 0.02}))
+    for day in range(1, 11):
+        of = day_of_rows(day, 1000, 0.3 * (3 < day < 6))
+        if day > 7:
+            b = np.array(of["ward"].to_pylist()) == "B"
+            of = of.set_column(0, "y", pa.array(np.where(b, 0, of["y"].to_numpy())))
+        watch.update(of, at=day)
+    return watch
+
+
+def early() -> cal.Monitor:
+    """Before the first day is complete: drift alone."""
+    watch = cal.Monitor(day_of_rows(99, 3000), **USUAL)
+    for day in (1, 2):
+        watch.predicted(watch.rows_of(day_of_rows(day, 600, icu=0.45)), day)
+    return watch
+
+
+def nothing_to_watch() -> cal.Monitor:
+    """A reference whose scores are all 0, and a column that a fifth of it does not show."""
+    zero = day_of_rows(0, 600).set_column(1, "p", pa.array(np.zeros(600)))
+    rare = np.concatenate([np.zeros(580), np.arange(1.0, 21.0)])
+    watch = cal.Monitor(zero.set_column(4, "age", pa.array(rare)), **USUAL)
+    watch.update(day_of_rows(1, 600).set_column(4, "age", pa.array(np.ones(600))), at=1)
+    return watch
+
+
+def unlabelled() -> cal.Monitor:
+    """Rows without a label when their day closed."""
+    watch = cal.Monitor(**USUAL)
+    for day in (1, 2):
+        watch.entered(watch.rows_of(day_of_rows(day)), f"2026-02-0{day}", unlabelled=12)
+    return watch
+
+
+WAITING = ((736_000, 300, 120), (736_001, 310, 0))
+MONITORS: dict[str, Callable[[], cal.Monitor]] = {
+    "within": lambda: watched(6, rows=3000, limit=0.2),
+    "within, groups too small": lambda: watched(6, rows=3000, limit=0.2, variables=None, window=2),
+    "undecided": lambda: watched(1, rows=150, limit=0.03),
+    "undecided, everyone within": lambda: watched(3, limit=0.12),
+    "alarm": lambda: watched(6, shift=0.3),
+    "two alarms": two_alarms,
+    "no limit": lambda: watched(3, limit=None),
+    "gap": lambda: watched(3, judge="gap", dated=False),
+    "over by the gap": lambda: watched(8, rows=2000, shift=0.4, judge="gap"),
+    "drift": lambda: watched(6, reference=day_of_rows(99, 3000), icu=0.45),
+    "drift of a few": lambda: watched(3, reference=day_of_rows(99, 3000)),
+    "before the first day": early,
+    "what is not watched": nothing_to_watch,
+    "clusters": lambda: watched(3, cluster="person", reference=day_of_rows(99, 3000)),
+    "shocks": lambda: watched(3, shared_shocks=True),
+    "late labels": unlabelled,
+}
+
+
+def slower(names: Collection[str], quick: Collection[str]) -> list[object]:
+    """Cases of which all but a few are slow."""
+    return [n if n in quick else pytest.param(n, marks=pytest.mark.slow(turns=4)) for n in names]
+
+
+@pytest.mark.parametrize("name", slower(MONITORS, ("alarm", "before the first day")))
+def test_no_english_sentence_is_left_in_what_a_monitor_writes(name: str, tmp_path: Path) -> None:
+    watch = MONITORS[name]()
+    of_data = monitored.names(watch)
+    said = Translator(GERMAN, of_data)
+    if watch.last is None:
+        assert watch.drift is not None
+        said.document(monitored._early_document(watch, watch.drift, WAITING))
+    else:
+        said.document(monitored.document(watch, watch.state, WAITING))
+    assert not said.missing
+    for waiting in ((), WAITING[:1], WAITING):
+        words = Words()
+        words.feed(monitored.content(watch, "page.html", waiting, "de"))
+        assert not english(words.said, of_data | {"calibration audit"})
+        for text in (monitored.content(watch, "a.md", waiting, "de"), monitored.lines(watch, waiting, "de")):
+            assert not english(text.splitlines(), of_data)
+    page = watch.report(tmp_path / "page.html", language="de").read_text(encoding="utf-8")
+    assert '<html lang="de">' in page
+    assert "auf Englisch" not in page
+    assert watch.report(tmp_path / "a.html").read_text() == watch.report(tmp_path / "b.html", language="en").read_text()
+
+
+@pytest.mark.slow(turns=4)
+def test_kinds_of_monitors_are_what_they_are_called() -> None:
+    states = {name: make().state for name, make in MONITORS.items() if name in ("within", "alarm", "undecided")}
+    assert states["within"].verdict == "within"
+    assert states["undecided"].verdict == "undecided"
+    assert states["alarm"].lasting is not None
+    drift = MONITORS["drift"]().drift
+    assert drift is not None
+    assert drift.changes
+
+
+def test_the_command_watches_in_german(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home, day = str(tmp_path / "m"), tmp_path / "day.parquet"
+    columns = ("--label", "y", "--score", "p", "--by", "ward", "--key", "person", "--labels-within", "1")
+    reference = tmp_path / "reference.parquet"
+    pq.write_table(day_of_rows(99, 3000), reference)
+    assert main(["watch", "start", home, *columns, "--reference", str(reference)]) == 0
+    capsys.readouterr()
+    some = day_of_rows(1, 600, icu=0.45).drop_columns(["person"]).append_column("person", pa.array(np.arange(600)))
+    pq.write_table(some, day)
+    german = ("--language", "de")
+    assert main(["watch", "predictions", home, str(day), "--at", "2026-01-01", *german]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("01.01.2026: 600 Vorhersagen warten auf ihr Label\n")
+    assert "Drift, die nichts über die Kalibrierung sagt: ward = " in out
+    assert main(["watch", "labels", home, str(day), "--at", "2026-01-01", *german]) == 0
+    assert main(["watch", "labels", home, "--at", "2026-01-03", *german]) == 0
+    assert main(["watch", "report", home, *german]) == 0
+    out += capsys.readouterr().out
+    assert not english(out.splitlines(), set())
+    whole = str(tmp_path / "n")
+    assert main(["watch", "start", whole, *columns[:6], "--limit", "0.2"]) == 0
+    capsys.readouterr()
+    assert main(["watch", "update", whole, str(day), "--at", "3", *german]) == 0
+    out = capsys.readouterr().out
+    assert "Letzte 28 Tage" in out
+    assert not english(out.splitlines(), set())
+    page = tmp_path / "page.html"
+    assert main(["watch", "report", whole, *german, "-o", str(page)]) == 0
+    assert '<html lang="de">' in page.read_text(encoding="utf-8")
+    assert main(["watch", "report", whole, "--language", "fr"]) == 2

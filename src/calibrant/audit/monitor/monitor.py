@@ -141,8 +141,9 @@ class Monitor:
     key : str or sequence of str
         Columns that name a row, by which labels that come later find it.
     drift_alpha : float in (0, 0.5], optional
-        Probability, at most, that drift is ever reported while all rows are like those of `reference`, next to `alpha`;
-        0.05 by default. Refused without a reference, and with `cluster` or `shared_shocks`.
+        Probability, at most, that drift of a share of rows is ever reported falsely, next to `alpha`; 0.05 by default.
+        Falsely: its rows since it was reported before, or of `reference` and all days, are alike (exchangeable).
+        Refused without a reference, and with `cluster` or `shared_shocks`.
 
     Notes
     -----
@@ -156,12 +157,13 @@ class Monitor:
     **Method.** Verdicts: confidence sequences by betting, the k-th look at ``6 alpha / (pi^2 k^2)``. Alarms: likelihood
     ratios against the tolerance for every direction (everyone, slopes, shapes and ranges of the score, levels, pairs of
     levels, weekdays and months of dates), mixed and never maximised, as an e-process and as an e-detector. Drift: ranks
-    of a day's counts among all rows so far, each share at its part of `drift_alpha` (documentation: Proofs,
-    monitoring).
+    of a day's counts among all rows so far, or since the share was reported, each share at its part of `drift_alpha`
+    (documentation: Proofs, monitoring).
     **Cost.** Linear in a day's rows. The state has about 11 bytes for each of ``10 directions (3 log2(days) + 3)``
     numbers, and of ``window (10 populations + 263)``, the days of the window with rows; and 300 for each look, of which
     1,000 are kept. With 226 directions, 15 populations and 28 days that is half a megabyte in the first year; with 591,
-    47 and 365 days six. Drift adds ``shares (8 (3 log2(days) + 3) + window)`` numbers.
+    47 and 365 days six. Drift adds ``shares (8 (3 log2(days) + 3) + window)`` numbers, and 200
+    looks of one for each column.
     **Reads.** Rows.
 
     References
@@ -518,9 +520,21 @@ class Monitor:
         made._files[path.resolve()] = _digest(content)
         return made
 
-    def report(self, target: str | os.PathLike[str]) -> Path:
-        """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state."""
-        path: Path = import_module(REPORTED_BY).save(self, target)
+    def report(self, target: str | os.PathLike[str], *, language: str = "en") -> Path:
+        """Write what is known: ``.html`` the page, ``.md`` the text of an alert, ``.json`` the state.
+
+        Parameters
+        ----------
+        target : path
+        language : {"en", "de"}
+            Of the page and of the alert; the state is the same.
+
+        Returns
+        -------
+        Path
+            Of the file.
+        """
+        path: Path = import_module(REPORTED_BY).save(self, target, language)
         return path
 
     def __repr__(self) -> str:

@@ -383,7 +383,7 @@ def to_plain(value: object) -> object:
     return value
 
 
-FLOATS = {"log_prior", "ever", "starts", "gains", "sums", "all_sums", "cells"}
+FLOATS = {"log_prior", "ever", "starts", "gains", "sums", "all_sums", "cells", "history"}
 RANGES: dict[str, type[Plain]] = {"window": RangeNow, "all_days": RangeNow, "alarms": Alarm, "history": Look}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from html import escape, unescape
-from typing import Any
+from typing import Any, TypeVar
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
@@ -33,6 +33,7 @@ KEPT_MARK = re.compile("[\ue000-\ue3fe]")
 MARKED = re.compile("([\ue400-\ue7ff])([^\ue3ff]*)\ue3ff")
 KEPT_WHOLE = re.compile("\\{\\w+\\}|\u2068[^\u2069]*\u2069")  # a place in a readout, a name between isolates
 STOP = re.compile(r"(?<=[.!?])\)?\s+(?=[^a-z\s])|(?<=[.!?]\u201d)\s+")
+ENDED = re.compile(r"\)\.\s")  # where a sentence is over, for all that a name before it may hold a full stop
 CUTS = re.compile(r"; |: | · |\n")
 TIED = "\u00a0"
 TIES = re.compile(
@@ -267,7 +268,7 @@ class Translator:
 
     def hole(self, of: str, depth: int) -> str | None:
         """What fills a hole: a name, a number, a phrase, or several of them."""
-        if depth > 6 or of != of.strip() or of.count(CLOSE) != len(MARKED.findall(of)):
+        if depth > 6 or of != of.strip() or of.count(CLOSE) != len(MARKED.findall(of)) or ENDED.search(of):
             return None
         return self.phrase(of, depth)
 
@@ -340,13 +341,27 @@ def names_of(record: AuditRecord) -> set[str]:
 
 def in_language(of: doc.Document, record: AuditRecord, language: str) -> doc.Document:
     """A report in another language; its end says how many sentences stayed English, if any did."""
+    return of if checked(language) == ENGLISH else in_words(of, names_of(record), language)
+
+
+T = TypeVar("T")
+
+
+def in_words(of: T, names: Collection[str], language: str) -> T:
+    """A document, or anything of one, in another language; `names` are words of the data, which stay as they are.
+
+    The end of a document says how many sentences stayed English, if any did.
+    """
     if checked(language) == ENGLISH:
         return of
-    with_words = Translator(catalogue(language), names_of(record))
-    made = replace(with_words.document(of), language=language)
-    if not with_words.missing:
+    with_words = Translator(catalogue(language), names)
+    if not isinstance(of, doc.Document):
+        made: T = with_words.node(of)
         return made
-    left = with_words.string(f"{len(with_words.missing)} sentences of this report are in English.")
-    *sections, last = made.sections
-    nodes = (*last.nodes, doc.Paragraph(say(left), "quiet", doc.EVERYWHERE))
-    return replace(made, sections=(*sections, replace(last, nodes=nodes)))
+    whole = replace(with_words.document(of), language=language)
+    if with_words.missing:
+        left = with_words.string(f"{len(with_words.missing)} sentences of this report are in English.")
+        *sections, last = whole.sections
+        nodes = (*last.nodes, doc.Paragraph(say(left), "quiet", doc.EVERYWHERE))
+        whole = replace(whole, sections=(*sections, replace(last, nodes=nodes)))
+    return whole  # type: ignore[return-value]

@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import TypeAlias
 
 from calibrant import __version__
-from calibrant.audit.monitor.drift import Change, DriftNow
+from calibrant.audit.monitor.drift import DriftNow
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.audit.monitor.plan import Plan, Settings
-from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
+from calibrant.audit.monitor.state import MASK, Alarm, Look, RangeNow, Suspect
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.html import page
+from calibrant.report.languages.catalogue import ENGLISH
+from calibrant.report.languages.translator import in_words
 from calibrant.report.markdown import inside
+from calibrant.report.outputs import drifted
 from calibrant.report.places import end_of, percent, signed
-from calibrant.report.spans import Text, clipped, literal, plain, say
+from calibrant.report.spans import Span, Text, clipped, literal, plain, say
 from calibrant.sanitize import sanitize
 
 WORDS = {"over": "Over the limit", "within": "Within the limit", "undecided": "Undecided", "not_checked": "Not checked"}
@@ -29,34 +32,34 @@ SIDES = {"above": "underpredicts", "below": "overpredicts"}
 ALONG = {"slope": ("too flat", "too steep"), "shape": ("follows the score", "follows the score, reversed")}
 Waiting: TypeAlias = Sequence[tuple[int, int, int]]  # a day's number, its rows, and how many have a label
 SHOWN = 10  # alarms in the table, latest first, and that of any error
+HEADED = 4  # populations over the limit that the headline names
 SINCE_LAST = " (since the last alarm)"
 ENDINGS = (".html", ".json", ".md")
-DRIFT = "Drift of scores and columns, without labels"
+OF_DATA = "level", "pair"  # kinds of directions whose names are words of the data
 
 
-def save(monitor: Monitor, target: str | os.PathLike[str]) -> Path:
+def save(monitor: Monitor, target: str | os.PathLike[str], language: str = ENGLISH) -> Path:
     """Write the page, the state or the alert, by the ending of the name."""
     name = os.fspath(target)
     checked_targets({"target": name}, ())
-    written(name, content(monitor, name).encode())
+    written(name, content(monitor, name, (), language).encode())
     return Path(target)
 
 
-def content(monitor: Monitor, name: str, waiting: Waiting = ()) -> str:
+def content(monitor: Monitor, name: str, waiting: Waiting = (), language: str = ENGLISH) -> str:
     """What is written to a file of this name; `waiting` are days that are not complete."""
     ending = Path(name).suffix.lower()
     if ending not in ENDINGS:
         raise BadInput(f"cannot write {name!r}: a monitor is written as {', '.join(ENDINGS)}; end the name so")
     if ending == ".json":
         return json.dumps(known(monitor), indent=1, allow_nan=False) + "\n"
-    if monitor.last is None and monitor.drift is not None:
-        if ending == ".md":
-            return f"# {title(monitor.settings)}\n\n{inside(_early(monitor, waiting))}"
-        return page(_early_document(monitor, monitor.drift, waiting), known(monitor), __version__)
-    state = monitor.state
+    early = monitor.drift if monitor.last is None else None
     if ending == ".md":
-        return alert(monitor, state, waiting)
-    return page(document(monitor, state, waiting), known(monitor), __version__)
+        nodes = tuple(_early(monitor, waiting)) if early is not None else _alert(monitor, monitor.state, waiting)
+        head, worded = in_words((title(monitor.settings), nodes), names(monitor), language)
+        return f"# {head}\n\n{inside(worded)}"
+    of = document(monitor, monitor.state, waiting) if early is None else _early_document(monitor, early, waiting)
+    return page(in_words(of, names(monitor), language), known(monitor), __version__)
 
 
 def known(monitor: Monitor) -> dict[str, object]:
@@ -66,38 +69,49 @@ def known(monitor: Monitor) -> dict[str, object]:
     return monitor.state.to_dict()
 
 
-def alert(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> str:
-    """The text of an alert, as Markdown."""
-    nodes = [*_summary(monitor.settings, state), *_open(waiting), _table(monitor.settings, state)]
-    nodes += [_alarms(state)] if state.alarms else []
-    return f"# {title(monitor.settings)}\n\n{inside(nodes)}"
+def _alert(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> tuple[doc.Node, ...]:
+    """The text of an alert."""
+    alarms = (_alarms(state),) if state.alarms else ()
+    return (*_summary(monitor.settings, state), *_open(waiting), _table(monitor.settings, state), *alarms)
 
 
-def lines(monitor: Monitor, waiting: Waiting = ()) -> str:
+def lines(monitor: Monitor, waiting: Waiting = (), language: str = ENGLISH) -> str:
     """What a terminal shows after each day."""
     if monitor.last is None and (waiting or monitor.drift is not None):
-        return _paragraphs(_early(monitor, waiting))
+        return _paragraphs(in_words(tuple(_early(monitor, waiting)), names(monitor), language))
     s, state = monitor.settings, monitor.state
-    nodes = (*_summary(s, state), *_open(waiting))
-    return "\n".join((f"{state.at} · {state.rows:,} rows · {headline(s, state)}", _paragraphs(nodes)))
+    first = (state.at, f"{state.rows:,} rows", headline(s, state))
+    first, nodes = in_words((first, (*_summary(s, state), *_open(waiting))), names(monitor), language)
+    return "\n".join((" · ".join(first), _paragraphs(nodes)))
 
 
 def _paragraphs(nodes: Iterable[doc.Node]) -> str:
     return "\n".join(plain(n.text) for n in nodes if isinstance(n, doc.Paragraph))
 
 
-def drifted(drift: DriftNow | None) -> tuple[str, ...]:
-    """The line on drift, if any became certain in the recent window."""
-    return () if drift is None else tuple(plain(n.text) for n in _named(drift))
+def names(monitor: Monitor) -> set[str]:
+    """The words of the data that all this repeats: columns, groups and levels."""
+    s = monitor.settings
+    own = {s.label, s.score, s.cluster, *s.attributes, *s.key}
+    if monitor.last is not None:
+        own |= {*monitor.plan.populations[1:], *(w.name for w in monitor.plan.watched if w.kind in OF_DATA)}
+    if monitor.drift is not None:
+        own |= drifted.names(monitor.drift)
+    own = {sanitize(n) for n in own}
+    return (own | {clipped(n, 80) for n in own}) - {""}
 
 
 def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> doc.Document:
     """The page: the headline and the timeline, groups, alarms, evidence by direction, and how it was computed."""
     s = monitor.settings
-    facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", f"{num.count(state.looks)} looks")
-    first = (*_summary(s, state), *_open(waiting), _timeline(monitor, state))
+    looks = "1 look" if state.looks == 1 else f"{num.count(state.looks)} looks"
+    facts = (f"{state.started} to {state.at}", f"{num.count(state.rows)} rows", looks)
+    first = (*_summary(s, state), *_open(waiting))
     mark = "measured" if state.verdict == "not_checked" else state.verdict
     sections = [doc.Section("summary", "Summary", "Calibration, watched", first, mark)]
+    # The page's script gives no tools to what is in the summary, and its long tables need them to be reached by keys.
+    drawn = (_timeline(monitor, state),)
+    sections.append(doc.Section("timeline", "Timeline", "Everyone, look by look", drawn, "measured"))
     sections.append(doc.Section("groups", "Groups", "Everyone and groups", (_table(s, state),), "measured"))
     if state.alarms:
         sections.append(doc.Section("alarms", "Alarms", "Alarms", (_alarms(state),), "found"))
@@ -105,21 +119,20 @@ def document(monitor: Monitor, state: MonitorState, waiting: Waiting = ()) -> do
         doc.Section("evidence", "Evidence", "Where evidence is building up", tuple(_evidence(state)), "measured")
     )
     if state.drift is not None:
-        drift = tuple(_drift(s, state.drift))
-        sections.append(doc.Section("drift", "Drift", DRIFT, drift, "measured"))
+        drift = tuple(drifted.nodes(state.drift))
+        sections.append(doc.Section("drift", "Drift", drifted.HEADING, drift, "measured"))
     sections.append(
         doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference")
     )
-    paragraphs = tuple(doc.Paragraph(say(literal(f))) for f in facts)
-    return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), paragraphs, tuple(sections))
+    paragraphs = tuple(doc.Paragraph(say(f)) for f in facts)
+    return doc.Document(sanitize(f"{s.score} / {s.label}"), title(s), paragraphs, tuple(sections))
 
 
 def _early(monitor: Monitor, waiting: Waiting) -> Iterator[doc.Node]:
     """The summary before the first day is complete."""
     yield doc.Opening("No day is complete yet: there is no verdict.")
     yield from _open(waiting)
-    if monitor.drift is not None:
-        yield from _named(monitor.drift)
+    yield from drifted.drifted(monitor.drift)
 
 
 def _early_document(monitor: Monitor, drift: DriftNow, waiting: Waiting) -> doc.Document:
@@ -127,11 +140,11 @@ def _early_document(monitor: Monitor, drift: DriftNow, waiting: Waiting) -> doc.
     s = monitor.settings
     sections = (
         doc.Section("summary", "Summary", "Calibration, watched", tuple(_early(monitor, waiting)), "absent"),
-        doc.Section("drift", "Drift", DRIFT, tuple(_drift(s, drift)), "measured"),
+        doc.Section("drift", "Drift", drifted.HEADING, tuple(drifted.nodes(drift)), "measured"),
         doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference"),
     )
-    facts = (doc.Paragraph(say(literal(f"to {drift.at}"))), doc.Paragraph(say(f"{num.count(drift.rows)} rows")))
-    return doc.Document(sanitize(f"{s.score} for {s.label}"), title(s), facts, sections)
+    facts = (doc.Paragraph(say(f"to {drift.at}")), doc.Paragraph(say(f"{num.count(drift.rows)} rows")))
+    return doc.Document(sanitize(f"{s.score} / {s.label}"), title(s), facts, sections)
 
 
 def title(s: Settings) -> str:
@@ -151,9 +164,10 @@ def _judged(s: Settings, state: MonitorState) -> str:
     if s.limit is None:
         return "No limit was set: ranges and alarms only."
     limit = f"{num.limit_points(s.limit)} points"
-    over = [f"{r.name} since {r.since}" for r in state.window if r.verdict == "over"]
+    over = [f"{clipped(sanitize(r.name), 80)} since {r.since}" for r in state.window if r.verdict == "over"]
     if over:
-        return f"Over the limit of {limit}: {clipped(sanitize(', '.join(over)), 160)}."
+        more = f" and {len(over) - HEADED:,} more" if len(over) > HEADED else ""
+        return f"Over the limit of {limit}: {', '.join(over[:HEADED])}{more}."
     if state.verdict == "within":
         groups = f" and every group of {MASK} rows or more" if len(state.window) > 1 else ""
         small = "1 group has" if state.small_groups == 1 else f"{state.small_groups:,} groups have"
@@ -183,8 +197,7 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     )
     if state.alarms:
         yield doc.Paragraph(say(*_alarm(state)))
-    if state.drift is not None:
-        yield from _named(state.drift)
+    yield from drifted.drifted(state.drift)
     if state.unlabelled:
         yield doc.Paragraph(
             say(
@@ -208,20 +221,40 @@ def _open(waiting: Waiting) -> Iterator[doc.Node]:
         )
 
 
-def _alarm(state: MonitorState) -> tuple[str, ...]:
+def _alarm(state: MonitorState) -> tuple[str | Span, ...]:
     """The latest alarm; since when, and for whom, of the first of those that last."""
     latest = state.alarms[-1]
     a = latest if state.lasting is None else state.lasting
-    lasts = "" if a is latest else f" It lasts: alarm again on {latest.day}."
-    began = f" It most plausibly began about {a.onset}, between {a.onset_first} and {a.onset_last}."
-    return f"Alarm on {a.day}: ", _who(a.suspects[0]), f".{began * (a.onset is not None)}{lasts}"
+    first = (f"Alarm on {a.day}: ", *_whom(a.suspects[0]), ".", *_began(a))
+    if a is latest:
+        return first
+    if _who(latest.suspects[0]) == _who(a.suspects[0]) or latest.kind == "ever":
+        return (*first, f" It lasts: alarm again on {latest.day}.")
+    since = f", since about {latest.onset}." if latest.onset is not None else "."
+    again = f" Alarm again on {latest.day}, by the evidence since the alarm before: "
+    return (*first, again, *_whom(latest.suspects[0]), since)
+
+
+def _began(a: Alarm) -> tuple[str, ...]:
+    if a.onset is None:
+        return ()
+    between = f", between {a.onset_first} and {a.onset_last}" if a.onset_first != a.onset_last else ""
+    return (f" It most plausibly began about {a.onset}{between}.",)
+
+
+def _whom(suspect: Suspect) -> tuple[str | Span, ...]:
+    """For whom, and which way."""
+    name, side = clipped(sanitize(suspect.name), 80), f" ({_side(suspect)})"
+    return (literal(name), side) if suspect.kind in OF_DATA else (name + side,)
 
 
 def _who(suspect: Suspect) -> str:
-    """For whom, and which way."""
+    return "".join(p if isinstance(p, str) else p.text for p in _whom(suspect))
+
+
+def _side(suspect: Suspect) -> str:
     up, down = ALONG.get(suspect.kind, (SIDES["above"], SIDES["below"]))
-    side = up if suspect.observed == "above" else down
-    return f"{clipped(sanitize(suspect.name), 80)} ({side})"
+    return up if suspect.observed == "above" else down
 
 
 # ---- tables ----
@@ -230,14 +263,15 @@ def _who(suspect: Suspect) -> str:
 def _table(s: Settings, state: MonitorState) -> doc.Table:
     heads = ("Population", "Rows", f"Gap, {s.window:,} days", "Guaranteed", "Verdict", "Since the start", "Verdict")
     since_start = {a.name: a for a in state.all_days}  # whoever has so many rows in the window has them in all days
-    rows = [
-        (doc.Cell(say(literal(clipped(r.name, 80)))), *_cells(r), *_cells(since_start[r.name])[2:])
-        for r in state.window
-    ]
+    rows = [(doc.Cell(_population(r)), *_cells(r), *_cells(since_start[r.name])[2:]) for r in state.window]
     caption = (
         "Gap: observed minus predicted event rate, in points, with its guaranteed range; the same since the start."
     )
     return doc.number_table(caption, heads, rows, "cards")
+
+
+def _population(r: RangeNow) -> Text:
+    return say(r.name if r.name == "everyone" else literal(clipped(r.name, 80)))
 
 
 def _cells(r: RangeNow) -> tuple[str | doc.Cell, ...]:
@@ -254,16 +288,21 @@ def _alarms(state: MonitorState) -> doc.Table:
         (
             a.day,
             kinds[a.kind],
-            say(literal(_who(a.suspects[0]))),
+            say(*_whom(a.suspects[0])),
             f"{100 * a.suspects[0].share:.0f}%",
             "not known" if a.onset is None else a.onset,
-            "" if a.onset is None else f"{a.onset_first} to {a.onset_last}{SINCE_LAST * (a in changes[1:])}",
+            "" if a.onset is None else f"{_between(a)}{SINCE_LAST * (a in changes[1:])}",
         )
         for a in (*reversed(latest), *(a for a in state.alarms if a.kind == "ever" and a not in latest))
     ]
     heads = ("Day", "Of", "For whom", "Share of the evidence", "Began about", "Between")
     caption = "While an error lasts, the alarm of a change repeats: after each it starts again."
-    return doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
+    columns = [doc.Column(say(h), "now" if h in ("Day", "Began about") else "") for h in heads]
+    return doc.number_table(caption, columns, rows, "cards")
+
+
+def _between(a: Alarm) -> str:
+    return f"{a.onset_first} to {a.onset_last}" if a.onset_first != a.onset_last else f"{a.onset}"
 
 
 def _evidence(state: MonitorState) -> Iterator[doc.Node]:
@@ -273,90 +312,16 @@ def _evidence(state: MonitorState) -> Iterator[doc.Node]:
     )
     yield doc.Paragraph(say(f"Evidence of a change: {change}. Evidence of any error since the start: {ever}."))
     if state.onset is not None and state.suspects:
-        rows = [(say(literal(_who(x))), f"{100 * x.share:.0f}%") for x in state.suspects]
+        rows = [(say(*_whom(x)), f"{100 * x.share:.0f}%") for x in state.suspects]
         yield doc.number_table("Directions with most of the evidence now.", ("For whom", "Share"), rows, "cards")
         yield doc.Paragraph(say("Below an alarm these are no findings."), "note")
-
-
-# ---- drift ----
-
-
-def _named(drift: DriftNow) -> Iterator[doc.Paragraph]:
-    """Of the shares that became certain in the recent window the first, and how many more they are; or nothing."""
-    recent = [c for c in drift.changes if c.recent]
-    if recent:
-        yield doc.Paragraph(_drift_line(drift, recent[0], len(recent) - 1), "note")
-
-
-def _drift_line(drift: DriftNow, first: Change, more: int) -> Text:
-    others = f" So have {more:,} more shares." if more > 1 else " So has 1 more share." if more else ""
-    return say(
-        "Drift, which says nothing of calibration: ",
-        literal(clipped(first.name, 80)),
-        f" has changed since about {first.onset}, from {_of_rows(first.before)} of the reference to "
-        f"{_of_rows(first.now)} of the rows since, in the last {drift.window:,} days.{others}",
-    )
-
-
-def _of_rows(share: float | None) -> str:
-    return f"fewer than {MASK} rows" if share is None else f"{100 * share:.3g}%"
-
-
-def _drift(s: Settings, drift: DriftNow) -> Iterator[doc.Node]:
-    level = num.percent(drift.alpha)
-    yield doc.Paragraph(
-        say(
-            f"{drift.watched:,} shares of rows to {drift.at} are compared with {num.count(drift.reference_rows)} rows "
-            f"of the reference. While rows are like those, any share is ever named with probability at "
-            f"most {level}%. Shares that swing from day to day, such as by weekday, are named, too. Rows of different "
-            "days are assumed to be different draws: people scored on several days make their levels look drifted."
-        )
-    )
-    for part in _unwatched(drift):
-        yield doc.Paragraph(part, "note")
-    if drift.changes:
-        rows = [
-            (say(literal(clipped(f.name, 80))), _of_rows(f.before), _of_rows(f.now), f.onset, _between(f), f.day)
-            for f in drift.changes[:SHOWN]
-        ]
-        heads = ("Share", "Reference", "Since", "Began about", "Between", "Certain on")
-        caption = (
-            f"Shares that have changed. Since: of the last {s.window:,} days, those from the beginning on. "
-            "Percentages are estimates; that there is a change is guaranteed. Each share is named once: its later "
-            "changes are not."
-        )
-        yield doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
-        if len(drift.changes) > SHOWN:
-            yield doc.Paragraph(say(f"{len(drift.changes) - SHOWN:,} more shares have changed: see the state."), "note")
-    else:
-        most = f"{100 * max(0.0, drift.evidence):.0f}%"
-        yield doc.Paragraph(say(f"None is named. The largest evidence is {most} of what that takes."))
-    yield doc.Paragraph(
-        say("Drift is about who is scored, not about how good the scores are: it changes no verdict."), "note"
-    )
-
-
-def _unwatched(drift: DriftNow) -> Iterator[Text]:
-    """What is not watched, although it was asked for."""
-    if not drift.score:
-        yield say("The score is not watched: in a fifth of the reference no score is over 0.")
-    if drift.unwatched:
-        yield say(
-            "Not watched, because a fifth of the reference does not show the kind of its values: ",
-            literal(clipped(", ".join(drift.unwatched), 160)),
-            ".",
-        )
-
-
-def _between(f: Change) -> str:
-    return f"{f.onset_first} to {f.onset_last}"
 
 
 def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
     level = num.percent(1.0 - s.alpha)
     rows = "Rows"
     if s.cluster:
-        rows = f"Clusters ({sanitize(s.cluster)}) within a day"
+        rows = f"Clusters of {sanitize(s.cluster)} within a day"
     elif s.shared_shocks:
         rows = "Days"
     yield doc.Paragraph(
@@ -365,13 +330,13 @@ def _method(s: Settings, plan: Plan) -> Iterator[doc.Node]:
             "look have error probability proportional to 1/k². They hold for the rows of those days."
         )
     )
-    tolerance = f"{num.limit_points(s.tolerance)} points" if s.tolerance else "nothing"
+    tolerance = f"off by more than {num.limit_points(s.tolerance)} points" if s.tolerance else "off at all"
     yield doc.Paragraph(
         say(
-            f"Alarms test whether any person's probability is off by more than {tolerance}. An alarm of any error "
-            f"since the start is false with probability at most {num.percent(s.alpha)}%, ever. An alarm of a change is "
-            f"false at most once in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for "
-            "who and when, and the interval of the start is plausible, not guaranteed."
+            f"Alarms test whether any person's probability is {tolerance}. An alarm of any error since the start is "
+            f"false with probability at most {num.percent(s.alpha)}%, ever. An alarm of a change is false at most once "
+            f"in {s.days_between_false_alarms:,.0f} days in the mean. Days are joint evidence for who and when, and "
+            "the interval of the start is plausible, not guaranteed."
         )
     )
     pairs = ", ".join(v.name for v in plan.paired)
@@ -410,7 +375,8 @@ def _timeline(monitor: Monitor, state: MonitorState) -> doc.Figure:
         (k.day, num.gap(k.gap), num.between(*num.signed_range(k.low, k.high)), WORDS[k.verdict], WORDS[k.worst])
         for k in looks
     ]
-    label = f"Guaranteed range of observed minus predicted over {len(looks)} looks. {headline(monitor.settings, state)}"
+    over = "1 look" if len(looks) == 1 else f"{len(looks):,} looks"
+    label = f"Guaranteed range of observed minus predicted over {over}. {headline(monitor.settings, state)}"
     return doc.Figure(
         panels=(doc.Panel("Observed minus predicted, everyone, last days", _drawn(monitor, looks, limit, label)),),
         key=(),
@@ -426,8 +392,7 @@ def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label
     days = [monitor.day_of_text(k.day) for k in looks]
     first, span = days[0], max(days[-1] - days[0], 1)
     shown = looks[len(looks) // 4 :]  # the first ranges are wide, and would make the later ones small
-    top = end_of(100 * max(max(abs(k.low), abs(k.high)) for k in shown)) / 100
-    top = max(top, 1.5 * (limit or 0.0))
+    top = end_of(100 * max(1.4 * (limit or 0.0), *(max(abs(k.low), abs(k.high)) for k in shown))) / 100
 
     def at(day: int, gap: float) -> svg.At:
         return round((day - first) / span * svg.SIZE), round((top - max(-top, min(top, gap))) / (2 * top) * svg.SIZE)

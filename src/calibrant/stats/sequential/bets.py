@@ -8,9 +8,9 @@ every row's probability is within the tolerance of its score (documentation: Pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class Function:
 
 
 Direction: TypeAlias = Levels | Function
+Kind = TypeVar("Kind", Levels, Function)
 
 
 def bet_count(independent_rows: bool) -> int:
@@ -76,26 +77,41 @@ def row_gains(y: Floats, p: Floats, directions: Sequence[Direction], tolerance: 
     probability on the other side of p'.
     """
     gains = np.zeros((sum(d.size for d in directions), bet_count(True)))
-    for column, tilt in enumerate(sign * t for sign in SIGNS for t in TILTS):
-        whole = _log_ratio(y, _moved(p, np.sign(tilt) * tolerance), tilt)
-        first = 0
-        for d in directions:
-            if isinstance(d, Levels):
-                gains[first : first + d.size, column] = summed(d.codes, whole, d.size)
-            else:
-                own = tilt * d.values
-                gains[first, column] = _log_ratio(y, _moved(p, np.sign(own) * tolerance), own).sum()
-            first += d.size
+    room = (
+        np.empty_like(p),
+        np.empty_like(p),
+    )  # arrays of a million rows are written over, which is faster than new ones
+    starts = np.cumsum([0, *(d.size for d in directions)])
+    levels = [(first, d.codes.astype(np.intp), d.size) for first, d in _of(Levels, directions, starts)]
+    for i, sign in enumerate(SIGNS):
+        columns = [(i * len(TILTS) + j, sign * tilt) for j, tilt in enumerate(TILTS)]
+        moved = _moved(p, sign * tolerance)
+        for column, tilt in columns:
+            whole = _log_ratio(y, moved, tilt, room)
+            for first, codes, size in levels:
+                gains[first : first + size, column] = summed(codes, whole, size)
+        for first, d in _of(Function, directions, starts):
+            moved = _moved(p, np.sign(sign * d.values) * tolerance)
+            for column, tilt in columns:
+                gains[first, column] = _log_ratio(y, moved, np.multiply(d.values, tilt, out=room[0]), room).sum()
     return gains
 
 
+def _of(kind: type[Kind], directions: Sequence[Direction], starts: NDArray[np.int64]) -> Iterator[tuple[int, Kind]]:
+    """The directions of a kind, each with the place of its first row of gains."""
+    return ((int(first), d) for first, d in zip(starts, directions, strict=False) if isinstance(d, kind))
+
+
 def _moved(p: Floats, by: float | Floats) -> Floats:
-    return np.clip(p + by, 0.0, 1.0)
+    moved = p + by
+    return np.clip(moved, 0.0, 1.0, out=moved)
 
 
-def _log_ratio(y: Floats, p: Floats, tilt: float | Floats) -> Floats:
-    ratio: Floats = tilt * y - np.log1p(p * np.expm1(tilt))
-    return ratio
+def _log_ratio(y: Floats, p: Floats, tilt: float | Floats, room: tuple[Floats, Floats]) -> Floats:
+    """The log likelihood ratio of each row, in the second array of `room`; the first may hold the tilts."""
+    ratio = np.multiply(p, np.expm1(tilt, out=room[1]) if isinstance(tilt, np.ndarray) else np.expm1(tilt), out=room[1])
+    np.log1p(ratio, out=ratio)
+    return np.subtract(np.multiply(tilt, y, out=room[0]), ratio, out=ratio)
 
 
 def cluster_gains(

@@ -40,13 +40,16 @@ class Detector:
         """No evidence yet; `prior` is how much each direction counts, and is shared by its bets."""
         return cls(np.log(prior / prior.sum()), np.zeros(prior.shape), *_no_starts(prior.shape))
 
-    def after(self, gains: Floats, day: int, elapsed: float) -> Detector:
+    def after(self, gains: Floats, day: int, elapsed: Floats | float) -> Detector:
         """The evidence after a day's `gains` (directions, bets); `elapsed` days after the last one, or the first: 1.
 
         The start on this day counts once for every day elapsed, so that time is counted in days, whatever the schedule.
-        Where they are shares, which add up to one over all days, the evidence of a direction is an e-process.
+        Where they are shares, which add up to one over all days, the evidence of a direction is an e-process; each
+        direction may have its own, shape (directions, 1).
         """
-        starts = np.concatenate([self.starts, np.full((1, *gains.shape), np.log(elapsed))]) + gains
+        with np.errstate(divide="ignore"):  # a direction whose share of the day is 0 has no start on it
+            start = np.full((1, *gains.shape), np.log(elapsed))
+        starts = np.concatenate([self.starts, start]) + gains
         first, last, days = (np.append(v, n) for v, n in ((self.first, day), (self.last, day), (self.days, 1)))
         after = replace(self, ever=self.ever + gains, starts=starts, first=first, last=last, days=days)
         return after._merged()
@@ -65,6 +68,12 @@ class Detector:
     def restarted(self) -> Detector:
         """This after an alarm of the e-detector: changes are looked for from the next day on."""
         return Detector(self.log_prior, self.ever, *_no_starts(self.ever.shape))
+
+    def without_starts(self, directions: Ints) -> Detector:
+        """This after an alarm of some directions alone: no start so far is one of theirs."""
+        starts = self.starts.copy()
+        starts[:, directions] = -np.inf
+        return replace(self, starts=starts)
 
     @property
     def log_ever(self) -> float:

@@ -32,7 +32,7 @@ class Chances(NamedTuple):
     more: Floats
 
 
-def chances(counts: Ints, total: int, having: Ints, drawn: int) -> Chances:
+def chances(counts: Ints, total: Ints | int, having: Ints, drawn: int) -> Chances:
     """Chances around counts that can occur, among `drawn` of `total` rows of which `having` have each level."""
     ufuncs = _ufuncs()
     if ufuncs is None:
@@ -63,10 +63,11 @@ def _ufuncs() -> ModuleType | None:
     return module if np.allclose(known, (14 / 15, 7 / 15, 1 / 15), rtol=1e-12, atol=0.0) else None
 
 
-def ranks(counts: Ints, rows: int, before: Ints, rows_before: int, draws: Floats) -> Floats:
+def ranks(counts: Ints, rows: int, before: Ints, rows_before: Ints | int, draws: Floats) -> Floats:
     """Of each level the rank of a day's count as a standard normal number: above zero, it is more frequent than before.
 
-    `counts` of a day's `rows` and `before` of the `rows_before`, shape (levels,); `draws` between 0 and 1 break ties.
+    `counts` of a day's `rows`, and `before` of the `rows_before`, which may differ by level: shape (levels,). `draws`
+    between 0 and 1 break ties.
     """
     from scipy.special import ndtri
 
@@ -85,13 +86,29 @@ def gains(z: Floats) -> Floats:
     return won
 
 
-def start_share(look: int) -> float:
-    """How much of the evidence has the start on the k-th look; over all looks they add up to one."""
-    return 1.0 / (look * (look + 1.0))
+def start_share(look: Ints) -> Floats:
+    """How much of the evidence has the start on the k-th look; over all looks they add up to one. Before the first: 0.
+
+    `look`, shape (levels,): that of each level, counted from its own first one.
+    """
+    k = np.maximum(look, 1)
+    share: Floats = np.where(look > 0, 1.0 / (k * (k + 1.0)), 0.0)
+    return share
 
 
-def start_weights(looks: Ints) -> Floats:
-    """The log of the mean `start_share` of blocks of so many looks, from the first on: shape (blocks,)."""
-    last = np.cumsum(looks)
-    log: Floats = np.log(1.0 / (last - looks + 1.0) - 1.0 / (last + 1.0)) - np.log(looks)
-    return log
+def part(change: Ints) -> Floats:
+    """The part of its alpha at which a level is named for the k-th time; over all times they add up to one."""
+    parts: Floats = 6.0 / (np.pi**2 * change.astype(np.float64) ** 2)
+    return parts
+
+
+def start_weights(looks: Ints, before: int = 0) -> Floats:
+    """The log of the mean `start_share` of blocks of so many looks, shape (blocks,); 0 of a block without a start.
+
+    So many looks `before` the first with a start do not count.
+    """
+    last = np.cumsum(looks) - before
+    first = np.maximum(last - looks + 1, 1)
+    last = np.maximum(last, first)
+    log: Floats = np.log(1.0 / first - 1.0 / (last + 1.0)) - np.log(last - first + 1.0)
+    return np.where(np.cumsum(looks) > before, log, 0.0)

@@ -152,7 +152,7 @@ def test_shares_of_few_rows_are_not_shown() -> None:
     assert watch.drift is not None
     assert watch.drift.changes == ()
     assert watch.drift.evidence < 1.0  # nor is their evidence
-    assert "None is named." in one_day_text(watch)
+    assert "No change is named." in one_day_text(watch)
     watch.update(rows(2, ward=["new"] * 15 + ["A"] * 585), at=2)
     shown = {f.name: f for f in watch.drift.changes}
     assert shown["ward = other"].before == 0.0
@@ -187,7 +187,7 @@ def test_it_is_on_the_page_and_in_the_alert(moved: cal.Monitor, tmp_path: Path) 
     assert "it changes no verdict" in page
     assert "people scored on several days make their levels look drifted" in page
     quiet = watched(2).report(tmp_path / "q.html").read_text()
-    assert "None is named." in quiet
+    assert "No change is named." in quiet
 
 
 def test_what_changed_before_the_window_is_in_the_table_and_not_in_the_line() -> None:
@@ -208,12 +208,78 @@ def test_what_changed_before_the_window_is_in_the_table_and_not_in_the_line() ->
     assert changes[0].name.startswith("score")
     old = next(c for c in changes if c.name == "ward = ICU")
     assert not old.recent
-    assert old.now == pytest.approx(0.12, abs=0.03)
+    assert old.now == pytest.approx(0.31, abs=0.03)  # until it changed back
     line = _lines(watch)
     assert f"Drift, which says nothing of calibration: {changes[0].name} has changed since about" in line
     assert "of the rows since, in the last 5 days." in line
     assert f"So have {sum(recent) - 1} more shares." in line
     assert "ward = ICU" in one_day_text(watch)
+
+
+def test_each_change_of_a_share_is_named_with_its_own_day_and_size(tmp_path: Path) -> None:
+    watch = cal.Monitor(rows(99, n=3000), label="y", score="p", by="ward")
+    for day in range(1, 25):
+        watch.update(rows(day, 0.31 if 6 <= day < 16 else 0.12), at=day)
+        if day in (15, 17, 24):
+            line = _lines(watch)
+            assert (" has changed again since about 16, from " in line) == (day > 15)
+            assert ("% of the rows before to " in line) == (day > 15)
+            assert "So has 1 more share." in line
+    drift = watch.drift
+    assert drift is not None
+    first, second = [c for c in drift.changes if c.name == "ward = ICU"]
+    assert (first.earlier, second.earlier) == (0, 1)
+    assert (int(first.onset), int(second.onset)) == (pytest.approx(6, abs=1), pytest.approx(16, abs=1))
+    assert first.before == pytest.approx(0.12, abs=0.03)
+    assert first.now == second.before == pytest.approx(0.31, abs=0.03)
+    assert second.now == pytest.approx(0.12, abs=0.03)
+    score, ward = drift.series
+    assert (score.column, ward.column, len(drift.days)) == (None, "ward", 24)
+    assert [int(d) for d, v in zip(drift.days, ward.log_evidence, strict=True) if v >= np.log(20.0)] == [
+        int(first.day),
+        int(second.day),
+    ]
+    assert max(score.log_evidence) < np.log(20.0)
+    page = watch.report(tmp_path / "p.html").read_text()
+    assert "Evidence of drift has reached the threshold for ward." in page
+    assert "Evidence of drift: ward. From 1 to 24. Largest on " in page
+    assert "None of this is about calibration." in page
+    again = cal.Monitor.load(watch.save(tmp_path / "m.json"))
+    assert again.state == watch.state
+
+
+def test_pictures_of_drift_are_few_and_name_what_they_leave_out() -> None:
+    from calibrant.report import document as doc
+    from calibrant.report.outputs.drifted import nodes
+
+    rng = np.random.default_rng(0)
+    more = {f"c{i}": rng.choice(["u", "v"], 600) for i in range(5)}
+    watch = cal.Monitor(rows(0, **more), label="y", score="p", by="ward", variables=list(more))
+    for day in (1, 2, 3):
+        watch.predicted(watch.rows_of(rows(day, **more)), day)
+    assert watch.drift is not None
+    shown = list(nodes(watch.drift))
+    figures = [n for n in shown if isinstance(n, doc.Figure)]
+    assert figures[0].panels[0].title == "The score"
+    assert len(figures) == 4
+    assert figures[0].title == "No evidence of drift has reached the threshold."
+    assert all('role="img" aria-label="Evidence of drift: ' in f.panels[0].picture for f in figures)
+    assert "3 more columns have no larger evidence: at most " in str(shown)
+
+
+def test_of_many_looks_and_changes_the_latest_are_kept() -> None:
+    from calibrant.audit.monitor.drift import LOOKS, Detected, _kept, _thinned
+
+    some = np.arange(LOOKS + 1)
+    thinned = _thinned(some)
+    assert len(thinned) == LOOKS // 2 + LOOKS // 4 + 1
+    assert thinned[-LOOKS // 2 :].tolist() == some[-LOOKS // 2 :].tolist()
+    assert len(_thinned(some[:LOOKS])) == LOOKS
+    many = tuple(Detected(share=k % 3, day=k, onset=(k, k, k), earlier=k // 3, before=(0, 0)) for k in range(120))
+    kept = _kept((Detected(share=9, day=0, onset=(0, 0, 0), earlier=0, before=(0, 0)), *many))
+    assert len(kept) == 100
+    assert kept[0].share == 9  # its latest, however old
+    assert kept[-1] is many[-1]
 
 
 def _lines(watch: cal.Monitor) -> str:

@@ -45,6 +45,38 @@ def test_an_error_of_a_group_is_found_since_when_and_for_whom() -> None:
     assert state.rows == 16 * 400
 
 
+def test_an_alarm_for_somebody_else_is_named_with_its_own_beginning() -> None:
+    from calibrant.report.outputs.monitored import lines
+
+    watch = watched(4, days_between_false_alarms=100_000.0)
+    for day in range(4, 14):
+        some = rows(day, 0.3 if day < 7 else 0.0, 1000)
+        if day >= 9:  # fewer events of everyone at site A
+            a = np.array(some["site"].to_pylist()) == "A"
+            some = some.set_column(0, "y", pa.array(np.where(a, 0, some["y"].to_numpy())))
+        state = watch.update(some, at=f"2026-01-{day + 1:02}")
+        if day == 6:
+            assert "site = B (underpredicts). It most plausibly began about 2026-01-05" in lines(watch)
+            assert "by the evidence since" not in lines(watch)
+    assert state.lasting is not None
+    assert state.lasting.suspects[0].name == "site = B"
+    first = next(a for a in state.alarms if a.kind == "changed" and a.suspects[0].name == "site = A")
+    assert "2026-01-09" <= str(first.onset) <= first.day <= "2026-01-12"
+    assert "by the evidence since the alarm before: site = A (overpredicts), since about 2026-01-" in lines(watch)
+
+
+def test_a_headline_names_four_populations_that_are_over_and_counts_the_rest() -> None:
+    from calibrant.report.outputs.monitored import HEADED, headline
+
+    watch = cal.Monitor(label="y", score="p", by="ward", limit=0.02)
+    rng = np.random.default_rng(0)
+    p, ward = np.full(12_000, 0.3), rng.choice(list("abcdef"), 12_000)
+    state = watch.update(pa.table({"y": (rng.uniform(size=12_000) < 0.7).astype(int), "p": p, "ward": ward}), at=1)
+    over = sum(r.verdict == "over" for r in state.window)
+    assert over == 7
+    assert headline(watch.settings, state).endswith(f" since 1 and {over - HEADED} more.")
+
+
 def test_the_same_days_give_the_same_monitor_saved_in_between_or_not(tmp_path: Path) -> None:
     whole, parts = watched(6), watched(3)
     for day in range(3, 6):

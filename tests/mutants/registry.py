@@ -1009,6 +1009,7 @@ MONITORED = (
 # ---- outcomes by a horizon: Theorem S, weights of censoring, the page ----
 
 SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.survival.curves"
+LOST = "repair.judge.lost"
 HORIZONS = (
     one(
         "lost_is_no_event",
@@ -1129,6 +1130,46 @@ HORIZONS = (
         "shares",
         "plan.alpha * (BAND + (1.0 - BAND) / 2.0)",
         "plan.alpha / 2.0",
+    ),
+    one(
+        "rows_of_the_fit_judge",
+        "rows that fit repairs and give the law of censoring are judged too",
+        LOST,
+        "fits_by_weights",
+        "at = np.flatnonzero(~pilot)",
+        "at = np.flatnonzero(pilot | ~pilot)",
+    ),
+    one(
+        "the_law_of_a_repair_is_free",
+        "limits of the law spend nothing of a paired change's share",
+        LOST,
+        "JudgedByWeights.mean_range",
+        "delta * (1.0 - BAND)",
+        "delta",
+    ),
+    one(
+        "repairs_of_a_group_by_everyones_law",
+        "the gap of a group before and after has the law of all rows",
+        LOST,
+        "JudgedByWeights.mean_range",
+        "law = self.law(people, delta * BAND)",
+        "law = self.law(self.people(None, None), delta * BAND)",
+    ),
+    one(
+        "slopes_turn_no_limit",
+        "a change that falls with the outcome takes the limits of one that rises",
+        LAW,
+        "certified",
+        "event, none = np.where(by < 0.0, none, event), np.where(by < 0.0, event, none)",
+        "event, none = event, none",
+    ),
+    one(
+        "repairs_by_weights_read_covariates",
+        "weights of censoring serve repairs that read what loss may depend on",
+        LOST,
+        "fits_by_weights",
+        "{k: COVARIATES for k, one in maps.items() if one.reads}",
+        "{}",
     ),
 )
 

@@ -29,8 +29,8 @@ EVERY_ROW = {  # what writes every row repaired, of other outcomes and of those 
 }
 BY_WEIGHTS = (
     "Repairs are fitted and judged by weights of censoring. The {pilots} {rows} of the fit give its law, between "
-    "limits that hold at this number of rows. Being lost is taken as independent of outcome and score together{within}. "
-    "Repairs that read covariates are left out: loss would have to be independent of these too. Something is wrongly "
+    "limits that hold at this number of rows. Loss is taken as independent of outcome and score together{within}. "
+    "Repairs that read covariates are left out: loss would have to be independent of these too. Anything is wrongly "
     "called better or worse at most {alpha:g} of 100 times; estimates and their intervals are ordinary."
 )
 TESTS = {

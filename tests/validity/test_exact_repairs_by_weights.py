@@ -126,6 +126,8 @@ def test_exact_slopes_turn_the_limits_of_the_law(slope: float) -> None:
     assert both[1] <= least
     assert both[2] >= most
     assert all(both[1] <= mean <= both[2] for mean in means)
+    mirror = certified(q, Reach(every, low, high, low, high, 0.0, "", {}), every, 0.1, -by)
+    assert mirror == pytest.approx((-both[0], -both[2], -both[1]))
 
 
 def test_exact_a_slope_of_one_is_the_gap_and_of_minus_one_its_mirror() -> None:

@@ -227,8 +227,8 @@ def certified(
 
     def limits(event: Floats, none: Floats, event_end: Floats, none_end: Floats) -> tuple[float, float, float]:
         # what makes a row's gap small makes it large once it is multiplied by a slope below 0
-        event, none = np.where(by < 0.0, none, event), np.where(by < 0.0, event, none)
-        event_end, none_end = np.where(by < 0.0, none_end, event_end), np.where(by < 0.0, event_end, none_end)
+        pairs = (event, none), (none, event), (event_end, none_end), (none_end, event_end)
+        event, none, event_end, none_end = (np.where(by < 0.0, turned, one) for one, turned in pairs)
         value = by * np.where(np.isnan(y), 0.0, np.where(y == 1.0, (1.0 - p) / event, -p / none))
         ends = -by * p / none_end, by * (1.0 - p) / event_end
         u = Clusters(value=value, least=np.minimum(*ends), most=np.maximum(*ends), size=np.ones(n), scale=scale)

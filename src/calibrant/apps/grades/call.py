@@ -10,11 +10,11 @@ from calibrant.apps.grades import workbook
 from calibrant.apps.grades.validation import grades as validation
 from calibrant.arguments import Caller
 from calibrant.errors import BadInput
-from calibrant.toolkit.command import inputs_of, print_result, source
+from calibrant.toolkit.command import inputs_of, print_result, report_left_out, source
 from calibrant.toolkit.data import FORM, OF_ROWS, Reading, checked_targets, in_memory, written
 from calibrant.toolkit.report import results
 
-OF_ALL_ROWS = Caller(command=True, lacks=("missing",))
+OF_ALL_ROWS = Caller(command=True, lacks=("missing", "way"))
 OF_GRADES = (
     "order",
     "average_pd",
@@ -58,4 +58,6 @@ def _rows(data: object, a: Namespace, columns: tuple[str, ...]) -> Predictions:
     if isinstance(data, Sketch):
         raise BadInput("a sketch does not hold where each customer ended: pass the rows")
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
-    return in_memory(data, Reading.of(caller=OF_ALL_ROWS, variables=columns, **how).named())
+    rows = in_memory(data, Reading.of(caller=OF_ALL_ROWS, variables=columns, **how).named())
+    report_left_out(rows)
+    return rows

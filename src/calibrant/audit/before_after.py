@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit import lost
-from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import holds_levels, shown_groups
+from calibrant.audit.pooling import Name, holds_levels, shown_groups
 from calibrant.audit.rounding import Sums, few, stepped
 from calibrant.audit.subgroups import parts_of
 from calibrant.data.predictions import Predictions
@@ -149,32 +148,33 @@ class Populations:
         return cells_of(tables.attributes, self.sample_rows.p[at], encoded, how)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PopulationsOfLost(Populations):
     """The same where rows were lost before a horizon: everyone and the groups, each with a law of censoring of its own.
 
     Groups of which the audit certifies nothing are not held against the limit here either.
     """
 
+    groups: tuple[tuple[Name, list[int]], ...]  # those that are shown, each with the numbers of the sketch's groups
+
     def _some(self, fits: Fits) -> Iterator[People]:
         results = {f.variables: f for f in self.context.findings if f.variables}
-        groups, member = list(shown_with_lost(self.context)), lost.members(self.context)
-        pilots = fits.judged.pilots
-        for one in groups:
-            found, at = results[one.name], member.rows(one.members)
-            if found.withheld is not None or pilots is None:
+        member, pilots = lost.members(self.context), fits.judged.pilots
+        for name, members in self.groups:
+            result, at = results[name], member.rows(members)
+            if result.withheld is not None or pilots is None:
                 continue
-            (variable, value), *more = one.name
+            (variable, value), *more = name
             yield People(
-                id=found.id,
-                who=keyed(one.name),
+                id=result.id,
+                who=keyed(name),
                 kind="group",
                 rows=np.flatnonzero(at[fits.at]),
                 pilots=np.flatnonzero(at[pilots]),
-                share=1.0 / len(groups),
+                share=1.0 / len(self.groups),
                 variable=" and ".join([variable, *(v for v, _ in more)]),
                 value=" and ".join([value, *(v for _, v in more)]),
-                shown=found.verdict == "over" or found.error_shown,
+                shown=result.verdict == "over" or result.error_shown,
             )
 
 

@@ -214,7 +214,7 @@ def comparison(result: Comparison) -> str:
     reported = {
         name: num.count(s.get(name) or 0) for name in ("rows_fit", "clusters_fit", "rows_judged", "clusters_judged")
     }
-    lines = wrap(how.format(folds=s["folds"], **reported) + _by_weights(s))
+    lines = wrap(how.format(folds=s["folds"], **reported) + _by_weights(result))
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += aligned([[r[i] for i in kept] for r in rows])
@@ -233,8 +233,9 @@ def comparison(result: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _by_weights(s: Mapping[str, Any]) -> str:
+def _by_weights(result: Comparison) -> str:
     """By what law rows that were lost are stood for; empty where none was."""
+    s = result.settings
     if s.get("way") != "weights":
         return ""
     lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"

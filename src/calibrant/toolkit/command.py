@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from calibrant.cli import options as options
     from calibrant.cli.commands import inputs_of as inputs_of
     from calibrant.cli.commands import reading as reading
-    from calibrant.cli.commands import report_left_out as report_left_out
     from calibrant.cli.commands import source as source
     from calibrant.cli.methods import run_method as run_method
     from calibrant.cli.options import CHECK_STATUS as CHECK_STATUS
@@ -36,7 +35,6 @@ _WHERE = {
     "print_result": "calibrant.cli.standard_output",
     "options": "calibrant.cli.options:",
     "reading": "calibrant.cli.commands",
-    "report_left_out": "calibrant.cli.commands",
     "source": "calibrant.cli.commands",
 }
 __all__ = sorted(_WHERE)

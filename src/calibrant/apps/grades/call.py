@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
 from calibrant import Predictions, Sketch
@@ -10,7 +11,7 @@ from calibrant.apps.grades import workbook
 from calibrant.apps.grades.validation import grades as validation
 from calibrant.arguments import Caller
 from calibrant.errors import BadInput
-from calibrant.toolkit.command import inputs_of, print_result, report_left_out, source
+from calibrant.toolkit.command import inputs_of, print_result, source
 from calibrant.toolkit.data import FORM, OF_ROWS, Reading, checked_targets, in_memory, written
 from calibrant.toolkit.report import results
 
@@ -59,5 +60,6 @@ def _rows(data: object, a: Namespace, columns: tuple[str, ...]) -> Predictions:
         raise BadInput("a sketch does not hold where each customer ended: pass the rows")
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
     rows = in_memory(data, Reading.of(caller=OF_ALL_ROWS, variables=columns, **how).named())
-    report_left_out(rows)
+    if late := int(rows.horizon.get("late") or 0):
+        print(f"left out {late:,} rows that entered too late to be followed to the horizon", file=sys.stderr)
     return rows

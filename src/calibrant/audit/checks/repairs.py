@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.lost import NO_WEIGHTS
 from calibrant.audit.pooling import shown_groups
@@ -100,7 +101,8 @@ def repairs_of_lost(context: AuditContext, so_far: Mapping[str, Curve]) -> Check
     from calibrant.views.unlabelled import without_outcomes
 
     context.announce("comparing repairs")
-    people = PopulationsOfLost(context, without_outcomes(rows), NO_CURVE)
+    groups = tuple((one.name, one.members) for one in shown_with_lost(context))
+    people = PopulationsOfLost(context, without_outcomes(rows), NO_CURVE, groups=groups)
     judging = replace(
         _judging(context, rows),
         repairs=tried_by_default((), "unless quick"),

@@ -87,8 +87,7 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 # What the state of a record calls for, the most pressing first; docs/read-a-report.md has the table.
 STATES = (
-    "copies",
-    "one outcome",
+    *("copies", "one outcome"),
     "correlated",
     "no limit",
     "lost unlike",
@@ -117,9 +116,9 @@ def decision(record: AuditRecord) -> Decision:
 
 def _by_weights(record: AuditRecord) -> Decision:
     """What to do where error is shown by a horizon, and no repair was compared: by weights of censoring."""
-    typed = commands.repair(record)
-    text = "Recalibrate by weights of censoring, which take being lost as independent of outcome and score."
-    text = text if typed else "Retrain the model: repairs of clusters that were lost have no proof."
+    text, typed = "Retrain the model: repairs of clusters that were lost have no proof.", commands.repair(record)
+    if typed:
+        text = "Recalibrate by weights of censoring, which take being lost as independent of outcome and score."
     return Decision(say(f"{meanwhile(record)}{text}"), typed or commands.look(record))
 
 
@@ -365,12 +364,8 @@ def _tried(record: AuditRecord) -> str:
 
 
 def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:
-    """Who is off first, as the page and as a command name it, and its estimate; no name where nobody can be named.
-
-    No command writes the rows of outcomes by a horizon.
-    """
-    written = commands.from_python(record) or not record.data.get("horizon")
-    for o in facts.shown_off(record) if written else ():
+    """Who is off first, as page and command name it, and its estimate; no name of nobody, or of a file by a horizon."""
+    for o in facts.shown_off(record) if commands.from_python(record) or not record.data.get("horizon") else ():
         if o.finding is None:
             return Span(clipped(sanitize(o.rule)), "name", "#subgroups"), o.rule, f", {num.gap(o.gap)} points"
         if not o.finding.pooled:

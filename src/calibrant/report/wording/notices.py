@@ -158,8 +158,9 @@ def _seen_events(record: AuditRecord) -> Iterator[Span]:
 def seen_events(of: Mapping[str, str | int | float | bool]) -> Iterator[Span]:
     """Yield the same of what was noticed of the data, nothing but what it means where that was not kept."""
     if of:
+        lost, none = int(of["lost"]), int(of["none"])
         yield from say(code(of["time"]), " may be how long rows were followed until ", code(of["label"]), ": ")
-        yield from say(f"{num.count(of['lost'])} of {num.count(of['none'])} rows without it were followed for less ")
+        yield from say(f"{num.count(lost)} of {num.count(none)} rows without it were followed for less ")
         yield from say(f"than the latest event took ({of['latest']:g}). ")
     yield from say(NOTICES["perhaps-seen-events"][1])
     if of:

@@ -112,7 +112,9 @@ def evaluate(
     ----------
     data : Predictions
         Weights enter fits, scores and paired changes; whole clusters are kept together, and are the clusters of paired
-        changes. Neither has certificates.
+        changes. Neither has certificates. Rows from `at_horizon` with ``way="weights"`` are judged by weights of
+        censoring: what reads covariates is left out, gaps alone are held against the limit, and `settings` says what is
+        assumed.
     repairs : sequence or mapping of str, optional
         Recipes, fitted maps, or both, by name. By default Platt, Beta and Isotonic, and with variables
         AugmentedLogistic.

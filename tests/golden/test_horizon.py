@@ -6,7 +6,8 @@ at random (0), and a score, which is not quite calibrated. `data/horizon.json` h
 events, `AalenJohansenFitter` with its variance; and scikit-survival: `brier_score`, `cumulative_dynamic_auc` and
 `CensoringDistributionEstimator`, with the same rows as training and test data; `scaled_brier` is one less its score
 over that of the Kaplan-Meier estimate for everyone. `data/horizon_r.json` is what `data/horizon.R` prints, by R's
-survival: `survfit`, and `coxph` on a restricted cubic spline, whose convergence is good to nine digits.
+survival: `survfit`, and `coxph` on a restricted cubic spline, whose convergence is good to nine digits; with competing
+events after `finegray`.
 """
 
 from __future__ import annotations
@@ -81,11 +82,20 @@ def test_the_integrated_calibration_index_is_that_of_r(alone: cal.Predictions, k
         assert found.settings[name] == pytest.approx(theirs[name], rel=CONVERGED)
 
 
-def test_ties_of_coxs_model_are_those_of_r() -> None:
+@pytest.mark.parametrize("knots", [3, 5])
+def test_with_competing_events_the_index_is_that_of_r(competing: cal.Predictions, knots: int) -> None:
+    found, theirs = cal.measure.integrated_calibration_index(competing, knots=knots), R["competing_ici"][str(knots)]
+    assert found.value == pytest.approx(theirs["ici"], rel=CONVERGED)
+    for name in ("e50", "e90", "emax"):
+        assert found.settings[name] == pytest.approx(theirs[name], rel=CONVERGED)
+
+
+@pytest.mark.parametrize(("kind", "of"), [("alone", "ties"), ("kind", "competing_ties")])
+def test_ties_of_coxs_model_and_of_fine_and_grays_are_those_of_r(kind: str, of: str) -> None:
     months = np.ceil(ROWS["time"] / 30.0)
-    made = fit(Cohort.of(months, ROWS["alone"], cloglog(ROWS["score"])[:, None]), 12.0)
-    assert made.beta[0] == pytest.approx(R["survival"]["ties_beta"], rel=CONVERGED)
-    assert made.hazard == pytest.approx(R["survival"]["ties_hazard"], rel=CONVERGED)
+    made = fit(Cohort.of(months, ROWS[kind].astype(np.int8), cloglog(ROWS["score"])[:, None]), 12.0)
+    assert made.beta[0] == pytest.approx(R["survival"][f"{of}_beta"], rel=CONVERGED)
+    assert made.hazard == pytest.approx(R["survival"][f"{of}_hazard"], rel=CONVERGED)
 
 
 def test_the_law_of_censoring_is_that_of_scikit_survival(alone: cal.Predictions) -> None:

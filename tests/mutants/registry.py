@@ -799,7 +799,7 @@ REPAIRS = (
     one("groups_do_not_share_changes", "every group's gap spends what all have", EVIDENCE,
         "group_changes", "delta / len(groups.rows)", "delta"),
     one("gaps_of_few_events_by_their_spread", "a group's ordinary interval is Student's, of no event too", EVIDENCE,
-        "group_changes", "ordinary_gap(judged, rows, 2.0 * delta / len(groups.names))",
+        "group_changes", "judged.near_gap(rows, 2.0 * delta / len(groups.names))",
         "judged.ordinary(data.y - data.p, 2.0 * delta / len(groups.names), rows)[1:]"),
     one("groups_recommend_by_estimates", "a repair is recommended where only ordinary intervals of gaps show it",
         "repair.judge.verdict", "by_estimates", "if item in PROPER", "if item"),
@@ -1019,6 +1019,7 @@ MONITORED = (
 # ---- outcomes by a horizon: Theorem S, weights of censoring, the page ----
 
 SPECS, LAW, FOLLOW = "data.specs.horizon", "certify.horizon", "stats.missing.survival"
+LOST = "repair.judge.lost"
 HORIZONS = (
     one(
         "lost_is_no_event",
@@ -1064,7 +1065,7 @@ HORIZONS = (
         "pilots_are_certified",
         "rows that estimate the law of censoring are certified too",
         LAW,
-        "estimated",
+        "learned",
         "Reach(~pilot & at,",
         "Reach(at,",
     ),
@@ -1072,7 +1073,7 @@ HORIZONS = (
         "the_law_from_certified_rows",
         "the law of censoring comes from the rows that are certified",
         LAW,
-        "estimated",
+        "learned",
         "q.time[own & pilot], q.kind[own & pilot]",
         "q.time[own & ~pilot], q.kind[own & ~pilot]",
     ),
@@ -1080,7 +1081,7 @@ HORIZONS = (
         "levels_do_not_share",
         "the law of censoring of each level spends what all may",
         LAW,
-        "estimated",
+        "learned",
         "delta / len(levels)",
         "delta",
     ),
@@ -1139,6 +1140,46 @@ HORIZONS = (
         "shares",
         "plan.alpha * (BAND + (1.0 - BAND) / 2.0)",
         "plan.alpha / 2.0",
+    ),
+    one(
+        "rows_of_the_fit_judge",
+        "rows that fit repairs and give the law of censoring are judged too",
+        LOST,
+        "fits_by_weights",
+        "at = np.flatnonzero(~pilot)",
+        "at = np.flatnonzero(pilot | ~pilot)",
+    ),
+    one(
+        "the_law_of_a_repair_is_free",
+        "limits of the law spend nothing of a paired change's share",
+        LOST,
+        "JudgedByWeights.mean_range",
+        "delta * (1.0 - BAND)",
+        "delta",
+    ),
+    one(
+        "repairs_of_a_group_by_everyones_law",
+        "the gap of a group before and after has the law of all rows",
+        LOST,
+        "JudgedByWeights.mean_range",
+        "law = self.law(people, delta * BAND)",
+        "law = self.law(self.people(None, None), delta * BAND)",
+    ),
+    one(
+        "slopes_turn_no_limit",
+        "a change that falls with the outcome takes the limits of one that rises",
+        LAW,
+        "certified",
+        "np.where(by < 0.0, turned, one)",
+        "one",
+    ),
+    one(
+        "repairs_by_weights_read_covariates",
+        "weights of censoring serve repairs that read what loss may depend on",
+        LOST,
+        "fits_by_weights",
+        "{k: COVARIATES for k, one in maps.items() if one.reads}",
+        "{}",
     ),
 )
 

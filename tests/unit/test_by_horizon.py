@@ -22,7 +22,7 @@ def rows(n: int = 800, off: float = 1.0, seed: int = 0) -> cal.Predictions:
 def test_two_rows_have_coxs_model_by_hand() -> None:
     """Of two equal groups, events at 1 (x = 1), 2 (x = 0), 3 (x = 1), 4 (x = 0): the score is zero at the root."""
     x = np.array([1.0, 0.0, 1.0, 0.0])
-    made = fit(Cohort.of(np.arange(1.0, 5.0), np.ones(4, dtype=bool), x[:, None]), 2.0)
+    made = fit(Cohort.of(np.arange(1.0, 5.0), np.ones(4, dtype=np.int8), x[:, None]), 2.0)
     r = float(np.exp(made.beta[0]))
     assert 2.0 - (2 * r / (2 * r + 2) + r / (r + 2) + r / (r + 1)) == pytest.approx(0.0, abs=1e-9)
     assert made.hazard == pytest.approx(1.0 / (2 * r + 2) + 1.0 / (r + 2))
@@ -49,6 +49,37 @@ def test_a_score_that_is_too_high_is_off_by_its_excess() -> None:
     assert all(low <= gap <= high for low, gap, high in zip(curve["low"], curve["gap"], curve["high"], strict=True))
 
 
+def rivals(n: int = 800, off: float = 1.0, seed: int = 0) -> tuple[cal.Predictions, np.ndarray, np.ndarray]:
+    """Exponential times of the event and of a competing one as likely: rows, scores and the true absolute risk."""
+    rng = np.random.default_rng(seed)
+    rate = rng.uniform(1 / 2000.0, 1 / 300.0, n)
+    event, other, end = rng.exponential(1 / rate), rng.exponential(600.0, n), rng.exponential(1200.0, n)
+    truth = rate / (rate + 1 / 600.0) * (1.0 - np.exp(-(rate + 1 / 600.0) * H))
+    first = np.minimum(event, other)
+    kind = np.where(end < first, 0, np.where(event <= other, 1, 2))
+    log = {"t": np.minimum(first, end), "e": kind, "p": 1.0 - (1.0 - truth) ** off}
+    made = cal.at_horizon(log, score="p", time="t", event="e", horizon=H, competing="2", way="weights")
+    return made, log["p"], truth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("off", [1.0, 2.0])
+def test_with_competing_events_the_index_is_of_the_absolute_risk(off: float) -> None:
+    made, p, truth = rivals(6000, off)
+    found = cal.measure.integrated_calibration_index(made)
+    assert found.value == pytest.approx(np.abs(truth - p).mean(), abs=0.02)
+    curve = cal.diagnose.curve_by_horizon(made, grid=9).columns
+    true = np.interp(curve["x"], np.sort(p), np.sort(truth)) - np.array(curve["x"])
+    assert all(
+        low - 0.01 <= gap <= high + 0.01 for low, gap, high in zip(curve["low"], true, curve["high"], strict=True)
+    )
+    lost = cal.at_horizon(
+        {"t": [1.0, 2.0, 3.0, 5.0] * 30, "e": [1, 2, 0, 0] * 30, "p": np.linspace(0.1, 0.9, 120)},
+        score="p", time="t", event="e", horizon=4, competing="2", way="weights",
+    )  # fmt: skip
+    assert cal.measure.integrated_calibration_index(lost).settings["smoother"].startswith("Fine and Gray's model")
+
+
 @pytest.mark.slow
 def test_the_band_holds_the_line_of_a_calibrated_score() -> None:
     def misses(seed: int) -> bool:
@@ -63,10 +94,7 @@ def test_what_no_curve_runs_through_is_refused() -> None:
     for knots in (2, 6):
         with pytest.raises(cal.BadInput, match="knots"):
             cal.measure.integrated_calibration_index(some, knots=knots)
-    log = {"t": [1.0, 2.0, 3.0] * 20, "e": [1, 2, 0] * 20, "p": np.linspace(0.1, 0.9, 60)}
-    competing = cal.at_horizon(log, score="p", time="t", event="e", horizon=4, competing="2", way="weights")
-    with pytest.raises(cal.NotComputable, match="competing events"):
-        cal.measure.integrated_calibration_index(competing)
+    log = {"t": [1.0, 2.0, 3.0] * 20, "p": np.linspace(0.1, 0.9, 60)}
     one = cal.at_horizon(
         {**log, "e": [1, 0, 0] * 20, "p": [0.4] * 60}, score="p", time="t", event="e", horizon=4, way="weights"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,63 +12,30 @@ import calibrant as cal
 from calibrant.certify.horizon import DRAWN, PILOTS
 from calibrant.stats.missing.survival import censoring_band
 from validity.acceptance import SETS, check, count, refuted
+from validity.horizon_designs import World
 
 ALPHA = 0.2
 H = 365.0
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class World:
-    """Times to the event and to the end of follow-up, and the probability of the event by the horizon."""
-
-    shape: float = 1.0  # of Weibull times of the event
-    lost: float = 900.0  # mean of exponential follow-up
-    admin: bool = False  # it also ends at one closing date, after uniform entry
-    by: float = 1.0  # how many times as fast the rows of the second site are lost
-    rival: float = 0.0  # rate of a competing event
-    off: float = 0.0  # what the score says more than the truth
-
-    def draw(self, rng: np.random.Generator, n: int) -> tuple[dict[str, object], Floats]:
-        """A log, and the true probability of each row."""
-        site = rng.integers(0, 2, n)
-        scale = np.where(site == 1, 300.0, 900.0)
-        truth = 1.0 - np.exp(-((H / scale) ** self.shape))
-        event = scale * rng.weibull(self.shape, n)
-        other = rng.exponential(1.0 / self.rival, n) if self.rival else np.full(n, np.inf)
-        if self.rival:  # shape 1: the event is first with probability rate / (rate + rival)
-            every = 1.0 / scale + self.rival
-            truth = (1.0 - np.exp(-every * H)) / (scale * every)
-        ends = rng.exponential(np.where(site == 1, self.lost / self.by, self.lost))
-        if self.admin:
-            ends = np.minimum(ends, rng.uniform(200.0, 1200.0, n))
-        first = np.minimum(event, other)
-        kind = np.where(ends < first, 0, np.where(event <= other, 1, 2))
-        p = np.clip(truth + self.off, 0.0, 1.0)
-        return {"t": np.minimum(first, ends), "kind": kind, "p": p, "site": np.where(site == 1, "b", "a")}, truth
-
-    def followed(self, t: Floats, site: Floats) -> Floats:
-        """The true probability of being followed."""
-        lost = np.exp(-t / np.where(site == "b", self.lost / self.by, self.lost))
-        return lost * (np.clip((1200.0 - t) / 1000.0, 0.0, 1.0) if self.admin else 1.0)
-
-
 def rows(world: World, rng: np.random.Generator, n: int) -> tuple[cal.Predictions, Floats, dict[str, object]]:
-    log, truth = world.draw(rng, n)
+    drawn = world.draw(rng, n, H)
+    log = drawn.log
     rivals = "2" if world.rival and bool((log["kind"] == 2).any()) else None
-    log["g"] = world.followed(np.minimum(log["t"], H), log["site"])
+    log["g"] = drawn.followed(np.minimum(log["t"], H))
     made = cal.at_horizon(
         log, score="p", time="t", event="kind", horizon=H, competing=rivals, way="weights", by=["site", "g"]
     )
-    return made, truth, log
+    return made, drawn.truth, log
 
 
 WORLDS = {
     "calibrated": World(),
     "off": World(off=0.1, admin=True),
-    "lost by site": World(by=3.0, off=-0.05),
+    "lost by site": World(by_site=3.0, off=-0.05),
     "competing": World(rival=0.001),
-    "lost a little by site": World(by=1.5, off=-0.05),
+    "lost a little by site": World(by_site=1.5, off=-0.05),
     "weibull": World(shape=2.0, lost=500.0),
 }
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.audit import lost
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import holds_levels, shown_groups
+from calibrant.audit.pooling import Name, holds_levels, shown_groups
 from calibrant.audit.rounding import Sums, few, stepped
 from calibrant.audit.subgroups import parts_of
 from calibrant.data.predictions import Predictions
@@ -44,12 +45,17 @@ class Populations:
     def of(self, fits: Fits) -> list[People]:
         """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
         judged, mask = fits.judged.data, self.context.mask
-        some = [one for one in (*self._groups(fits.at), *self._subgroups(fits.at)) if len(one.rows)]
+        some = [one for one in self._some(fits) if len(one.rows)]
         some = [one for one in some if not few(sides_in(judged, np.isin(np.arange(judged.n), one.rows)), mask)]
-        y, p = fits.judged.data.y, fits.judged.data.p
-        sums = self.context.sums
-        self.reported.update({x.id: sums.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some})
+        some = [one for one in some if fits.judged.reaches(one.rows)]
+        events, p, sums = fits.judged.events_of, fits.judged.data.p, self.context.sums
+        self.reported.update({x.id: sums.of(len(x.rows), events(x.rows), float(p[x.rows].sum())) for x in some})
         return [everyone_of(fits), *some]
+
+    def _some(self, fits: Fits) -> Iterator[People]:
+        """Yield every group, and the subgroups."""
+        yield from self._groups(fits.at)
+        yield from self._subgroups(fits.at)
 
     def ends(self, one: People, _name: str, ends: Ends) -> Ends:
         """The ends of a range as they are reported: of everyone as they are, of others moved outward."""
@@ -140,6 +146,36 @@ class Populations:
         how = self.context.sketch.spec.codings
         encoded = encode(self.sample_rows.covariates.take(at), how, len(at), scale=False)
         return cells_of(tables.attributes, self.sample_rows.p[at], encoded, how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationsOfLost(Populations):
+    """The same where rows were lost before a horizon: everyone and the groups, each with a law of censoring of its own.
+
+    Groups of which the audit certifies nothing are not held against the limit here either.
+    """
+
+    groups: tuple[tuple[Name, list[int]], ...]  # those that are shown, each with the numbers of the sketch's groups
+
+    def _some(self, fits: Fits) -> Iterator[People]:
+        results = {f.variables: f for f in self.context.findings if f.variables}
+        member, pilots = lost.members(self.context), fits.judged.pilots
+        for name, members in self.groups:
+            result, at = results[name], member.rows(members)
+            if result.withheld is not None or pilots is None:
+                continue
+            (variable, value), *more = name
+            yield People(
+                id=result.id,
+                who=keyed(name),
+                kind="group",
+                rows=np.flatnonzero(at[fits.at]),
+                pilots=np.flatnonzero(at[pilots]),
+                share=1.0 / len(self.groups),
+                variable=" and ".join([variable, *(v for v, _ in more)]),
+                value=" and ".join([value, *(v for _, v in more)]),
+                shown=result.verdict == "over" or result.error_shown,
+            )
 
 
 def box_of(tables: Tables, family: Family, rule: Rule) -> int:

@@ -6,7 +6,7 @@ Verdicts, error that is shown and the exit status are the worst of all horizons;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from calibrant.audit.judging import Judging
@@ -29,12 +29,7 @@ def by_horizon(options: Reading, judging: Judging, audit: Callable[[Reading, Jud
     each = options.by_horizon()
     share = judging.alpha / len(each)
     plan = replace(judging, alpha=math.floor(share * 1e4) / 1e4 or share)  # as it is written on the page
-    records = [audit(one, plan) for one in each]
-    if judging.judge == "auto" and any(r.data["horizon"]["unknown"] for r in records):  # one family judges one thing
-        gaps = replace(plan, judge="gap")
-        records = [
-            r if r.settings["judge"] == "gap" else audit(one, gaps) for r, one in zip(records, each, strict=True)
-        ]
+    records = _audited(each, plan, audit)
     worst = min(reversed(records), key=_badness)
     shares = tuple(share for record in records for share in record.shares)
     lines = [line for record in records for line in _lines(record)]
@@ -59,6 +54,26 @@ def by_horizon(options: Reading, judging: Judging, audit: Callable[[Reading, Jud
         joint_error=joint_error(shares),
         curves={**worst.curves, CURVE: table},
     )
+
+
+def _audited(
+    each: Sequence[Reading], plan: Judging, audit: Callable[[Reading, Judging], AuditRecord]
+) -> list[AuditRecord]:
+    """The audit by each horizon; where rows were lost before one, all judge gaps, for a family judges one thing.
+
+    The latest is first: it loses rows if any does, so that none is audited again, unless rows entered too late for it.
+    """
+    gaps, records = replace(plan, judge="gap"), list[AuditRecord]()
+    for one in reversed(each):
+        records.insert(0, audit(one, gaps if plan.judge == "auto" and _any_lost(records) else plan))
+    if plan.judge != "auto" or not _any_lost(records):
+        return records
+    return [r if r.settings["judge"] == "gap" else audit(one, gaps) for r, one in zip(records, each, strict=True)]
+
+
+def _any_lost(records: Sequence[AuditRecord]) -> bool:
+    """Whether rows were lost before one of the horizons."""
+    return any(r.data["horizon"]["unknown"] for r in records)
 
 
 def _badness(record: AuditRecord) -> tuple[int, int, int]:

@@ -211,21 +211,33 @@ def verdict(low: float, high: float, limit: float | None) -> Verdict | str:
     return "within" if -limit <= low and high <= limit else "undecided"
 
 
-def certified(q: FollowedRows, reach: Reach, at: NDArray[np.bool_], delta: float) -> tuple[float, float, float]:
-    """The weighted mean gap of some rows, and limits of the gap, both wrong with probability at most `delta`."""
+def certified(
+    q: FollowedRows, reach: Reach, at: NDArray[np.bool_], delta: float, slope: Floats | None = None
+) -> tuple[float, float, float]:
+    """The weighted mean gap of some rows, and limits of the gap, both wrong with probability at most `delta`.
+
+    With slopes, fixed by scores, shape (n,) of these rows: the same of the mean of each row's gap times its slope.
+    """
     p, y, n = q.p[at], q.y[at], int(at.sum())
+    by = np.ones(n) if slope is None else slope
     low, high, end_low, end_high = (each[at] for each in (reach.low, reach.high, reach.end_low, reach.end_high))
-    scale = float(np.sqrt((np.clip(p, 1e-3, 1.0 - 1e-3) * (1.0 - np.clip(p, 1e-3, 1.0 - 1e-3)) / end_low).sum()))
+    spread = np.clip(p, 1e-3, 1.0 - 1e-3)
+    scale = float(np.sqrt((by**2 * spread * (1.0 - spread) / end_low).sum()))
 
     def limits(event: Floats, none: Floats, event_end: Floats, none_end: Floats) -> tuple[float, float, float]:
-        value = np.where(np.isnan(y), 0.0, np.where(y == 1.0, (1.0 - p) / event, -p / none))
-        u = Clusters(value=value, least=-p / none_end, most=(1.0 - p) / event_end, size=np.ones(n), scale=scale)
+        # what makes a row's gap small makes it large once it is multiplied by a slope below 0
+        pairs = (event, none), (none, event), (event_end, none_end), (none_end, event_end)
+        event, none, event_end, none_end = (np.where(by < 0.0, turned, one) for one, turned in pairs)
+        value = by * np.where(np.isnan(y), 0.0, np.where(y == 1.0, (1.0 - p) / event, -p / none))
+        ends = -by * p / none_end, by * (1.0 - p) / event_end
+        u = Clusters(value=value, least=np.minimum(*ends), most=np.maximum(*ends), size=np.ones(n), scale=scale)
         return (u.mean, *mean_limits(u, delta))
 
     # the lower end: events count least where being followed was most likely, non-events most where it was least likely
     least, below, _ = limits(high, low, end_high, end_low)
     most, _, above = limits(low, high, end_low, end_high)
-    return float((least + most) / 2.0), max(below, -1.0), min(above, 1.0)
+    widest = 1.0 if slope is None else float(np.abs(by).mean())
+    return float((least + most) / 2.0), max(below, -widest), min(above, widest)
 
 
 # ---- how likely rows were followed ----
@@ -261,12 +273,21 @@ def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reac
     return Reach(every, g, g, end, end, 0.0, STATED.format(of), settings)
 
 
+def pilots(n: int, seed: int) -> NDArray[np.bool_]:
+    """Which of so many rows are pilots: the same rows whoever is asked about."""
+    return np.random.default_rng([seed, DRAWN]).random(n) < PILOTS
+
+
 def estimated(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: float, seed: int) -> Reach:
     """Limits of it for some rows, by the pilot rows among them, which no certificate reads.
 
-    Both are wrong at any time with probability at most `delta`. Pilots are the same rows whoever is asked about.
+    Both are wrong at any time with probability at most `delta`.
     """
-    pilot = np.random.default_rng([seed, DRAWN]).random(len(q.p)) < PILOTS
+    return learned(q, strata, at, delta, pilots(len(q.p), seed))
+
+
+def learned(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: float, pilot: NDArray[np.bool_]) -> Reach:
+    """The same by pilot rows that were chosen, whatever their outcomes."""
     low, high, end_low, end_high = np.ones((4, len(q.p)))
     levels = np.unique(strata.of[at])
     for s in levels:

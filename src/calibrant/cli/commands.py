@@ -105,12 +105,10 @@ def report_left_out(data: Sketch | Predictions) -> None:
 def report_seen_events(of: Mapping[str, str | int | float | bool]) -> None:
     """Say on standard error that a label may be an event seen by the end of follow-up; nothing where it is not."""
     if of:
-        line = (
-            f"{of['time']!r} may be how long rows were followed until {of['label']!r}: {of['lost']:,} of {of['none']:,}"
-            f" rows without it were followed for less than the latest event took ({of['latest']:g}); name the outcome "
-            "by --time, --event and --horizon, or say that every label is final by --horizon none"
-        )
-        print(as_message(line), file=sys.stderr)
+        from calibrant.report.spans import plain
+        from calibrant.report.wording.notices import NOTICES, seen_events
+
+        print(f"{NOTICES['perhaps-seen-events'][0]} {as_message(plain(tuple(seen_events(of))))}", file=sys.stderr)
 
 
 def report_rows(count: int, done: str, why: str) -> None:

@@ -21,8 +21,9 @@ from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, writ
 from calibrant.cli.standard_output import write_exact
 from calibrant.data.classes.columns import matched
 from calibrant.data.engines.reduce import chosen_rows
+from calibrant.data.predictions import Predictions
 from calibrant.data.progress import ProgressEvent, counted
-from calibrant.data.read import classes_in_memory, each_once
+from calibrant.data.read import classes_in_memory, each_once, in_memory
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.contents import UNKNOWN, in_both
@@ -39,6 +40,7 @@ from calibrant.repair.fitted import Calibrator, calibrator_text
 from calibrant.repair.formulas.dialects import DIALECTS
 from calibrant.repair.judge.classes import Judged, judged_classes
 from calibrant.repair.judge.evaluate import audited_variables, evaluate
+from calibrant.repair.judge.lost import ALONG
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
 from calibrant.repair.streamed import (
@@ -49,17 +51,16 @@ from calibrant.repair.streamed import (
     fitted_name,
     repaired_name,
 )
-from calibrant.report.commands import FIT_BY_WEIGHTS
 from calibrant.sanitize import as_message, sanitize
+from calibrant.views.unlabelled import with_lost
 
 ROWS, CALIBRATOR = "rows", "calibrator"
-FOLLOWED = "or keep rows that were followed to the horizon (--entered, --closed), and repair these"
-OF_LOST = {  # why repairs of rows lost to follow-up are not compared here, and what to do, by the way
-    "weights": "repairs are compared on known outcomes: where rows were lost fit one in Python by weights, "
-    f"{FIT_BY_WEIGHTS}, and audit other rows with it; {FOLLOWED}",
-    "unknown": "without an assumption about the rows lost no repair can be fitted: in Python weights, which take being "
-    f"lost as independent of the outcome, fit one, {FIT_BY_WEIGHTS}; {FOLLOWED}",
-}
+ON_BOTH = "the files and --judge-on {} {}: judge a calibrator on rows that it was not fitted on"
+UNASSUMED = (
+    "without an assumption about the rows lost no repair can be fitted: --way weights, which takes being lost as "
+    "independent of outcome and score, fits and judges repairs; or keep rows that were followed to the horizon "
+    "(--entered, --closed), and repair these"
+)
 ENDINGS = {".json": CALIBRATOR, ".sql": "duckdb", ".js": "javascript"}  # other files are of rows
 
 
@@ -82,8 +83,8 @@ def repair(a: Namespace) -> int:
     if options.scores:
         return _repair_classes(a, options)
     options = options.named()
-    if options.at is not None and not options.at.complete:
-        raise NotComputable(OF_LOST[options.at.way])
+    if options.at is not None and options.at.way == "unknown":
+        raise NotComputable(UNASSUMED)
     if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
         raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
@@ -270,6 +271,10 @@ def _judged(
     a: Namespace, options: Reading, source: Source, progress: Progress
 ) -> tuple[Comparison, NDArray[np.uint64]]:
     """The comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
+    if options.at is not None and not options.at.complete:
+        lost, options = with_lost(source, options)
+        if lost is not None:
+            return _judged_by_weights(a, options, (source, lost.rows), progress), np.zeros(0, dtype=np.uint64)
     spec, columns = options.rows_spec(), _covariates(options, source)
 
     def sampled(rows: Source) -> Chosen:
@@ -285,9 +290,7 @@ def _judged(
         other = sampled(options.rows_of(opened))
         report_rows(other.left_out, "left out", f"of {sanitize(a.judge_on)} without {lack}")
         if why := in_both(mine.contents, other.contents, (), pair_share=UNKNOWN):
-            raise BadInput(
-                f"the files and --judge-on {a.judge_on} {why}: judge a calibrator on rows that it was not fitted on"
-            )
+            raise BadInput(ON_BOTH.format(a.judge_on, why))
     else:
         _check_keys(mine.hashes, options.key)
     usable, left_out = audited_variables(mine.data, options.variables, options.seed, options.allow)
@@ -313,6 +316,49 @@ def _judged(
     )
     fitted = mine.hashes if other is not None else mine.hashes[hash_split(mine.data, 2, options.seed) == 0]
     return result, np.sort(fitted)
+
+
+def _judged_by_weights(
+    a: Namespace, options: Reading, of: tuple[Source, Predictions], progress: Progress
+) -> Comparison:
+    """The comparison where rows of a source were lost before the horizon: recipes of the score alone."""
+    source, rows = of
+    if a.variables not in (None, ["none"], ("none",)):
+        raise BadInput(f"--variables: {ALONG}: leave it out")
+    if wide := [e.command for e in recipes().values() if e.covariates and e.command in (a.method or ())]:
+        raise BadInput(f"--method {wide[0]}: it reads covariates; {ALONG}: leave it out")
+    report_left_out(rows)
+    other = None if not a.judge_on else _others(a, options, source)
+    progress(ProgressEvent(step="comparing repairs"))
+    return evaluate(
+        rows if other is None else other,
+        repairs=_recipes(tuple(a.method or ("auto",)), (), a.quick),
+        fit_on=None if other is None else rows,
+        by=options.by,
+        variables=(),
+        bins=options.bins,
+        limit=a.limit,
+        judge=a.judge,
+        target=a.target,
+        threshold=a.threshold,
+        steps=a.steps,
+        alpha=a.alpha,
+        tests=(),
+        seed=options.seed,
+    )
+
+
+def _others(a: Namespace, options: Reading, source: Source) -> Predictions:
+    """The rows of another file to judge on, none of which is among those to fit on."""
+    opened = options.rows_of(_opened([a.judge_on], options.form))
+    own, more = with_lost(opened, options)
+    rows = own.rows if own is not None else in_memory(opened, replace(more, variables=()).named())
+    report_left_out(rows)
+    spec = options.rows_spec()
+    mine, others = (chosen_rows(each, spec, (), 1, None, COMMAND).contents for each in (source, opened))
+    if why := in_both(mine, others, (), pair_share=UNKNOWN):
+        raise BadInput(ON_BOTH.format(a.judge_on, why))
+    return rows
 
 
 def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:

@@ -22,7 +22,8 @@ EDGE = 1e-9  # scores nearer to 0 or 1 are moved to it: their cloglog is infinit
 POINTS = 101
 SAMPLE = 0x1C1  # stream of random numbers
 ASSUMES = "independent rows, lost to follow-up independently of the outcome given the score"
-MODEL = "Cox's model on restricted cubic splines of ln(-ln(1 - p)), Efron's ties"
+COX, FINE_GRAY = "Cox's model", "Fine and Gray's model"
+MODEL = "{} on restricted cubic splines of ln(-ln(1 - p)), Efron's ties"
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,6 @@ def smoothed(rows: FollowedRows, at: Floats, knots: int, draws: int, seed: int) 
             "a smooth curve by a horizon takes being lost as independent given the score alone, and levels of within= "
             "(--within) are not read: leave it out, or read the Brier score, AUROC and O/E, which weigh by level"
         )
-    if (rows.kind > 1).any():
-        raise NotComputable(
-            "with competing events Cox's model gives no absolute risk, so there is no smooth curve: audit has the gap "
-            "in ranges of the score, which counts them"
-        )
     z, ends = (cloglog(np.clip(p, EDGE, 1.0 - EDGE)) for p in (rows.p, at))
     if np.ptp(z) == 0.0:
         raise NotComputable("all scores are equal, so that no curve runs through them")
@@ -56,7 +52,7 @@ def smoothed(rows: FollowedRows, at: Floats, knots: int, draws: int, seed: int) 
     x, points = splines(z, where), splines(ends, where)
     scale = x.std(axis=0)
     x, points = x / scale, points / scale
-    cohort = Cohort.of(rows.time, rows.kind == 1, x)
+    cohort = Cohort.of(rows.time, rows.kind, x)
     observed = fit(cohort, rows.horizon).risk(points)
     rng, again = np.random.default_rng([seed, SAMPLE]), []
     for _ in range(draws):
@@ -77,6 +73,11 @@ def of_data(data: Predictions | Sketch) -> FollowedRows:
     return FollowedRows.of(data if isinstance(data, Predictions) else checked_data(data, Predictions))
 
 
+def smoother(rows: FollowedRows) -> str:
+    """What the curve is, in words."""
+    return MODEL.format(FINE_GRAY if (rows.kind > 1).any() else COX)
+
+
 def checked_knots(knots: int) -> int:
     """From 3 to 5 knots."""
     return check_int("knots", knots, 3, 5)
@@ -89,6 +90,7 @@ def integrated_calibration_index(
     r"""Integrated calibration index by a horizon (ICI), with E50, E90 and the largest difference.
 
     Estimand: ``E|o(p) - p|``, where ``o(p)`` is the smoothed probability of the event by the horizon at the score p.
+    With competing events it is the absolute risk.
 
     Parameters
     ----------
@@ -109,20 +111,25 @@ def integrated_calibration_index(
     Raises
     ------
     NotComputable
-        Fewer than ten events, competing events, clusters or weights, one score, or levels of `within`.
+        Fewer than ten events, clusters or weights, one score, or levels of `within`.
 
     Notes
     -----
-    **Assumes.** Independent rows; being lost independent of the outcome given the score; hazards proportional in it.
+    **Assumes.** Independent rows; being lost independent of the outcome given the score; hazards proportional in it,
+    with competing events those of the absolute risk, and then being lost independent of the score too.
     **Guarantee.** Asymptotic, of the smoothed curve: percentiles of 200 bootstrap samples. Where the score is
     calibrated the interval lies above 0.
     **Method.** Austin, Harrell and van Klaveren's, by Cox's model on splines; the numbers are those of R's ``coxph``
-    with Efron's ties. They use ``log(-log(1 - p))`` too, and compute o(p) from the baseline hazard by the horizon.
+    with Efron's ties. They use ``log(-log(1 - p))`` too, and compute o(p) from the baseline hazard by the horizon. With
+    competing events Fine and Gray's model, as Austin and others have it: rows that had another event stay at risk, by
+    weights of censoring; the numbers are those of ``coxph`` after ``finegray``.
     **Cost.** 201 fits. **Reads.** Rows.
 
     References
     ----------
     Austin, Harrell, van Klaveren, Statistics in Medicine 39 (2020), doi:10.1002/sim.8570.
+    Austin, Putter, Giardiello, van Klaveren, Diagnostic and Prognostic Research 6 (2022),
+    doi:10.1186/s41512-021-00114-6.
 
     Examples
     --------
@@ -158,7 +165,7 @@ def integrated_calibration_index(
             "e90": float(np.quantile(off, 0.9)),
             "emax": float(off.max()),
             "knots": knots,
-            "smoother": MODEL,
+            "smoother": smoother(rows),
             "draws": len(curve.again),
             "seed": seed,
         },
@@ -206,6 +213,8 @@ def curve_by_horizon(
     References
     ----------
     Austin, Harrell, van Klaveren, Statistics in Medicine 39 (2020), doi:10.1002/sim.8570.
+    Austin, Putter, Giardiello, van Klaveren, Diagnostic and Prognostic Research 6 (2022),
+    doi:10.1186/s41512-021-00114-6.
 
     Examples
     --------
@@ -238,7 +247,7 @@ def curve_by_horizon(
             "horizon": rows.horizon,
             "alpha": alpha,
             "knots": knots,
-            "smoother": MODEL,
+            "smoother": smoother(rows),
             "draws": len(curve.again),
             "seed": seed,
             "assumes": ASSUMES,

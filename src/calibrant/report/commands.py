@@ -18,7 +18,7 @@ from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.data.specs.options import NONE
-from calibrant.report.findings import drops_missing, groupings
+from calibrant.report.findings import drops_missing, groupings, lost
 from calibrant.report.spans import label
 from calibrant.sanitize import sanitize
 
@@ -71,7 +71,6 @@ TEXTS = (
     *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
 )
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
-FIT_BY_WEIGHTS = "calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights'))"
 AT = ("time", "event", "horizon", "entered", "closed", "competing", "way", "within")
 READ = (
     *("horizon", "label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent"),
@@ -105,10 +104,12 @@ def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Seque
 
 def repair(record: AuditRecord, method: str = "") -> str:
     """The command that fits a repair and writes its map; empty where no command can."""
-    start = _start(record, "repair")
-    if not start:
+    start, of_lost = _start(record, "repair"), bool(lost(record))
+    if not start or (of_lost and record.data.get("cluster")):
         return ""
     kept = [(k, v) for k, v in _of_one_horizon(record) if k in REPAIRING and DEFAULTS.get(k) != v]
+    if of_lost:  # without an assumption none is judged, and by weights gaps alone
+        kept = [(k, "weights" if k == "--way" else v) for k, v in kept if k != "--judge"]
     if record.data.get("classes"):  # judged as they are by everyone, at no limit
         kept = [(k, v) for k, v in kept if k not in OF_TWO]
     elif record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points

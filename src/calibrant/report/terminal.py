@@ -214,7 +214,7 @@ def comparison(result: Comparison) -> str:
     reported = {
         name: num.count(s.get(name) or 0) for name in ("rows_fit", "clusters_fit", "rows_judged", "clusters_judged")
     }
-    lines = wrap(how.format(folds=s["folds"], **reported))
+    lines = wrap(how.format(folds=s["folds"], **reported) + _by_weights(result))
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += aligned([[r[i] for i in kept] for r in rows])
@@ -231,6 +231,16 @@ def comparison(result: Comparison) -> str:
     shown = error if HEAD.index("error") in kept else ""  # of clusters none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
+
+
+def _by_weights(result: Comparison) -> str:
+    """By what law rows that were lost are stood for; empty where none was."""
+    s = result.settings
+    if s.get("way") != "weights":
+        return ""
+    lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"
+    law = f"{num.count(s['pilots'])} rows that are not judged give the law of censoring"
+    return f" {lost}, and weights of censoring stand for them: {law}. Assumed: {s['assumes']}."
 
 
 def class_repairs(curve: Curve) -> str:

@@ -396,37 +396,43 @@ def groups_of_all(
     data: Predictions, by: tuple[str, ...], intersections: bool = False
 ) -> Iterator[tuple[Group, NDArray[np.intp]]]:
     """Yield each group, and the numbers of its rows: those of unknown outcome come after all others."""
-    apart = data.unlabelled
-    if apart is None:
-        raise NotComputable("rows of unknown outcome were not kept")
-    covariates = None if data.covariates is None else pa.concat_tables([data.covariates, apart.covariates])
-    p = np.concatenate([data.p, apart.p])
-    yield from rows_of_groups(Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates), by, intersections)
+    yield from rows_of_groups(without_outcomes(data), by, intersections)
 
 
 def follow_up_of_groups(
     data: Predictions, by: tuple[str, ...], intersections: bool = False
 ) -> Iterator[tuple[Group, Predictions]]:
     """Yield each group with its rows, those of unknown outcome among them, without covariates."""
-    apart, followed = data.unlabelled, data.followed
     for name, rows in groups_of_all(data, by, intersections):
-        if apart is not None and followed is not None:
-            known, lost = rows[rows < data.n], rows[rows >= data.n] - data.n
-            order = np.concatenate([known, lost + data.n])
-            yield (
-                name,
-                replace(
-                    data,
-                    y=data.y[known],
-                    p=data.p[known],
-                    covariates=None,
-                    unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
-                    followed=replace(
-                        followed, time=followed.time[order], kind=followed.kind[order], level=followed.level[order]
-                    ),
-                    cache={},
-                ),
-            )
+        yield name, replace(taken_with_lost(data, rows), covariates=None)
+
+
+def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions:
+    """Some of the rows, given by their numbers, those of unknown outcome after all others."""
+    apart, followed = data.unlabelled, data.followed
+    if apart is None or followed is None:
+        raise NotComputable("rows of unknown outcome were not kept")
+    known, lost = rows[rows < data.n], rows[rows >= data.n] - data.n
+    order = np.concatenate([known, lost + data.n])
+    return replace(
+        data,
+        y=data.y[known],
+        p=data.p[known],
+        covariates=None if data.covariates is None else data.covariates.take(pa.array(known)),
+        unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
+        followed=replace(followed, time=followed.time[order], kind=followed.kind[order], level=followed.level[order]),
+        cache={},
+    )
+
+
+def without_outcomes(data: Predictions) -> Predictions:
+    """Scores and covariates of every row, those of unknown outcome after all others; every label is 0, and no label."""
+    apart = data.unlabelled
+    if apart is None:
+        raise NotComputable("rows of unknown outcome were not kept")
+    covariates = None if data.covariates is None else pa.concat_tables([data.covariates, apart.covariates])
+    p = np.concatenate([data.p, apart.p])
+    return Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name)
 
 
 @dataclass(frozen=True)

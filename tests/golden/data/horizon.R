@@ -22,6 +22,19 @@ ici <- lapply(q, function(at) {
   off <- abs(o - d$score)
   c(ici = mean(off), e50 = unname(quantile(off, .5)), e90 = unname(quantile(off, .9)), emax = max(off))
 })
+# the same with competing events, by Fine and Gray's model (Austin, Putter, Giardiello and van Klaveren)
+own <- function(time, x, horizon) {
+  v <- paste0("x", seq_len(ncol(x))); colnames(x) <- v
+  g <- finegray(Surv(time, status) ~ ., data.frame(time = time, status = factor(d$kind, 0:2), x), etype = "1")
+  fit <- coxph(reformulate(v, "Surv(fgstart, fgstop, fgstatus)"), g, weights = fgwt, ties = "efron")
+  base <- basehaz(fit, centered = FALSE)
+  list(beta = unname(coef(fit)), hazard = base$hazard[max(which(base$time <= horizon))])
+}
+rival <- lapply(q, function(at) {
+  x <- rcs(z, quantile(z, at)); fit <- own(d$time, x, H)
+  off <- abs(1 - exp(-fit$hazard * exp(drop(x %*% fit$beta))) - d$score)
+  c(ici = mean(off), e50 = unname(quantile(off, .5)), e90 = unname(quantile(off, .9)), emax = max(off))
+})
 # the same with times rounded to months, which tie
 months <- ceiling(d$time / 30)
 fit <- coxph(Surv(months, d$alone) ~ z, ties = "efron")
@@ -29,7 +42,10 @@ base <- basehaz(fit, centered = FALSE)
 out <- list(risk = 1 - at(km, "surv"), risk_error = at(km, "std.err") * at(km, "surv"),
             competing_risk = at(aj, "pstate"), ties_beta = unname(coef(fit)),
             ties_hazard = base$hazard[max(which(base$time <= 12))])
+tied <- own(months, cbind(z), 12)
+out <- c(out, competing_ties_beta = tied$beta, competing_ties_hazard = tied$hazard)
 write1 <- function(v) paste0("{", paste(sprintf("\"%s\": %.17g", names(v), unlist(v)), collapse = ", "), "}")
 cat("{\n \"versions\": \"R ", paste(R.version$major, R.version$minor, sep = "."), ", survival ",
     as.character(packageVersion("survival")), "\",\n \"survival\": ", write1(out), ",\n \"ici\": {\"3\": ",
-    write1(ici[["3"]]), ", \"5\": ", write1(ici[["5"]]), "}\n}\n", sep = "")
+    write1(ici[["3"]]), ", \"5\": ", write1(ici[["5"]]), "},\n \"competing_ici\": {\"3\": ", write1(rival[["3"]]),
+    ", \"5\": ", write1(rival[["5"]]), "}\n}\n", sep = "")

@@ -167,3 +167,21 @@ def test_the_command_takes_them(frame: pd.DataFrame, tmp_path: Path, capsys: pyt
         capsys.readouterr().out.split()
     )
     assert main(["look", str(path), *line]) == 0
+
+
+def test_each_horizon_is_audited_once(mixed: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By 30 nobody was lost, and by 365 many: all judge gaps, and the first is not judged by its error before."""
+    import sys
+
+    run = sys.modules["calibrant.audit.run"]
+    ours, judged = run.audited, []
+
+    def counted(source: object, options: object, judging: object, *rest: object) -> AuditRecord:
+        if not options.at.several:  # type: ignore[attr-defined]
+            judged.append((options.at.horizon, judging.judge))  # type: ignore[attr-defined]
+        return ours(source, options, judging, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "audited", counted)
+    made = cal.audit(mixed, **MIXED, limit=0.12)
+    assert judged == [(365.0, "auto"), (30.0, "gap")]
+    assert made.curve("horizons").settings["judged"] == ("gap", "gap")

@@ -86,8 +86,10 @@ def test_small_groups_are_pooled_with_all_of_their_rows(record: AuditRecord, fra
 
 def test_what_is_proved_of_known_outcomes_alone_does_not_apply(record: AuditRecord) -> None:
     state = {c.code: c.status for c in record.checks}
-    for code in ("subgroups", "local-calibration", "strong-calibration", "repair", "distance", "jittered", "ece"):
+    for code in ("subgroups", "local-calibration", "strong-calibration", "distance", "jittered", "ece"):
         assert state[code] == "not-applicable", code
+    weighs = record.data["horizon"]["way"] == "weights"
+    assert state["repair"] == ("measured" if weighs else "not-applicable")
     assert "error-classes" not in state
     assert record.verdicts["subgroups"] == "not_checked"
 
@@ -306,3 +308,31 @@ def test_weights_of_rows_are_refused_in_words_that_are_true(frame: dict[str, np.
     rows = cal.at_horizon(weighted, **AT, way="unknown", weights="w")
     low, high = (cal.certify.missing_labels(rows, judge="gap").columns[k][3] for k in ("low", "high"))
     assert -1.0 < low < 0.0 < high < 1.0  # which is the way it names
+
+
+def test_repairs_by_weights_are_on_the_page_with_what_they_assume() -> None:
+    record = audited("weights", log(3, off=0.2, lost=1500.0), limit=0.05, threshold=0.4)
+    s = record.curve("repairs").settings
+    assert (s["way"], s["how"], s["tests"]) == ("weights", "halves", ())
+    assert s["pilots"] == s["rows_fit"]
+    assert s["rows_fit"] + s["rows_judged"] == N
+    assert s["recommended"] in ("Platt", "Beta", "Isotonic", "Temperature")
+    assert "AugmentedLogistic" not in record.curve("repairs").columns["recipe"]
+    everyone = next(p for p in zip(*record.curve("fixed").columns.values(), strict=True) if p[0] == "everyone")
+    line = dict(zip(record.curve("fixed").columns, everyone, strict=True))
+    assert line["now_high"] < -0.05
+    assert abs(line["after_gap"]) < 0.05 < abs(line["now_gap"])
+    assert record.curve("repair_decisions").columns["gain"]
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+    page = " ".join(markdown.render(record).split())
+    assert "Repairs are fitted and judged by weights of censoring" in page
+    assert "in the audit, of the rows that are no pilots" in page
+    assert "all subgroups" not in page
+    assert "Certified error, points" not in page
+    assert "calibrant apply then repairs every row" not in page  # the audit was made in Python
+
+
+def test_a_right_score_is_left_as_it_is_by_weights(frame: dict[str, np.ndarray]) -> None:
+    record = audited("weights", frame, limit=0.1)
+    assert record.curve("repairs").settings["recommended"] == "as audited"
+    assert "None is shown to help" in " ".join(markdown.render(record).split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import chi2
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.report import terminal
-from calibrant.report.brief.action import state_of
+from calibrant.report.brief.action import decision, state_of
 from calibrant.stats.missing import survival
 
 pytestmark = pytest.mark.slow  # audits
@@ -217,17 +218,26 @@ def test_repairs_by_weights_need_rows_that_were_followed() -> None:
     assert abs(float(fitted.scores(np.array([0.3]))[0]) - 0.3) < 0.05
 
 
-def test_what_is_refused_and_proposed_of_repairs_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_proposed_of_repairs_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By weights repairs are compared; without tests, or without an assumption, the command that compares them."""
     frame = at_sites({"a": 1500.0, "b": 1500.0}, {"a": 0.5, "b": 0.5})
     frame["p"] = np.minimum(frame["p"] + 0.3, 1.0)
     path = str(tmp_path / "x.csv")
     frame.to_csv(path, index=False)
     asked = [path, "--score", "p", "--time", "t", "--event", "e", "--horizon", "365"]
-    for way in ("weights", "unknown"):
-        assert main(["repair", *asked, "--way", way]) == 2
-        assert "calibrant.repair.Platt().fit(calibrant.at_horizon(..., way='weights'))" in " ".join(
-            capsys.readouterr().err.split()
-        )
-    record = audited(frame, limit=0.05)  # type: ignore[arg-type]
-    assert state_of(record) == "off by a horizon"
-    assert "calibrant.repair.Platt().fit(" in " ".join(terminal.render(record).split())
+    assert main(["repair", *asked, "--way", "unknown"]) == 2
+    assert "--way weights, which takes being lost as independent" in " ".join(capsys.readouterr().err.split())
+    for way, more, state in (
+        ("weights", {}, "repair helps"),
+        ("weights", {"quick": True}, "off by a horizon"),
+        ("unknown", {}, "off by a horizon"),
+    ):
+        record = cal.audit(path, score="p", time="t", event="e", horizon=365, way=way, limit=0.05, **more)
+        assert state_of(record) == state
+        typed = decision(record).command
+        assert "calibrant repair" in typed
+        assert "--way weights" in typed
+        words = shlex.split(typed.replace("\\\n", " "))
+        words[words.index("calibrator.json")] = str(tmp_path / "calibrator.json")
+        assert main(words[1:]) == 0
+        capsys.readouterr()

@@ -228,7 +228,7 @@ def test_every_command_says_once_what_may_be_an_event_seen(
     followed("tenure", "churn").to_csv(path, index=False)
     words = [word.format(path) for word in command]
     main([*words, "--label", "churn"])
-    assert capsys.readouterr().err.count("'tenure' may be how long rows were followed until 'churn': ") == 1
+    assert capsys.readouterr().err.count("Event seen? tenure may be how long rows were followed until churn: ") == 1
     main([*words, "--label", "churn", "--horizon", "none"])
     assert "may be how long" not in capsys.readouterr().err
 
@@ -262,3 +262,18 @@ def test_rows_in_python_are_read_by_the_same_rule() -> None:
     with pytest.raises(cal.BadInput, match="rows without it were followed for less"):
         cal.read(frame, label="died", score="risk")
     assert cal.read(frame, label="died", score="risk", horizon="none").n == len(frame)
+
+
+def test_a_sketch_keeps_what_was_noticed_and_merging_adds_it_up(tmp_path: Path) -> None:
+    sketches = []
+    for i in range(2):
+        path = tmp_path / f"{i}.csv"
+        followed("tenure", "churn", late=900.0 + 10.0 * i).to_csv(path, index=False)
+        sketches.append(cal.sketch(str(path), label="churn", score="risk"))
+    seen = [cal.Sketch.from_bytes(s.to_bytes()).log.seen_events for s in sketches]
+    assert all(one["label"] == "churn" and one["lost"] > 0 for one in seen)
+    assert "Event seen?" in " ".join(terminal.render(cal.audit(cal.Sketch.from_bytes(sketches[0].to_bytes()))).split())
+    both = sketches[0].merge(sketches[1], allow_same=True).log.seen_events
+    assert both["lost"] == seen[0]["lost"] + seen[1]["lost"]
+    final = cal.sketch(str(tmp_path / "0.csv"), label="churn", score="risk", horizon="none")
+    assert b"seen_events" not in final.to_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
 from calibrant import Predictions, Sketch
@@ -14,7 +15,7 @@ from calibrant.toolkit.command import inputs_of, print_result, source
 from calibrant.toolkit.data import FORM, OF_ROWS, Reading, checked_targets, in_memory, written
 from calibrant.toolkit.report import results
 
-OF_ALL_ROWS = Caller(command=True, lacks=("missing",))
+OF_ALL_ROWS = Caller(command=True, lacks=("missing", "way"))
 OF_GRADES = (
     "order",
     "average_pd",
@@ -58,4 +59,7 @@ def _rows(data: object, a: Namespace, columns: tuple[str, ...]) -> Predictions:
     if isinstance(data, Sketch):
         raise BadInput("a sketch does not hold where each customer ended: pass the rows")
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
-    return in_memory(data, Reading.of(caller=OF_ALL_ROWS, variables=columns, **how).named())
+    rows = in_memory(data, Reading.of(caller=OF_ALL_ROWS, variables=columns, **how).named())
+    if late := int(rows.horizon.get("late") or 0):
+        print(f"left out {late:,} rows that entered too late to be followed to the horizon", file=sys.stderr)
+    return rows

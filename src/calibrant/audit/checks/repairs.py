@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
+from calibrant.audit.lost import NO_WEIGHTS
 from calibrant.audit.pooling import shown_groups
 from calibrant.audit.record import NO_CURVE
 from calibrant.audit.rounding import Sums, stepped
+from calibrant.data.predictions import Predictions
+from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.results import Curve
 
 if TYPE_CHECKING:
+    from calibrant.audit.before_after import Populations
+    from calibrant.repair.judge.rows import Judging
     from calibrant.repair.judge.verdict import Comparison
 
 REPAIR = "repair"
@@ -54,34 +61,70 @@ SETTINGS = (
     "left_out",
 )
 
+OF_WEIGHTS = ("way", "pilots")  # that a record holds where rows were lost
+
 
 def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     """Compare the repairs that `calibrant repair` tries; hold the same people against the limit before and after."""
     if context.classes is not None:
         return CheckResult()  # they are judged for all classes together
-    rows, plan = context.needs_rows(NO_TESTS if context.sketch.spec.codings else NO_ROWS), context.judging
+    rows = context.needs_rows(NO_TESTS if context.sketch.spec.codings else NO_ROWS)
     from calibrant.audit.before_after import Populations
-    from calibrant.repair.judge.evaluate import audited_variables, compared
+    from calibrant.repair.judge.evaluate import audited_variables
     from calibrant.repair.judge.evidence import TESTS
-    from calibrant.repair.judge.rows import Judging
 
     context.announce("comparing repairs")
     context.forget()
-    kept = () if rows.covariates is None else tuple(rows.covariates.schema.names)
-    by = tuple(v.name for v in context.sketch.spec.variables if v.name in kept)
     by_variable, left_out = audited_variables(rows, None, context.seed)
     people = Populations(context, context.needs_sample(), so_far.get("subgroups", NO_CURVE))
-    judging = Judging(
+    how = _judging(context, rows)
+    judging = replace(
+        how,
         repairs=tried_by_default(by_variable, "unless quick"),
         variables=by_variable,
         left_out=left_out,
+        tests=tuple(TESTS),
+        people=people.of,
+        reported=people.ends,
+        exact=context.everyone.exact,
+    )
+    return _compared(context, so_far, rows, judging, people)
+
+
+def repairs_of_lost(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
+    """The same where rows were lost before the horizon: by weights of censoring, recipes of the score alone."""
+    rows = context.needs_lost()
+    if rows.followed is None or not rows.followed.weighs:
+        raise NotComputable(NO_WEIGHTS)
+    context.needs_tests()
+    from calibrant.audit.before_after import PopulationsOfLost
+    from calibrant.views.unlabelled import without_outcomes
+
+    context.announce("comparing repairs")
+    groups = tuple((one.name, one.members) for one in shown_with_lost(context))
+    people = PopulationsOfLost(context, without_outcomes(rows), NO_CURVE, groups=groups)
+    judging = replace(
+        _judging(context, rows),
+        repairs=tried_by_default((), "unless quick"),
+        people=people.of,
+        reported=people.ends,
+    )
+    return _compared(context, so_far, rows, judging, people)
+
+
+def _judging(context: AuditContext, rows: Predictions) -> Judging:
+    """What both ask of the judge."""
+    from calibrant.repair.judge.rows import Judging
+
+    plan, kept = context.judging, () if rows.covariates is None else tuple(rows.covariates.schema.names)
+    by = tuple(v.name for v in context.sketch.spec.variables if v.name in kept)
+    return Judging(
         by=by,
         bins={v.name: v.edges for v in context.sketch.spec.variables if v.name in by and v.edges},
         smallest_group=context.mask,
         thresholds=plan.thresholds,
         steps=plan.steps,
         alpha=plan.alpha,
-        tests=tuple(TESTS),
         test_rows=TEST_ROWS,
         draws=DRAWS,
         every=False,
@@ -89,10 +132,14 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
         limit=plan.limit,
         judge=plan.judge,
         target=plan.target or "rows",
-        people=people.of,
-        reported=people.ends,
-        exact=context.everyone.exact,
     )
+
+
+def _compared(
+    context: AuditContext, so_far: Mapping[str, Curve], rows: Predictions, judging: Judging, people: Populations
+) -> CheckResult:
+    from calibrant.repair.judge.evaluate import compared
+
     result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
     groups = {
@@ -123,6 +170,7 @@ def _shortened(result: Comparison, ranked: Sequence[str], groups: Collection[str
     columns |= _changes(columns["probability"], result)
     settings = {
         **{k: result.settings[k] for k in SETTINGS},
+        **{k: result.settings[k] for k in OF_WEIGHTS if k in result.settings},
         "recommended": result.recommended,
         "by_variable": by_variable,
         "verdicts": {name: _plain(v) for name, v in result.verdicts.items()},
@@ -176,4 +224,4 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TAKES = Cost(tests=True, flat=0.7, group=0.02, covariate=0.05, each=0.003)
-DECLARED = (Check(code=REPAIR, order=110, make=repairs, cost=TAKES),)
+DECLARED = (Check(code=REPAIR, order=110, make=repairs, make_of_lost=repairs_of_lost, cost=TAKES),)

@@ -290,6 +290,10 @@ CURVES = {
             ),
             "draws events_judged groups steps test_rows": Count,
             "rows_fit rows_judged": Some,
+            "way?": noted(
+                Literal["weights"], "Rows were lost before a horizon, and weights of censoring stand for them."
+            ),
+            "pilots?": noted(Some, "Rows that give the law of censoring, none of which is judged."),
             "left_out": list,
             "tests": list[str],
             "verdicts": named(REPAIR_VERDICT),

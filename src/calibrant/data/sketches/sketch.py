@@ -11,7 +11,7 @@ from typing import Annotated, cast
 
 import numpy as np
 import pyarrow as pa
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
 from calibrant.arguments import lacking
@@ -91,6 +91,7 @@ class Header:
     unfinished: tuple[str, ...] = ()  # of the `Log` that the rows came from
     excluded: tuple[str, ...] = ()  # of the same
     horizon: dict[str, str | int | float | None] = field(default_factory=dict)  # of the same
+    seen_events: dict[str, str | int | float | bool] | UnsetType = UNSET  # of the same, where something was noticed
 
 
 class Sketch:
@@ -461,6 +462,7 @@ class Sketch:
             unfinished=tuple(map(text_of, self.log.unfinished)),
             excluded=tuple(map(text_of, self.log.excluded)),
             horizon={k: text_of(v) if isinstance(v, str) else v for k, v in self.log.horizon.items()},
+            seen_events={k: text_of(v) if isinstance(v, str) else v for k, v in self.log.seen_events.items()} or UNSET,
         )
         numbers = [n for pair in counts for n in pair] + [v for arrays in kept.values() for v in arrays.values()]
         return with_checksum(packed(header, numbers, level))
@@ -482,7 +484,12 @@ class Sketch:
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
         sketch.no_event = few_of(header.no_event)
-        sketch.log = Log(unfinished=header.unfinished, excluded=header.excluded, horizon=header.horizon)
+        sketch.log = Log(
+            unfinished=header.unfinished,
+            excluded=header.excluded,
+            horizon=header.horizon,
+            seen_events=header.seen_events or {},
+        )
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

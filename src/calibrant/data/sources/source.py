@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,9 @@ def row_of(part: str, row: int) -> str:
     return f"row {row:,}{f' of {part}' if part else ''}, counting from 0"
 
 
+SeenEvents: TypeAlias = Mapping[str, str | int | float | bool]
+
+
 @dataclass(frozen=True)
 class Log:
     """What the log of an evaluation is, and which of its columns play which part; all empty where it is none."""
@@ -81,14 +84,24 @@ class Log:
     horizon: Mapping[str, str | int | float | None] = field(default_factory=dict)
     compared: tuple[tuple[str, str, float, float], ...] = ()
     # Of a label that may be an event seen by the end of follow-up: the columns, and rows that may be no non-events.
-    seen_events: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    seen_events: SeenEvents = field(default_factory=dict)
 
     def merged(self, other: Log) -> Log:
         """Return what is true of the rows of both; what is unfinished of either is of both."""
         either = tuple(dict.fromkeys((*self.unfinished, *other.unfinished)))
         rows = tuple(dict.fromkeys((*self.excluded, *other.excluded)))
-        same = replace(self, unfinished=(), excluded=()) == replace(other, unfinished=(), excluded=())
-        return replace(self if same else NO_LOG, unfinished=either, excluded=rows)
+        plain, others = (replace(each, unfinished=(), excluded=(), seen_events={}) for each in (self, other))
+        seen = joined_events(self.seen_events, other.seen_events)
+        return replace(plain if plain == others else NO_LOG, unfinished=either, excluded=rows, seen_events=seen)
+
+
+def joined_events(one: SeenEvents, other: SeenEvents) -> SeenEvents:
+    """What was noticed of the label of both: rows add up where they are of the same columns; else that of one."""
+    if not (one and other) or any(one[k] != other[k] for k in ("time", "label")):
+        return one or other
+    counts = {k: int(one[k]) + int(other[k]) for k in ("lost", "none")}
+    latest = max(float(one["latest"]), float(other["latest"]))
+    return {**one, **counts, "latest": latest, "sure": bool(one["sure"] or other["sure"])}
 
 
 CARRIED = "unfinished", "excluded", "horizon", "seen_events"  # what rows in memory keep of it

@@ -47,6 +47,8 @@ CENSORED, EVENT, COMPETING, LACKING = 0, 1, 2, -1  # what ended the follow-up of
 TIME, KIND, LEVEL = "calibrant:time", "calibrant:kind", "calibrant:level"
 HIDDEN = TIME, KIND, LEVEL
 FEWEST = 20  # rows on either side of which a share is compared
+SHORT = 0.05  # of the days from entry to the closing date, that no follow-up exceeds where times are no days
+OTHERWISE = "calibrant certify --method horizon --by GROUP --way weights has the gap of each group where rows were lost"
 VALUES = 20  # of the column of events that are kept for a message
 EPOCH = date(1970, 1, 1)
 
@@ -114,6 +116,7 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     hits: Counter[str] = field(default_factory=Counter)  # rows of each value that was named
     others: set[str] = field(default_factory=set)  # values of the column of events that were not
+    longest: float = 0.0  # follow-up, as a share of the days from entry to the closing date
     first_unknown: str = ""  # where the first row stands whose outcome is unknown
     means: dict[tuple[str, bool], float] = field(
         default_factory=lambda: defaultdict(float)
@@ -163,6 +166,10 @@ class Horizon:
         if inputs["within"] and way != "weights":
             weights = caller.typed("way", "weights")
             raise BadInput(f"{caller.says('within')} goes with {weights}, which takes being lost as independent")
+        if way != "followed" and "way" in caller.lacks:
+            raise BadInput(
+                f"{caller.typed('way', way)}: outcomes are counted here, and no row may be lost: {OTHERWISE}"
+            )
         closed = inputs["closed"]
         if closed is not None and inputs["entered"] is None:
             raise BadInput(
@@ -346,6 +353,7 @@ class Horizon:
                     of = self.outcomes(batch)
                     self._count(tally, batch, of, partial(_place, opened, part.name, row))
                     if self.closed:
+                        tally.longest = max(tally.longest, self._longest(batch, of))
                         self._compare(tally, batch, of, score, percent, by)
                     row += batch.num_rows
         return tally
@@ -378,6 +386,15 @@ class Horizon:
         for value in (number_texts(pc.unique(rest)) if is_number(rest.type) else pc.unique(rest)).to_pylist():
             if len(tally.others) < VALUES:
                 tally.others.add(str(value))
+
+    def _longest(self, batch: pa.RecordBatch, of: Outcomes) -> float:
+        """The longest follow-up as a share of the days from entry to the closing date; 1 where entries are no dates."""
+        start, dates = self._moments(batch, self.entered)
+        if not dates:
+            return 1.0
+        days = self._closing(dates) - start
+        there = (of.kind != LACKING) & (days > 0.0)
+        return float((of.time[there] / days[there]).max(initial=0.0))
 
     def _compare(
         self, tally: Tally, batch: pa.RecordBatch, of: Outcomes, score: str, percent: bool, by: tuple[str, ...]
@@ -423,6 +440,12 @@ class Horizon:
                 f"no row entered {self.horizon:g} or more before {self.closed}: name an earlier horizon, or a later "
                 f"{says('closed')}"
             )
+        if self.closed and n["rows"] >= FEWEST and 0.0 < tally.longest < SHORT:
+            raise BadInput(
+                f"{self.entered!r} holds dates, so that {self.time!r} and {says('horizon')} count days, and no row is "
+                f"followed for more than {100.0 * tally.longest:.2g}% of the days from its entry to {self.closed}: "
+                f"store {self.time!r} in days, or as dates"
+            )
         if n["unknown"] and self.complete:
             raise BadInput(self._lost(n["unknown"], kept, tally.first_unknown))
 
@@ -430,13 +453,14 @@ class Horizon:
         """Say that outcomes are unknown, of how many rows, and the ways to go on."""
         says, name = self.caller.says, self.caller.name("way")
         equals = " " if self.caller.command else "="
+        weighs = f"{name}{equals}weights takes being lost as independent of the outcome; {name}{equals}unknown assumes "
+        onward = OTHERWISE if "way" in self.caller.lacks else f"{weighs}nothing"
         were = "row was" if unknown == 1 else "rows were"
         entry = f"{says('entered', 'closed')} leave out rows that entered too late; "
         return (
             f"{unknown:,} of {kept:,} {were} followed for less than {self.horizon:g} without an event (first: "
             f"{first}), so their outcome is unknown and no event seen is no outcome: {'' if self.closed else entry}"
-            f"{name}{equals}weights takes being lost as independent of the outcome; {name}{equals}unknown assumes "
-            "nothing"
+            f"{onward}"
         )
 
     def _reported(self, tally: Tally) -> dict[str, str | int | float | None]:

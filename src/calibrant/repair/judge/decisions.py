@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,10 +68,11 @@ def decision_changes(
         for t in thresholds:
             moved = (judged.scores[AS_AUDITED] >= t) != (judged.scores[name] >= t)
             result.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each, least))
-            few = untold(judged, [rows[moved[rows]] for _, _, rows in people], [v for v, _, _ in people], moved, least)
-            for i, (_, who, rows) in enumerate(people):
+            few = untold(judged, [g.rows[moved[g.rows]] for g in people], [g.variable for g in people], moved, least)
+            for i, one in enumerate(people):
                 share = alpha * shares["groups"] / (each * len(people))
-                result.append(_change(judged, (name, t, who), rows, share, judged.data.n + 1 if i in few else least))
+                most = judged.data.n + 1 if i in few else least
+                result.append(_change(judged, (name, t, one.who), one.rows, share, most, one.pilots))
     settings = {"thresholds": tuple(thresholds), "alpha": alpha, "shares": shares, "groups": len(people)}
     return curve_of("decisions", DecisionChange, result, {**settings, "least": least})
 
@@ -101,14 +102,30 @@ def untold(
     return out
 
 
-def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[tuple[str, str, Whole]]:
-    """Yield the groups of people enough: their variable, their name, their rows."""
-    for name, rows in zip(groups.names, groups.rows, strict=True):
+class _Group(NamedTuple):
+    """A group of people enough."""
+
+    variable: str
+    who: str
+    rows: Whole
+    pilots: Whole | None
+
+
+def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[_Group]:
+    """Yield the groups of people enough."""
+    for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
         if _people(judged, rows) >= least:
-            yield name[0][0], keyed(name), rows
+            yield _Group(name[0][0], keyed(name), rows, pilots)
 
 
-def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: float, least: int) -> DecisionChange:
+def _change(
+    judged: Judged,
+    named: tuple[str, float, str],
+    rows: Whole,
+    delta: float,
+    least: int,
+    pilots: Whole | None = None,
+) -> DecisionChange:
     name, t, who = named
     n = len(rows) if who == EVERYONE else _fives(len(rows))
     before, after = judged.scores[AS_AUDITED] >= t, judged.scores[name] >= t
@@ -119,7 +136,8 @@ def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: f
     if _people(judged, rows[(before != after)[rows]]) < least:
         return line
     (old, old_event), (new, new_event) = (benefit_lost(judged.scores[k], t) for k in (AS_AUDITED, name))
-    mean, low, high = judged.mean_range(old - new, old_event - new_event, delta, among=rows)
+    among = None if who == EVERYONE else rows
+    mean, low, high = judged.mean_range(old - new, old_event - new_event, delta, among, pilots)
     u = grain(PARTS * FIVE / len(rows))
     low, high = _plain(u * math.floor(low / u + 1e-9)), _plain(u * math.ceil(high / u - 1e-9))
     return replace(

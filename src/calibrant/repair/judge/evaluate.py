@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import TypeGuard, get_args
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from calibrant.repair.judge.evidence import (
     variable_changes,
 )
 from calibrant.repair.judge.fixed import Fixed
+from calibrant.repair.judge.lost import by_weights, fits_by_weights, unproved
 from calibrant.repair.judge.rows import (
     FEWEST,
     Fits,
@@ -111,7 +112,9 @@ def evaluate(
     ----------
     data : Predictions
         Weights enter fits, scores and paired changes; whole clusters are kept together, and are the clusters of paired
-        changes. Neither has certificates.
+        changes. Neither has certificates. Rows from `at_horizon` with ``way="weights"`` are judged by weights of
+        censoring: what reads covariates is left out, gaps alone are held against the limit, and `settings` says what is
+        assumed.
     repairs : sequence or mapping of str, optional
         Recipes, fitted maps, or both, by name. By default Platt, Beta and Isotonic, and with variables
         AugmentedLogistic.
@@ -214,7 +217,7 @@ def evaluate(
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
-    rows = checked_data(data, Predictions)
+    rows = data if judged_by_weights(data) else checked_data(data, Predictions)
     if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
     chosen = names("tests", tests)
@@ -258,11 +261,32 @@ def _checked_target(target: Target | None, judge: Judge) -> Target:
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
     """The comparison: what `evaluate` and an audit both run."""
+    refused: tuple[tuple[str, str], ...] = ()
     with sized(rows.n), one_thread():
-        fits, groups = fits_of(rows, how), None
-        if how.by:
-            groups = groups_of(fits.judged.data, how.by, how.bins, how.smallest_group, how.seed)
-        return _compared(fits, groups if groups is not None and groups.names else None, how)
+        if judged_by_weights(rows):
+            refused, how = unproved(how), by_weights(how)
+            fits = fits_by_weights(rows, how)
+        else:
+            fits = fits_of(rows, how)
+        groups = _groups(fits, how)
+        result = _compared(fits, groups if groups is not None and groups.names else None, how)
+    not_applicable = (*result.settings["not_applicable"], *refused)
+    return replace(result, settings={**result.settings, "not_applicable": not_applicable})
+
+
+def judged_by_weights(data: object) -> TypeGuard[Predictions]:
+    """Whether rows were lost, and weights of censoring stand for them."""
+    followed = data.followed if isinstance(data, Predictions) and data.unlabelled is not None else None
+    return followed is not None and followed.weighs
+
+
+def _groups(fits: Fits, how: Judging) -> JudgedGroups | None:
+    """The groups of the judged rows that can be judged."""
+    if not how.by:
+        return None
+    judged = fits.judged
+    made = groups_of(judged.data, how.by, how.bins, how.smallest_group, how.seed, judged.others)
+    return made.some([i for i, rows in enumerate(made.rows) if judged.reaches(rows)])
 
 
 def audited_variables(
@@ -328,7 +352,7 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             "rows_judged": judged.data.n,
             "clusters_fit": fits.clusters_fit,
             "clusters_judged": clusters_in(judged.data),
-            "events_judged": judged.data.events,
+            "events_judged": round(judged.events_of(np.arange(judged.data.n))),
             "folds": judged.folds,
             "steps": how.steps,
             "limit": how.limit,
@@ -347,6 +371,7 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             "smallest_group": how.smallest_group,
             "seed": how.seed,
             "not_applicable": (*((("certificates", reason),) if reason else ()), *unjudged, *refused),
+            **judged.reported,
         },
     )
 
@@ -367,9 +392,11 @@ def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
     people = [everyone_of(fits)]
     if groups is None:
         return people
-    for name, rows in zip(groups.names, groups.rows, strict=True):
+    for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
         share, ((variable, value), *_), listed = 1.0 / len(groups.names), name, len(groups.names) <= LISTED
-        group = People(id=keyed(name), who=keyed(name), kind="group", rows=rows, share=share, shown=False)
+        group = People(
+            id=keyed(name), who=keyed(name), kind="group", rows=rows, share=share, shown=False, pilots=pilots
+        )
         people.append(replace(group, variable=variable, value=value, listed=listed))
     return people
 

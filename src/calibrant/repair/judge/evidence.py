@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.certify.whole import raw_certificate, shown_certificate
@@ -30,9 +31,8 @@ from calibrant.repair.judge.verdict import (
     by_ends,
     ranged,
 )
-from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken
+from calibrant.repair.regression import Floats, Rows, Whole, taken
 from calibrant.results import Outcome
-from calibrant.stats.measures import Weighed, WeighedByClusters, rate_interval
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
@@ -157,7 +157,6 @@ def _squared_change(judged: Judged, bin_: NDArray[np.int32], name: str, delta: f
 # ---- Groups of the judged rows: their gaps before and after ----
 
 CLEAR = 0.005  # half a point: a change of a gap that the table counts
-EXPECTED = 10.0  # events, and others, below which an ordinary interval of a gap decides nothing
 
 
 @dataclass(frozen=True)
@@ -169,6 +168,18 @@ class JudgedGroups:
     names: tuple[Group, ...]
     index: tuple[int, ...]  # number of each group in a sketch
     rows: tuple[Whole, ...]
+    # Where rows were lost: which of those that give the law of censoring.
+    pilots: tuple[Whole | None, ...]
+
+    def some(self, kept: Sequence[int]) -> JudgedGroups:
+        """Some of the groups, given by their places here."""
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in kept),
+            index=tuple(self.index[i] for i in kept),
+            rows=tuple(self.rows[i] for i in kept),
+            pilots=tuple(self.pilots[i] for i in kept),
+        )
 
     def populations(self, judged: Judged, name: str, seed: int) -> tuple[list[Population], list[list[Population]]]:
         """Everyone under one probability in each fold, and each group in each fold that has some of it."""
@@ -190,8 +201,14 @@ class JudgedGroups:
 
 
 def groups_of(
-    data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], fewest: int, seed: int
+    data: Predictions,
+    by: Sequence[str],
+    bins: Mapping[str, Sequence[float]],
+    fewest: int,
+    seed: int,
+    others: pa.Table | None = None,
 ) -> JudgedGroups:
+    """Groups of rows, each of enough people; of `others`, which give the law of censoring, which are of each."""
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
     profiles = [LevelCounts(name) for name in by]
@@ -202,42 +219,23 @@ def groups_of(
     codes = {v.name: v.codes(table.column(v.name)) for v in variables}
     titles: list[Group] = []
     every: list[Whole] = []
+    pilots: list[Whole | None] = []
     people: list[int] = []
     for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
         order = np.argsort(codes[name], kind="stable")
         people += people_in(data, codes[name], size).tolist()
         every += np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
+        apart = None if others is None else spec.by_name[name].codes(others.column(name))
+        pilots += [None if apart is None else np.flatnonzero(apart == level) for level in range(size)]
         titles += spec.group_names(g)
     kept = tuple(i for i, n in enumerate(people) if n >= fewest)
-    return JudgedGroups(spec, codes, tuple(titles[i] for i in kept), kept, tuple(every[i] for i in kept))
+    return JudgedGroups(spec, codes, tuple(titles), tuple(range(len(titles))), tuple(every), tuple(pilots)).some(kept)
 
 
 def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
     """The range of ``|G - moved| - |G|``, monotone in G, for a gap G between `low` and `high`."""
     ends = sorted(abs(g - moved) - abs(g) for g in (low, high))
     return ends[0], ends[1]
-
-
-def ordinary_gap(judged: Judged, rows: Whole, delta: float) -> tuple[float, float] | None:
-    """The ordinary interval of the gap as audited of some rows; None where the score expects few events, or others.
-
-    It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
-    exact, with clusters or weights that of `measure.observed_expected`.
-    """
-    data, p, y = judged.data, judged.data.p[rows], judged.data.y[rows].astype(np.float64)
-    mass, cluster = weights_of(data)[rows], clusters_of(data, rows)
-    if cluster is not None and int(cluster.max()) == 0:  # one shows nothing
-        return None
-    q = Weighed(y, mass, mass**2)
-    if cluster is not None:
-        q = WeighedByClusters(y, mass, mass**2, cluster.astype(np.intp))
-    expected = q.mean(p)
-    if q.rows * min(expected, 1.0 - expected) < EXPECTED:
-        return None
-    if data.weights is None and cluster is None:
-        return judged.gap_range(delta, rows)[1:]
-    gap = q.mean(y) - expected
-    return rate_interval(q, gap, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
 
 
 def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[GroupChange]:
@@ -247,8 +245,9 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     of every repair.
     """
     data = judged.data
-    limits = [judged.gap_range(delta / len(groups.rows), rows) for rows in groups.rows]
-    about = [ordinary_gap(judged, rows, 2.0 * delta / len(groups.names)) for rows in groups.rows]
+    both = list(zip(groups.rows, groups.pilots, strict=True))
+    limits = [judged.gap_range(delta / len(groups.rows), rows, pilots) for rows, pilots in both]
+    about = [judged.near_gap(rows, 2.0 * delta / len(groups.names)) for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p

@@ -111,8 +111,7 @@ class Fixed:
 
     def estimated(self, one: People, name: str) -> float:
         """The gap of a population under one probability, as it is estimated."""
-        data, rows = self.judged.data, one.rows
-        return float(np.average((data.y - self.judged.scores[name])[rows], weights=weights_of(data)[rows]))
+        return self.judged.gap(name, one.rows)
 
     # ---- ranges ----
 
@@ -121,7 +120,7 @@ class Fixed:
             return self._population_gap(one, name)
         p, q, folds = self.judged.data.p, self.judged.scores[name], self.judged.each_fold(one.rows)
         if one.id not in self._gaps:
-            _, *ends = self.judged.gap_range(self.how.alpha * one.share, one.rows)
+            _, *ends = self.judged.gap_range(self.how.alpha * one.share, one.rows, one.pilots)
             self._gaps[one.id] = ends[0], ends[1]
         weight = weights_of(self.judged.data)
         moved = sum(share * float(np.average(q[rows] - p[rows], weights=weight[rows])) for rows, share in folds)

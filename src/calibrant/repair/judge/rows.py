@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,16 +19,19 @@ from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
-from calibrant.repair.regression import EDGE, Floats, Whole, independent, linear, taken
+from calibrant.repair.regression import EDGE, Floats, Whole, clusters_of, independent, linear, taken
 from calibrant.stats.betting import mean_limits
 from calibrant.stats.cells import Cells
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
-from calibrant.stats.measures import ranking
+from calibrant.stats.measures import Weighed, WeighedByClusters, ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population, Target
 from calibrant.views.sample import ClusterSample, cluster_totals, part_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # ---- What is asked of the judge ----
 
@@ -36,6 +39,7 @@ Repair = Recipe | Calibrator
 LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
 Ends = tuple[float, float]
 FEWEST = 20  # people in a group that is judged
+EXPECTED = 10.0  # events, and others, below which an ordinary interval of a gap decides nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,7 @@ class People:
     value: str = ""
     shown: bool = True  # it is reported of in any case; others where a repair brings them over the limit
     listed: bool = False  # it stands in the table next to those reported for, and counts for no choice
+    pilots: Whole | None = None  # where rows were lost: which of those that give the law of censoring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +190,7 @@ class Judged:
         return [(r, len(r) / len(some)) for r in rows if len(r)]
 
     def mean_range(
-        self, without: Floats, happened: Floats, delta: float, among: Whole | None = None
+        self, without: Floats, happened: Floats, delta: float, among: Whole | None = None, _pilots: Whole | None = None
     ) -> tuple[float, float, float]:
         """A mean over rows, or some of them, that is linear in the outcomes, and its limits given the scores.
 
@@ -198,7 +203,7 @@ class Judged:
             out += share * np.array([u.mean, *mean_limits(u, delta / len(folds))])
         return float(out[0]), float(out[1]), float(out[2])
 
-    def gap_range(self, delta: float, among: Whole) -> tuple[float, float, float]:
+    def gap_range(self, delta: float, among: Whole, _pilots: Whole | None = None) -> tuple[float, float, float]:
         """The gap as audited of some rows, and its limits given the scores, whatever folds they are in.
 
         With clusters or weights by bets, as any mean over rows.
@@ -225,6 +230,53 @@ class Judged:
         error = math.sqrt(clusters / (clusters - 1.0) * float(sums @ sums)) / float(weight.sum())
         half = float(stdtrit(clusters - 1.0, 1.0 - delta / 2.0)) * error
         return mean, mean - half, mean + half
+
+    @property
+    def pilots(self) -> Whole | None:
+        """Where rows were lost: which of all rows give the law of censoring."""
+        return None
+
+    @property
+    def others(self) -> pa.Table | None:
+        """The covariates of these."""
+        return None
+
+    @property
+    def reported(self) -> dict[str, object]:
+        """What a comparison says of how rows were judged."""
+        return {}
+
+    def reaches(self, _among: Whole) -> bool:
+        """Whether the outcomes of some of the rows can be estimated."""
+        return True
+
+    def events_of(self, among: Whole) -> float:
+        """How many of some rows are events."""
+        return int(self.data.y[among].sum())
+
+    def gap(self, name: str, among: Whole) -> float:
+        """The gap of some rows under one probability, as it is estimated."""
+        return float(np.average((self.data.y - self.scores[name])[among], weights=weights_of(self.data)[among]))
+
+    def near_gap(self, among: Whole, delta: float) -> Ends | None:
+        """The ordinary interval of the gap as audited of some rows; None where the score expects few events, or others.
+
+        It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
+        exact, with clusters or weights that of `measure.observed_expected`.
+        """
+        data, p, y = self.data, self.data.p[among], self.data.y[among].astype(np.float64)
+        mass, cluster = weights_of(data)[among], clusters_of(data, among)
+        if cluster is not None and int(cluster.max()) == 0:  # one shows nothing
+            return None
+        q = Weighed(y, mass, mass**2)
+        if cluster is not None:
+            q = WeighedByClusters(y, mass, mass**2, cluster.astype(np.intp))
+        expected = q.mean(p)
+        if q.rows * min(expected, 1.0 - expected) < EXPECTED:
+            return None
+        if data.weights is None and cluster is None:
+            return self.gap_range(delta, among)[1:]
+        return rate_interval(q, q.mean(y) - expected, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
 
     def change(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
         """The paired change of a score's mean from `base` to `name`, and its range; accuracy counts upward."""
@@ -327,7 +379,7 @@ def fits_of(data: Predictions, judging: Judging) -> Fits:
         refuse_overlap(fit_on, judge, judging.distinct_clusters)
     if not folds:
         refuse_own_rows(own, judge)
-    fitted, gone = ({}, {}) if fit is None else _fitted(recipes, fit)
+    fitted, gone = ({}, {}) if fit is None else fitted_maps(recipes, fit)
     calibrators = {k: (fitted | own)[k] for k in repairs if k not in gone}
     if folds:
         scores, failed = _cross_fitted(data, {k: repairs[k] for k in calibrators}, own, part)
@@ -342,7 +394,7 @@ def fits_of(data: Predictions, judging: Judging) -> Fits:
     return Fits(judged, calibrators, how, n, clusters, tuple(gone.items()), at)
 
 
-def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, Calibrator], dict[str, str]]:
+def fitted_maps(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, Calibrator], dict[str, str]]:
     """The maps of recipes, and why others have none."""
     calibrators, gone = {}, {}
     for name, recipe in recipes.items():
@@ -385,7 +437,8 @@ def refuse_own_rows(fitted: Mapping[str, Calibrator], rows: Predictions) -> None
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_clusters: bool = False) -> None:
     """Refuse rows to fit on that are among those to judge on, or of their clusters, unless names mean others there."""
-    fit_on = checked_data(fit_on, Predictions, name="fit_on")
+    if not isinstance(fit_on, Predictions) or fit_on.followed is None:  # a fit weighs what was lost, or refuses it
+        fit_on = checked_data(fit_on, Predictions, name="fit_on")
     if result := overlap(fitted_on(fit_on), rows):
         what = result.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")

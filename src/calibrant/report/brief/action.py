@@ -87,8 +87,7 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 # What the state of a record calls for, the most pressing first; docs/read-a-report.md has the table.
 STATES = (
-    "copies",
-    "one outcome",
+    *("copies", "one outcome"),
     "correlated",
     "no limit",
     "lost unlike",
@@ -115,10 +114,12 @@ def decision(record: AuditRecord) -> Decision:
     return MADE[state_of(record)](record)
 
 
-def _followed_first(record: AuditRecord) -> Decision:
-    """What to do where error is shown by a horizon, and repairs are fitted by weights, in Python alone."""
-    text = f"{meanwhile(record)}Recalibrate in Python by weights, which take being lost as independent of the outcome, "
-    return Decision(say(text, "and audit other rows: ", code(commands.FIT_BY_WEIGHTS), "."), commands.look(record))
+def _by_weights(record: AuditRecord) -> Decision:
+    """What to do where error is shown by a horizon, and no repair was compared: by weights of censoring."""
+    text, typed = "Retrain the model: repairs of clusters that were lost have no proof.", commands.repair(record)
+    if typed:
+        text = "Recalibrate by weights of censoring, which take being lost as independent of outcome and score."
+    return Decision(say(f"{meanwhile(record)}{text}"), typed or commands.look(record))
 
 
 def _lost_unlike(record: AuditRecord) -> list[str]:
@@ -149,7 +150,7 @@ def state_of(record: AuditRecord) -> str:
         "class off": _class_off(record) is not None,
         "repair helps": (_off(record) or undecided) and helped(record),
         "shown, within the limit": _off(record) and judged(record) and _within(record),
-        "off by a horizon": _off(record) and bool(facts.lost(record)),
+        "off by a horizon": _off(record) and bool(facts.lost(record)) and not judged(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
         "off, not repaired": _off(record),
         "groups or subgroups missing": state["everyone"] != "undecided" and bool(_closer(record)[0]),
@@ -363,8 +364,8 @@ def _tried(record: AuditRecord) -> str:
 
 
 def _first_off(record: AuditRecord) -> tuple[Span | str, str, str]:
-    """Who is off first, as the page and as a command name it, and its estimate; no name where nobody can be named."""
-    for o in facts.shown_off(record):
+    """Who is off first, as page and command name it, and its estimate; no name of nobody, or of a file by a horizon."""
+    for o in facts.shown_off(record) if commands.from_python(record) or not record.data.get("horizon") else ():
         if o.finding is None:
             return Span(clipped(sanitize(o.rule)), "name", "#subgroups"), o.rule, f", {num.gap(o.gap)} points"
         if not o.finding.pooled:
@@ -586,7 +587,7 @@ MADE: Mapping[str, Callable[[AuditRecord], Decision]] = {
     "repair helps": _recalibrate,
     "class off": _look_at_classes,
     "shown, within the limit": _watch,
-    "off by a horizon": _followed_first,
+    "off by a horizon": _by_weights,
     "off, look at it": _look_at,
     "off, not repaired": _retrain,
     "groups or subgroups missing": _look_closer,

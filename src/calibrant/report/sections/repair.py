@@ -23,6 +23,16 @@ KEEPS = {
     "kept up to ties": "keep{s} it up to ties",
     "may change": "may change it",
 }
+EVERY_ROW = {  # what writes every row repaired, of other outcomes and of those by a horizon
+    False: "with -o repaired.parquet it writes every row repaired",
+    True: "calibrant apply then repairs every row",
+}
+BY_WEIGHTS = (
+    "Repairs are fitted and judged by weights of censoring. The {pilots} {rows} of the fit give its law, between "
+    "limits that hold at this number of rows. Loss is taken as independent of outcome and score together{within}. "
+    "Repairs that read covariates are left out: loss would have to be independent of these too. Anything is wrongly "
+    "called better or worse at most {alpha:g} of 100 times; estimates and their intervals are ordinary."
+)
 TESTS = {
     "local": "local test (error among those with the same score)",
     "strong": "strong test (a badly served group)",
@@ -61,6 +71,11 @@ def repair(record: AuditRecord) -> Iterator[doc.Node]:
 
 def compared(record: AuditRecord) -> bool:
     return bool(record.curve("repairs").columns.get("probability"))
+
+
+def by_weights(record: AuditRecord) -> bool:
+    """Whether rows were lost before a horizon, and repairs are judged by weights of censoring."""
+    return record.curve("repairs").settings.get("way") == "weights"
 
 
 def rows(record: AuditRecord) -> list[Line]:
@@ -179,7 +194,7 @@ def how(record: AuditRecord) -> Text:
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
         f"shown to be worse than the best of them: {sanitize(_verdict(record, chosen))}. This fits it, judges it again "
-        "and writes its calibrator; with -o repaired.parquet it writes every row repaired:"
+        f"and writes its calibrator; {EVERY_ROW[bool(record.data.get('horizon'))]}:"
     )
 
 
@@ -235,6 +250,7 @@ def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
 GAPS_OF = {  # by whose gaps there are here, and in the audit
     ("rows", "rows"): "A gap here is that of the {rows} judged; in the audit, of all {rows} in the data.",
     ("rows", "population"): "A gap here is that of the {rows} judged; in the audit, of all {rows} like these.",
+    ("rows", "weights"): "A gap here is that of the {rows} judged; in the audit, of the {rows} that are no pilots.",
     ("population", "population"): "A gap is that of all {rows} like these, as in the audit.",
 }
 
@@ -244,14 +260,18 @@ def fixed_note(record: AuditRecord) -> str:
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
     every = f"all {num.count(n)} groups" if n > 1 else "the group"
-    among = f"{every}, all subgroups and all repairs" if n else "all subgroups and all repairs"
+    searched = not by_weights(record)  # for subgroups
+    among = joined([*([every] if n else []), *(["all subgroups"] if searched else []), "all repairs"])
+    kinds = ["for everyone", *(["for groups"] if n or searched else []), *(["for subgroups"] if searched else [])]
+    whom = f", {joined(kinds)} each" if len(kinds) > 1 else ""
     text = (
-        f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for "
-        f"subgroups each: the risk is shared among {among}, so who is listed, and the repair, may be chosen by these "
+        f"The verdicts of a column hold simultaneously {times} of {of} times{whom}: the risk is shared among "
+        f"{among}, so who is listed, and the repair, may be chosen by these "
         "rows. Ranges are wider than in the audit, which has more rows."
     )
     if s.get("judge") == "gap":
-        text += f" {GAPS_OF[s.get('target', 'rows'), gaps_of(record)].format(rows=noun(record))}"
+        audited = gaps_of(record) if searched else "weights"
+        text += f" {GAPS_OF[s.get('target', 'rows'), audited].format(rows=noun(record))}"
     return f"{text} {reported}" if (reported := _tests(record)) else text
 
 
@@ -284,13 +304,18 @@ def note(record: AuditRecord) -> str:
         f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for "
         "AUROC. "
     )
+    if by_weights(record):
+        levels = (record.data.get("horizon") or {}).get("within")
+        within = f" within each level of {sanitize(levels)}" if levels else ""
+        law = {"pilots": num.count(s["pilots"]), "rows": noun(record), "within": within}
+        text = f"{BY_WEIGHTS.format(**law, alpha=100 * float(s['alpha']))} Lower is better, but for AUROC. "
     if s["groups"]:
         many = "one group" if s["groups"] == 1 else f"{num.count(s['groups'])} groups"
         text += f"* Of {many}, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
-    if populations(record):
+    if populations(record) and not by_weights(record):
         text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
 
@@ -320,7 +345,7 @@ def table(record: AuditRecord) -> doc.Table:
     columns = (
         doc.Column(say("Probabilities")),
         doc.Column(lines("Over the limit,", "undecided"), "r", where=kept),
-        doc.Column(lines("Certified error,", "points"), "r"),
+        doc.Column(lines("Certified error,", "points"), "r", where=doc.NOWHERE if by_weights(record) else doc.WHOLE),
         doc.Column(lines("Groups better,", "worse*"), "r", where=grouped),
         doc.Column(lines("Brier", "score"), "r"),
         doc.Column(lines("Log", "loss"), "r"),

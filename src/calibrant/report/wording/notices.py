@@ -152,13 +152,19 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
 
 def _seen_events(record: AuditRecord) -> Iterator[Span]:
     """Yield why a label may be an event seen by the end of follow-up, of how many rows, and both ways on."""
-    if of := record.data.get("seen_events"):
+    yield from seen_events(record.data.get("seen_events") or {})
+
+
+def seen_events(of: Mapping[str, str | int | float | bool]) -> Iterator[Span]:
+    """Yield the same of what was noticed of the data, nothing but what it means where that was not kept."""
+    if of:
+        lost, none = int(of["lost"]), int(of["none"])
         yield from say(code(of["time"]), " may be how long rows were followed until ", code(of["label"]), ": ")
-        yield from say(f"{num.count(of['lost'])} of {num.count(of['none'])} rows without it were followed for less ")
+        yield from say(f"{num.count(lost)} of {num.count(none)} rows without it were followed for less ")
         yield from say(f"than the latest event took ({of['latest']:g}). ")
     yield from say(NOTICES["perhaps-seen-events"][1])
     if of:
-        time, event = (shlex.quote(of[name]) for name in ("time", "label"))
+        time, event = (shlex.quote(str(of[name])) for name in ("time", "label"))
         yield from say(" Then write ", code(f"--time {time}"), ", ", code(f"--event {event}"), " and ")
         yield from say(code("--horizon H"), " in place of ", code("--label"), ". If every label is final, ")
         yield from say(code("--horizon none"), " says so.")

@@ -5,7 +5,9 @@ time the event is first, so that ``C >= T`` was seen: ``G(t) = P(C >= t)`` is wh
 
 Cox's model makes observed probabilities a smooth function of the score. With ``z = ln(-ln(1 - p))`` the hazard is
 ``h_0(t) exp(b' s(z))``, s a restricted cubic spline. A calibrated score of proportional hazards has ``b' s(z) = z``;
-what the model gives at the horizon is what happened at that score. Why not a library: statsmodels needs pandas and
+what the model gives at the horizon is what happened at that score. With competing events it is Fine and Gray's model:
+a row that had another event stays at risk, with the probability of being followed so long over that of being followed
+to its event, and what the model gives is the absolute risk. Why not a library: statsmodels needs pandas and
 patsy, lifelines pandas, matplotlib, autograd and formulaic, for one model of at most four columns; and a bootstrap
 sample here stays in order, so that 200 fits sort the rows once.
 """
@@ -243,23 +245,34 @@ class Cohort:
     """Rows in order of time, events before those whose follow-up ended at that time."""
 
     time: Floats
-    event: NDArray[np.bool_]
+    kind: Kinds  # what ended the follow-up: 1 is the event, 0 nothing, every other number a competing event
     x: Floats  # shape (n, k)
 
     @classmethod
-    def of(cls, time: Floats, event: NDArray[np.bool_], x: Floats) -> Cohort:
-        order = np.lexsort((~event, time))
-        return cls(time[order], event[order], x[order])
+    def of(cls, time: Floats, kind: Kinds, x: Floats) -> Cohort:
+        order = np.lexsort((kind != EVENT, time))
+        return cls(time[order], kind[order], x[order])
 
     def again(self, times: NDArray[np.int64]) -> Cohort:
         """The same rows, each so many times: a bootstrap sample, which stays in order."""
         rows = np.repeat(np.arange(len(self.time)), times)
-        return Cohort(self.time[rows], self.event[rows], self.x[rows])
+        return Cohort(self.time[rows], self.kind[rows], self.x[rows])
+
+    @cached_property
+    def followed(self) -> Floats:
+        """The probability of being followed to each row's time, by the Kaplan-Meier estimate of these rows."""
+        return censoring(self.time, self.kind).before(self.time)
+
+    @cached_property
+    def stays(self) -> Floats | None:
+        """Of rows that had a competing event one over that probability, of others 0; None where none had."""
+        rivals = self.kind > EVENT
+        return np.where(rivals, 1.0 / np.where(rivals, self.followed, 1.0), 0.0) if rivals.any() else None
 
     @cached_property
     def tied(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Floats]:
         """Of each event its row, the first row of its time, one past the last event of it, and its Efron share."""
-        rows = np.flatnonzero(self.event)
+        rows = np.flatnonzero(self.kind == EVENT)
         first = np.searchsorted(self.time, self.time[rows], side="left")
         count = np.bincount(first, minlength=len(self.time))[first]
         share = (rows - first) / count  # events of one time come first, one after another
@@ -280,13 +293,13 @@ class Cox:
 
 def fit(rows: Cohort, horizon: float) -> Cox:
     """Fit by Newton's method with Efron's likelihood of ties; the hazard is Efron's too, as R's `coxph` has both."""
-    at, first, last, share = rows.tied
+    at = rows.tied[0]
     if not len(at):
         raise NotComputable("Cox's model needs an event")
     x = rows.x - rows.x.mean(axis=0)
     beta = np.zeros(x.shape[1])
     for _ in range(STEPS):
-        s0, s1, s2 = _sums(x, x @ beta, (first, last, share))
+        s0, s1, s2 = _sums(rows, x, x @ beta)
         mean = s1 / s0[:, None]
         gradient = x[at].sum(axis=0) - mean.sum(axis=0)
         hessian = (s2 / s0[:, None, None]).sum(axis=0) - mean.T @ mean
@@ -300,17 +313,18 @@ def fit(rows: Cohort, horizon: float) -> Cox:
             break
     else:
         raise NotComputable(NO_FIT)
-    s0, _, _ = _sums(x, x @ beta, (first, last, share))
+    s0, _, _ = _sums(rows, x, x @ beta)
     hazard = float((1.0 / s0[rows.time[at] <= horizon]).sum())
     return Cox(beta, hazard * float(np.exp(-rows.x.mean(axis=0) @ beta)))
 
 
-def _sums(
-    x: Floats, eta: Floats, tied: tuple[NDArray[np.intp], NDArray[np.intp], Floats]
-) -> tuple[Floats, Floats, Floats]:
-    """Of each event the sums over rows at risk of exp(eta), times x, and times products of x, less Efron's share."""
-    first, last, share = tied
-    w = np.exp(eta)
+def _sums(rows: Cohort, x: Floats, eta: Floats) -> tuple[Floats, Floats, Floats]:
+    """Of each event the sums over rows at risk of exp(eta), times x, and times products of x, less Efron's share.
+
+    Rows that had a competing event before it stay at risk, by their weights.
+    """
+    at, first, last, share = rows.tied
+    w, stays = np.exp(eta), rows.stays
     parts = w, w[:, None] * x, w[:, None, None] * x[:, :, None] * x[:, None, :]
     out = []
     for part in parts:
@@ -318,5 +332,10 @@ def _sums(
             ::-1
         ]  # from each row on
         f = share.reshape(-1, *([1] * (part.ndim - 1)))
-        out.append(total[first] - f * (total[first] - total[last]))
+        risk = total[first] - f * (total[first] - total[last])
+        if stays is not None:
+            weighed = part * stays.reshape(-1, *([1] * (part.ndim - 1)))
+            before = np.concatenate([np.zeros((1, *part.shape[1:])), np.cumsum(weighed, axis=0)])[first]
+            risk = risk + before * rows.followed[at].reshape(-1, *([1] * (part.ndim - 1)))
+        out.append(risk)
     return out[0], out[1], out[2]

@@ -451,3 +451,44 @@ def test_the_command_prints_and_writes_what_the_function_returns(
     for wrong in (["--out", "x.docx"], ["--lights", "a"], ["--initial-auc", "0.8", "--initial", str(path)]):
         assert main([*asked, *wrong]) == 2
     assert main(asked[:-4]) == 2
+
+
+def test_defaults_within_a_year_are_those_of_customers_followed_so_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By dates of entry and one closing date the sheet is that of the labels; where loans moved it says the way on."""
+    rng = np.random.default_rng(0)
+    n = 600
+    pd, entered = np.array(PD)[rng.integers(0, 4, n)], rng.integers(0, 700, n)
+    default, moved_away, closing = rng.exponential(-365.0 / np.log1p(-pd)), rng.exponential(900.0, n), 730.0 - entered
+    day = np.datetime64("2024-01-01") + entered
+
+    def table(ends: np.ndarray) -> Path:
+        t = np.minimum(default, ends)
+        end = np.where(default <= ends, "default", "none")
+        path = tmp_path / "loans.csv"
+        rows = zip(pd, t, end, day, t / 30.44, strict=True)
+        head = "pd,days,end,entered,months,grade\n"
+        path.write_text(head + "".join(f"{p},{a:.4f},{e},{d},{m:.4f},g{p}\n" for p, a, e, d, m in rows))
+        return path
+
+    asked = ["--event", "end", "--positive", "default", "--score", "pd", "--grade", "grade", "--draws", "99"]
+    dated = ["--entered", "entered", "--closed", "2025-12-31"]
+    path = table(closing)
+    assert main(["grades", str(path), "--time", "days", "--horizon", "365", *asked, *dated, "--json"]) == 0
+    result = capsys.readouterr()
+    kept = closing >= 365.0
+    assert f"left out {int((~kept).sum())} rows that entered too late" in result.err
+    grade = np.array([f"g{p}" for p in pd])[kept]
+    direct = cal.grades(cal.predictions((default <= 365.0)[kept], pd[kept], {"grade": grade}), grade="grade", draws=99)
+    assert json.loads(result.out)["back_testing"] == json.loads(direct.to_json())["back_testing"]
+    assert main(["grades", str(path), "--time", "months", "--horizon", "12", *asked, *dated]) == 2
+    assert "'entered' holds dates, so that 'months' and --horizon count days" in capsys.readouterr().err
+    path = table(moved_away)
+    for way in ([], ["--way", "weights"], ["--way", "unknown"]):
+        assert main(["grades", str(path), "--time", "days", "--horizon", "365", *asked, *way]) == 2
+        said = capsys.readouterr().err
+        assert "calibrant certify --method horizon --by GROUP --way weights" in said
+        assert "--way unknown assumes" not in said
+    more = ["--method", "horizon", "--by", "grade", "--way", "weights", "--time", "days", "--horizon", "365"]
+    assert main(["certify", str(path), *asked[:-4], *more]) == 0

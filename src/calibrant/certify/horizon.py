@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, names, number
 from calibrant.certify.certificate import Setting, certificate
-from calibrant.certify.closed import Verdict
 from calibrant.certify.groups import checked_limit
+from calibrant.certify.missing_labels import verdict
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_float, require
 from calibrant.data.predictions import Predictions, checked_data
@@ -200,15 +200,6 @@ def horizon(
         columns=dict(zip(COLUMNS, zip(*table, strict=True), strict=True)),
         settings={**settings, **reach.settings, "assumes": reach.assumes, "seed": seed},
     )
-
-
-def verdict(low: float, high: float, limit: float | None) -> Verdict | str:
-    """Judge a range of a signed gap."""
-    if limit is None:
-        return "not_checked"
-    if low > limit or high < -limit:
-        return "over"
-    return "within" if -limit <= low and high <= limit else "undecided"
 
 
 def certified(

@@ -219,7 +219,7 @@ def report(a: Namespace) -> int:
     for target in a.out:
         written(target, content(monitor, target, open_days, a.language).encode())
     if a.json or not a.out:
-        print_result(a.json, lambda: known(monitor), lambda: lines(monitor, open_days, a.language))
+        print_result(a.json, lambda: known(monitor, open_days), lambda: lines(monitor, open_days, a.language))
     return 0 if monitor.last is None else monitor.state.exit_status
 
 

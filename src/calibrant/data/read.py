@@ -1,4 +1,4 @@
-"""The two ways in for data that is not arrays: `read` keeps rows, `sketch` keeps sums."""
+"""The ways in for data that is not arrays: `read` keeps rows, `sketch` keeps sums; and the bundled data."""
 
 from __future__ import annotations
 

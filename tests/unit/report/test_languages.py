@@ -403,7 +403,7 @@ def test_no_english_sentence_is_left_in_what_a_monitor_writes(name: str, tmp_pat
     said = Translator(GERMAN, of_data)
     if watch.last is None:
         assert watch.drift is not None
-        said.document(monitored._early_document(watch, watch.drift, WAITING))
+        said.document(monitored._early_document(watch, WAITING))
     else:
         said.document(monitored.document(watch, watch.state, WAITING))
     assert not said.missing

@@ -36,7 +36,11 @@ from calibrant.errors import BadInput
 MONITOR, WAITING, LABELS = "monitor.json", "waiting", "labels"
 NAME, LABEL = "calibrant: name", "calibrant: label"  # columns of what is kept, next to columns of the data
 NONE = pa.schema({NAME: pa.string(), LABEL: pa.int8()})
-COMMAND = Caller(command=True, lacks=("missing",))
+COMMAND = Caller(
+    command=True,
+    lacks=("missing",),
+    calls=(("positive", "positive (of watch start)"), ("percent", "percent (of watch start)")),
+)
 BETWEEN = "\x1f"  # the parts of a name of several columns
 
 

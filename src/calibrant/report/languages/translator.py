@@ -29,7 +29,6 @@ from calibrant.report.svg import Svg
 KEPT = ("code", "name", "given")  # spans that are no sentence: words of the data, and what is typed
 APART = ("title", "small", "quiet", "lead", "break")  # spans that are a sentence by themselves
 FIRST, OPEN, CLOSE = 0xE000, 0xE400, "\ue3ff"  # private characters: a span that is kept, one that is marked, its end
-KEPT_MARK = re.compile("[\ue000-\ue3fe]")
 MARKED = re.compile("([\ue400-\ue7ff])([^\ue3ff]*)\ue3ff")
 KEPT_WHOLE = re.compile("\\{\\w+\\}|\u2068[^\u2069]*\u2069")  # a place in a readout, a name between isolates
 STOP = re.compile(r"(?<=[.!?])\)?\s+(?=[^a-z\s])|(?<=[.!?]\u201d)\s+")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from calibrant import __version__
-from calibrant.audit.monitor.drift import DriftNow
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.audit.monitor.plan import Plan, Settings
 from calibrant.audit.monitor.state import MASK, Alarm, Look, RangeNow, Suspect
@@ -52,20 +51,22 @@ def content(monitor: Monitor, name: str, waiting: Waiting = (), language: str = 
     if ending not in ENDINGS:
         raise BadInput(f"cannot write {name!r}: a monitor is written as {', '.join(ENDINGS)}; end the name so")
     if ending == ".json":
-        return json.dumps(known(monitor), indent=1, allow_nan=False) + "\n"
-    early = monitor.drift if monitor.last is None else None
+        return json.dumps(known(monitor, waiting), indent=1, allow_nan=False) + "\n"
+    early = monitor.last is None and bool(waiting or monitor.drift is not None)
     if ending == ".md":
-        nodes = tuple(_early(monitor, waiting)) if early is not None else _alert(monitor, monitor.state, waiting)
+        nodes = tuple(_early(monitor, waiting)) if early else _alert(monitor, monitor.state, waiting)
         head, worded = in_words((title(monitor.settings), nodes), names(monitor), language)
         return f"# {head}\n\n{inside(worded)}"
-    of = document(monitor, monitor.state, waiting) if early is None else _early_document(monitor, early, waiting)
-    return page(in_words(of, names(monitor), language), known(monitor), __version__)
+    of = _early_document(monitor, waiting) if early else document(monitor, monitor.state, waiting)
+    return page(in_words(of, names(monitor), language), known(monitor, waiting), __version__)
 
 
-def known(monitor: Monitor) -> dict[str, object]:
-    """What is known as plain data: the state, or the drift alone before the first day is complete."""
-    if monitor.last is None and monitor.drift is not None:
-        return {"drift": monitor.drift.to_dict()}
+def known(monitor: Monitor, waiting: Waiting = ()) -> dict[str, object]:
+    """What is known as plain data: the state, or before the first day is complete what waits, and the drift."""
+    if monitor.last is None and (waiting or monitor.drift is not None):
+        drift = {} if monitor.drift is None else {"drift": monitor.drift.to_dict()}
+        rows = {"days": len(waiting), "rows": sum(n for _, n, _ in waiting), "labels": sum(n for _, _, n in waiting)}
+        return {**({"waiting": rows} if waiting else {}), **drift}
     return monitor.state.to_dict()
 
 
@@ -135,16 +136,18 @@ def _early(monitor: Monitor, waiting: Waiting) -> Iterator[doc.Node]:
     yield from drifted.drifted(monitor.drift)
 
 
-def _early_document(monitor: Monitor, drift: DriftNow, waiting: Waiting) -> doc.Document:
-    """The page before the first day is complete: drift alone."""
-    s = monitor.settings
-    sections = (
-        doc.Section("summary", "Summary", "Calibration, watched", tuple(_early(monitor, waiting)), "absent"),
-        doc.Section("drift", "Drift", drifted.HEADING, tuple(drifted.nodes(drift)), "measured"),
-        doc.Section("method", "Method", "How this was computed", tuple(_method(s, monitor.plan)), "reference"),
-    )
-    facts = (doc.Paragraph(say(f"to {drift.at}")), doc.Paragraph(say(f"{num.count(drift.rows)} rows")))
-    return doc.Document(sanitize(f"{s.score} / {s.label}"), title(s), facts, sections)
+def _early_document(monitor: Monitor, waiting: Waiting) -> doc.Document:
+    """The page before the first day is complete: what waits, and drift."""
+    s, drift = monitor.settings, monitor.drift
+    sections = [doc.Section("summary", "Summary", "Calibration, watched", tuple(_early(monitor, waiting)), "absent")]
+    facts: tuple[str, ...] = (f"{num.count(sum(n for _, n, _ in waiting))} rows",)
+    if drift is not None:
+        sections.append(doc.Section("drift", "Drift", drifted.HEADING, tuple(drifted.nodes(drift)), "measured"))
+        method = tuple(_method(s, monitor.plan))
+        sections.append(doc.Section("method", "Method", "How this was computed", method, "reference"))
+        facts = (f"to {drift.at}", f"{num.count(drift.rows)} rows")
+    paragraphs = tuple(doc.Paragraph(say(f)) for f in facts)
+    return doc.Document(sanitize(f"{s.score} / {s.label}"), title(s), paragraphs, tuple(sections))
 
 
 def title(s: Settings) -> str:
@@ -188,13 +191,13 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
     error = f" Calibration error of everyone, of the score rounded to whole percent: at most {most}."
     if e.error_low > max(e.low, -e.high, 0.0):
         error += f" Of the score itself: at least {num.lower_bound(e.error_low, s.limit)}."
-    yield doc.Paragraph(
-        say(
-            f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "
-            f"guaranteed {low} to {high}.{error * (e.error_high < 1.0)}"
-        ),
-        "answer",
+    answer = (
+        f"Last {s.window:,} days, {num.count(e.rows)} rows: observed minus predicted {num.gap(e.gap)} points, "
+        f"guaranteed {low} to {high}.{error * (e.error_high < 1.0)}"
+        if e.rows
+        else f"No row of the last {s.window:,} days has a label."
     )
+    yield doc.Paragraph(say(answer), "answer")
     if state.alarms:
         yield doc.Paragraph(say(*_alarm(state)))
     yield from drifted.drifted(state.drift)

@@ -280,7 +280,20 @@ def test_a_report_before_the_first_day_is_complete(tmp_path: Path, capsys: pytes
     home = late(tmp_path, 1)
     assert watch("report", home) == 0
     assert "1 day waits for labels: 600 rows, 0 with a label" in capsys.readouterr().out
-    assert watch("report", home, "-o", tmp_path / "page.html") == 2
+    assert watch("report", home, "-o", tmp_path / "page.html", "-o", tmp_path / "page.md") == 0
+    assert "No day is complete yet" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "1 day waits for labels" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert watch("report", home, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"waiting": {"days": 1, "rows": 600, "labels": 0}}
+
+
+def test_a_day_without_labels_shows_no_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = late(tmp_path, 1)
+    assert watch("labels", home, "--at", 9) == 0
+    printed = capsys.readouterr().out
+    assert "No row of the last 28 days has a label." in printed
+    assert "100.0" not in printed
 
 
 def test_what_is_watched_is_fixed_by_all_rows_of_the_first_day(tmp_path: Path) -> None:

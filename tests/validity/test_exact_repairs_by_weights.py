@@ -107,7 +107,7 @@ def test_exact_slopes_turn_the_limits_of_the_law(slope: float) -> None:
     rng = np.random.default_rng(0)
     n = 60
     p, y = rng.uniform(0.1, 0.9, n), rng.choice([0.0, 1.0, np.nan], n)
-    q = FollowedRows(p, y, np.full(n, H), np.zeros(n, np.int8), np.zeros(n, np.int64), H)
+    q = FollowedRows(p, y, np.full(n, H), np.zeros(n, np.int8), np.zeros(n, np.int64), np.arange(n), H)
     every = np.ones(n, dtype=np.bool_)
     low, high = np.full(n, 0.5), np.full(n, 0.8)
     by = np.where(np.arange(n) % 2 == 0, slope, 0.4)

@@ -264,9 +264,9 @@ def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reac
     return Reach(every, g, g, end, end, 0.0, STATED.format(of), settings)
 
 
-def pilots(n: int, seed: int) -> NDArray[np.bool_]:
-    """Which of so many rows are pilots: the same rows whoever is asked about."""
-    return np.random.default_rng([seed, DRAWN]).random(n) < PILOTS
+def pilots(q: FollowedRows, seed: int) -> NDArray[np.bool_]:
+    """Which rows are pilots, by their places alone: the same rows whoever is asked about, and however it ended."""
+    return np.random.default_rng([seed, DRAWN]).random(len(q.p))[q.place] < PILOTS
 
 
 def estimated(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: float, seed: int) -> Reach:
@@ -274,7 +274,7 @@ def estimated(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: flo
 
     Both are wrong at any time with probability at most `delta`.
     """
-    return learned(q, strata, at, delta, pilots(len(q.p), seed))
+    return learned(q, strata, at, delta, pilots(q, seed))
 
 
 def learned(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: float, pilot: NDArray[np.bool_]) -> Reach:

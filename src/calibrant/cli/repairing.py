@@ -20,6 +20,7 @@ from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import STDOUT, Target, only_target, target_of, write
 from calibrant.cli.standard_output import write_exact
 from calibrant.data.classes.columns import matched
+from calibrant.data.columns import row_ids
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import ProgressEvent, counted
@@ -329,6 +330,10 @@ def _judged_by_weights(
         raise BadInput(f"--method {wide[0]}: it reads covariates; {ALONG}: leave it out")
     report_left_out(rows)
     other = None if not a.judge_on else _others(a, options, source)
+    if options.key and other is None:
+        with source.one_pass():
+            keys = [b.select(options.key).columns for part in source.parts for b in part.read(list(options.key), [])]
+        _check_keys(np.concatenate([row_ids(own, options.seed, options.key) for own in keys]), options.key)
     progress(ProgressEvent(step="comparing repairs"))
     return evaluate(
         rows if other is None else other,

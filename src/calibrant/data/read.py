@@ -285,7 +285,7 @@ def _loaded(
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     hidden = () if options.at is None else options.at.hidden
     judged = (options.label, *options.labels, *scores, *options.listed)
-    columns = list(dict.fromkeys((*judged, *kept, *options.row_attributes, *options.levels, *hidden)))
+    columns = list(dict.fromkeys((*judged, *kept, *options.key, *options.row_attributes, *options.levels, *hidden)))
     with opened.one_pass():
         parts = [(part.name, list(part.read(columns, scores))) for part in opened.parts]
     batches = [b for _, own in parts for b in own]

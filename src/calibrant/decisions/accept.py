@@ -1,4 +1,4 @@
-"""Accept above a threshold: the largest share that may pass while errors in it stay under a rate, of all or each group."""
+"""Accept above a threshold: the largest share that may pass while errors in it stay under a rate."""
 
 from __future__ import annotations
 

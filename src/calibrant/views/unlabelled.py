@@ -23,7 +23,7 @@ from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
-from calibrant.data.specs.horizon import Way, refuse_horizon
+from calibrant.data.specs.horizon import Way, ranks, refuse_horizon
 from calibrant.data.specs.options import FIRST, Columns, RowOptions
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
@@ -420,7 +420,13 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
         p=data.p[known],
         covariates=None if data.covariates is None else data.covariates.take(pa.array(known)),
         unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
-        followed=replace(followed, time=followed.time[order], kind=followed.kind[order], level=followed.level[order]),
+        followed=replace(
+            followed,
+            time=followed.time[order],
+            kind=followed.kind[order],
+            level=followed.level[order],
+            place=ranks(followed.place[order]),
+        ),
         cache={},
     )
 
@@ -444,6 +450,7 @@ class FollowedRows:
     time: Floats
     kind: NDArray[np.int8]  # what ended the follow-up
     level: NDArray[np.int64]  # follow-up has a law of its own in each
+    place: NDArray[np.int64]  # in which order rows were read: whether an outcome is known has no part in it
     horizon: float
 
     @classmethod
@@ -464,12 +471,14 @@ class FollowedRows:
             followed.time,
             followed.kind,
             followed.level,
+            followed.place,
             followed.horizon,
         )
 
-    def some(self, at: NDArray[np.bool_]) -> FollowedRows:
-        """Some of the rows."""
-        return FollowedRows(self.p[at], self.y[at], self.time[at], self.kind[at], self.level[at], self.horizon)
+    def some(self, at: NDArray[np.bool_] | NDArray[np.int64]) -> FollowedRows:
+        """Some of the rows, in the order that numbers name them."""
+        place = ranks(self.place[at])
+        return FollowedRows(self.p[at], self.y[at], self.time[at], self.kind[at], self.level[at], place, self.horizon)
 
     @cached_property
     def levels(self) -> tuple[NDArray[np.bool_], ...]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.certify.horizon import pilots
 from calibrant.cli.run import main
+from calibrant.repair.judge.evaluate import _groups
 from calibrant.repair.judge.lost import JudgedByWeights, by_weights, fits_by_weights
 from calibrant.repair.judge.rows import Judging
+from calibrant.views.unlabelled import FollowedRows
 
 H = 365.0
 AT = {"score": "p", "time": "t", "event": "e", "horizon": H, "way": "weights"}
@@ -110,6 +114,33 @@ def test_other_rows_may_be_fitted_on() -> None:
         cal.repair.evaluate(cal.at_horizon(log(), **(AT | {"way": "unknown"})))  # type: ignore[arg-type]
 
 
+def test_who_fits_and_who_is_a_pilot_does_not_depend_on_how_follow_up_ended() -> None:
+    """Known rows stand before lost ones: were rows drawn by their place there, the halves would share follow-up."""
+    seen = []
+    for seed in (1, 2):
+        frame = log() | {k: log(seed=seed)[k] for k in ("t", "e")}  # the same scores, other ends
+        data = cal.at_horizon(frame, **AT)  # type: ignore[arg-type]
+        q = FollowedRows.of(data)
+        halves = fits_by_weights(data, by_weights(Judging(repairs={"Platt": cal.repair.Platt()}))).judged
+        seen.append((set(q.p[pilots(q, 0)]), set(halves.data.p), set(q.p), int(q.known.sum())))
+    assert seen[0][3] != seen[1][3]
+    assert seen[0][:3] == seen[1][:3]
+
+
+def test_lost_rows_to_fit_on_are_not_judged_too() -> None:
+    frame = log(4000)
+    lost = (frame["e"] == 0) & (frame["t"] < H)
+    first = np.arange(4000) < 2000
+    half = {k: v[first | lost] for k, v in frame.items()}
+    other = {k: v[~first] for k, v in frame.items()}
+    with pytest.raises(cal.BadInput, match="of fit_on"):
+        cal.repair.evaluate(
+            cal.at_horizon(other, **AT),  # type: ignore[arg-type]
+            fit_on=cal.at_horizon(half, **AT),  # type: ignore[arg-type]
+            repairs=[cal.repair.Platt()],
+        )
+
+
 def test_known_outcomes_may_be_judged_by_what_was_fitted_by_weights() -> None:
     rng = np.random.default_rng(2)
     p = rng.uniform(0.05, 0.6, 1500)
@@ -126,8 +157,13 @@ def test_a_group_that_nobody_followed_to_the_horizon_is_not_judged() -> None:
     data = cal.at_horizon(frame, **AT, by="site", within="site")  # type: ignore[arg-type]
     with pytest.raises(cal.NotComputable, match="no row was followed to 365"):
         cal.repair.evaluate(data, by="site")
-    found = cal.repair.evaluate(cal.at_horizon(frame, **AT, by="site"), by="site", limit=0.05)  # type: ignore[arg-type]
+    data = cal.at_horizon(frame, **AT, by="site")  # type: ignore[arg-type]
+    found = cal.repair.evaluate(data, by="site", limit=0.05)
     assert set(found.groups.columns["level"]) == {"a"}
+    how = replace(by_weights(Judging(repairs={"Platt": cal.repair.Platt()})), by=("site",))
+    groups = _groups(fits_by_weights(data, how), how)
+    assert groups is not None
+    assert (len(groups.names), groups.sharing) == (1, 2)  # alpha was shared before follow-up was seen
     assert "site = b" not in found.fixed.columns["who"]
 
 
@@ -174,6 +210,17 @@ def test_the_command_refuses_what_has_no_proof(
 ) -> None:
     assert main(["repair", str(path), *ASKED, *more]) == 2
     assert line in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_command_refuses_a_person_who_comes_twice(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = path.read_text().splitlines()
+    named = path.with_name("named.csv")
+    for again, status in ((False, 0), (True, 2)):
+        ids = [3 if again and i == 7 else i for i in range(len(lines) - 1)]
+        named.write_text("\n".join([f"id,{lines[0]}", *(f"{i},{x}" for i, x in zip(ids, lines[1:], strict=True))]))
+        assert main(["repair", str(named), *ASKED, "--key", "id", "--method", "platt", "--quick"]) == status
+    assert "--key id: 1 of 1,500 rows repeat the key of another" in capsys.readouterr().err
+    assert main(["audit", str(named), *ASKED, "--key", "id", "--quick", "--limit", "0.3"]) in (0, 1, 3)
 
 
 def test_the_command_judges_another_file_and_refuses_the_same_rows(

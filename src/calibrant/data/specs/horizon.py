@@ -44,8 +44,8 @@ Way: TypeAlias = Literal["followed", "weights", "unknown"]
 WAYS: tuple[Way, ...] = get_args(Way)
 CENSORED, EVENT, COMPETING, LACKING = 0, 1, 2, -1  # what ended the follow-up of a row; of LACKING nothing is known
 # Columns of rows that were read by a horizon, which no file has.
-TIME, KIND, LEVEL = "calibrant:time", "calibrant:kind", "calibrant:level"
-HIDDEN = TIME, KIND, LEVEL
+TIME, KIND, LEVEL, PLACE = "calibrant:time", "calibrant:kind", "calibrant:level", "calibrant:place"
+HIDDEN = TIME, KIND, LEVEL, PLACE
 FEWEST = 20  # rows on either side of which a share is compared
 SHORT = 0.05  # of the days from entry to the closing date, that no follow-up exceeds where times are no days
 OTHERWISE = "calibrant certify --method horizon --by GROUP --way weights has the gap of each group where rows were lost"
@@ -62,17 +62,26 @@ class Followed:
     kind: NDArray[np.int8]  # shape (n + m,): 0 if follow-up ended without an event, 1 by the event, 2 by another one
     weighs: bool  # rows with an outcome stand for those without, by the inverse of how likely they were followed
     level: NDArray[np.int64]  # shape (n + m,): follow-up has a law of its own in each; one level where none was named
-    within: tuple[str, ...] = ()  # the columns that make them
+    place: NDArray[np.int64]  # shape (n + m,): in which order rows were read, by which they are drawn at random
+    within: tuple[str, ...] = ()  # the columns that make levels
 
     @classmethod
     def of(cls, at: Horizon, known: pa.Table, unknown: pa.Table) -> tuple[Followed, pa.Table | None, pa.Table]:
         """What ended the follow-up of rows with and without an outcome, and their covariates without its columns."""
-        time, kind, level = (
+        time, kind, level, place = (
             np.concatenate([as_float(t.column(c), c, "time") for t in (known, unknown)]) for c in HIDDEN
         )
         known, unknown = (t.drop_columns(list(HIDDEN)) for t in (known, unknown))
-        made = cls(at.horizon, time, kind.astype(np.int8), at.way == "weights", level.astype(np.int64), at.within)
+        weighs, levels = at.way == "weights", level.astype(np.int64)
+        made = cls(at.horizon, time, kind.astype(np.int8), weighs, levels, ranks(place), at.within)
         return made, known if known.num_columns else None, unknown
+
+
+def ranks(place: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Rows numbered from 0 in the order of their places."""
+    out = np.empty(len(place), dtype=np.int64)
+    out[np.argsort(place, kind="stable")] = np.arange(len(place))
+    return out
 
 
 def level_keys(column: pa.Array | pa.ChunkedArray) -> list[object]:
@@ -315,12 +324,15 @@ class Horizon:
 
         made, levels = (self.label, *HIDDEN), Levels(self.within)
 
-        def kept(part: Part) -> Part:
+        def kept(number: int, part: Part) -> Part:
             def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
                 there = [*dict.fromkeys((*(c for c in columns if c not in made), *self.columns))]
+                first = number << 32  # rows of a part have fewer numbers
                 for batch in part.read(there, [c for c in real if c not in made]):
                     of = self.outcomes(batch)
-                    drawn = of.labels(self.horizon), of.time, of.kind, levels.of(batch)
+                    places = np.arange(first, first + batch.num_rows, dtype=np.int64)
+                    first += batch.num_rows
+                    drawn = of.labels(self.horizon), of.time, of.kind, levels.of(batch), places
                     values = dict(zip(made, drawn, strict=True))
                     arrays = [pa.array(values[c], from_pandas=True) if c in made else batch.column(c) for c in columns]
                     rows = pa.RecordBatch.from_arrays(arrays, list(columns))
@@ -332,7 +344,7 @@ class Horizon:
         gone = {self.time, self.event}  # those of levels and of entry may be groups
         return replace(
             opened,
-            parts=tuple(map(kept, opened.parts)),
+            parts=tuple(kept(i, part) for i, part in enumerate(opened.parts)),
             columns=(self.label, *(c for c in opened.columns if c not in gone)),
             kinds={k: v for k, v in opened.kinds.items() if k not in gone},
             rows=None if opened.rows is None else opened.rows - away,

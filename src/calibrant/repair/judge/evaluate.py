@@ -286,7 +286,8 @@ def _groups(fits: Fits, how: Judging) -> JudgedGroups | None:
         return None
     judged = fits.judged
     made = groups_of(judged.data, how.by, how.bins, how.smallest_group, how.seed, judged.others)
-    return made.some([i for i, rows in enumerate(made.rows) if judged.reaches(rows)])
+    # Whether somebody is followed to the horizon is read of judged rows: alpha is shared before it is seen.
+    return made.some([i for i, rows in enumerate(made.rows) if judged.reaches(rows)], len(made.names))
 
 
 def audited_variables(
@@ -393,7 +394,7 @@ def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
     if groups is None:
         return people
     for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
-        share, ((variable, value), *_), listed = 1.0 / len(groups.names), name, len(groups.names) <= LISTED
+        share, ((variable, value), *_), listed = 1.0 / groups.sharing, name, len(groups.names) <= LISTED
         group = People(
             id=keyed(name), who=keyed(name), kind="group", rows=rows, share=share, shown=False, pilots=pilots
         )

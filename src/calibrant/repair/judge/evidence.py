@@ -170,15 +170,17 @@ class JudgedGroups:
     rows: tuple[Whole, ...]
     # Where rows were lost: which of those that give the law of censoring.
     pilots: tuple[Whole | None, ...]
+    sharing: int  # how many groups share alpha, those that follow-up left without an estimate among them
 
-    def some(self, kept: Sequence[int]) -> JudgedGroups:
-        """Some of the groups, given by their places here."""
+    def some(self, kept: Sequence[int], sharing: int | None = None) -> JudgedGroups:
+        """Some of the groups, by their places here; they share alpha, with others that were named where some were."""
         return replace(
             self,
             names=tuple(self.names[i] for i in kept),
             index=tuple(self.index[i] for i in kept),
             rows=tuple(self.rows[i] for i in kept),
             pilots=tuple(self.pilots[i] for i in kept),
+            sharing=len(kept) if sharing is None else sharing,
         )
 
     def populations(self, judged: Judged, name: str, seed: int) -> tuple[list[Population], list[list[Population]]]:
@@ -229,7 +231,8 @@ def groups_of(
         pilots += [None if apart is None else np.flatnonzero(apart == level) for level in range(size)]
         titles += spec.group_names(g)
     kept = tuple(i for i, n in enumerate(people) if n >= fewest)
-    return JudgedGroups(spec, codes, tuple(titles), tuple(range(len(titles))), tuple(every), tuple(pilots)).some(kept)
+    places = tuple(range(len(titles)))
+    return JudgedGroups(spec, codes, tuple(titles), places, tuple(every), tuple(pilots), len(titles)).some(kept)
 
 
 def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
@@ -246,8 +249,8 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     """
     data = judged.data
     both = list(zip(groups.rows, groups.pilots, strict=True))
-    limits = [judged.gap_range(delta / len(groups.rows), rows, pilots) for rows, pilots in both]
-    about = [judged.near_gap(rows, 2.0 * delta / len(groups.names)) for rows in groups.rows]
+    limits = [judged.gap_range(delta / groups.sharing, rows, pilots) for rows, pilots in both]
+    about = [judged.near_gap(rows, 2.0 * delta / groups.sharing) for rows in groups.rows]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p

@@ -135,13 +135,11 @@ class JudgedByWeights(Judged):
         at = self.at[among]
         if len(among) == self.data.n and (np.diff(among) == 1).all():
             return self._every
-        q = self.q
-        return FollowedRows(q.p[at], q.y[at], q.time[at], q.kind[at], q.level[at], q.horizon)
+        return self.q.some(at)
 
     @cached_property
     def _every(self) -> FollowedRows:
-        q, at = self.q, self.at
-        return FollowedRows(q.p[at], q.y[at], q.time[at], q.kind[at], q.level[at], q.horizon)
+        return self.q.some(self.at)
 
     def reaches(self, among: Whole) -> bool:
         """Whether somebody of these was followed to the horizon, so that there is an estimate."""
@@ -244,15 +242,15 @@ def fits_by_weights(data: Predictions, how: Judging) -> Fits:
         raise BadInput("every repair is fitted already: leave fit_on out")
     every, fit, way = without_outcomes(data), how.fit_on, "fit_on" if tried else "fitted"
     if tried and fit is None:
-        pilot, way = hash_split(every, 2, how.seed) == 0, "halves"
+        pilot, way = (hash_split(every, 2, how.seed) == 0)[q.place], "halves"  # known rows stand first in `every`
         fit = taken_with_lost(data, np.flatnonzero(pilot))
     else:
-        pilot = pilots(len(q.p), how.seed)
+        pilot = pilots(q, how.seed)
     at = np.flatnonzero(~pilot)
     known = taken_with_lost(data, at)
     judged_rows = Predictions(y=known.y, p=known.p)
     if way == "fit_on" and fit is not None:
-        _refuse_other(fit, data, judged_rows)
+        _refuse_other(fit, data, every.p[at])
     refuse_own_rows(own, judged_rows)
     fitted, gone = ({}, {}) if fit is None else fitted_maps({k: v for k, v in tried.items() if k not in wider}, fit)
     maps = {k: (fitted | own)[k] for k in how.repairs if k in fitted or k in own}
@@ -270,12 +268,16 @@ def fits_by_weights(data: Predictions, how: Judging) -> Fits:
     return Fits(judged, maps, way, rows, 0, tuple(gone.items()), at)
 
 
-def _refuse_other(fit: Predictions, data: Predictions, judged: Predictions) -> None:
-    """Refuse rows to fit on that are among those judged, or by another horizon."""
+def _refuse_other(fit: Predictions, data: Predictions, judged: Floats) -> None:
+    """Refuse rows to fit on that are among those judged, lost ones too, or by another horizon."""
     if fit.followed is not None and data.followed is not None and fit.followed.horizon != data.followed.horizon:
         raise BadInput(
             f"fit_on has outcomes by {fit.followed.horizon:g} and data by {data.followed.horizon:g}: make both by one"
         )
-    if result := overlap(fitted_on(Predictions(y=fit.y, p=fit.p)), judged):
+    own, other = (
+        Predictions(y=np.zeros(len(p), np.int8), p=p)
+        for p in (fit.p if fit.unlabelled is None else np.concatenate([fit.p, fit.unlabelled.p]), judged)
+    )
+    if result := overlap(fitted_on(own), other):
         what = result.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")

@@ -8,9 +8,8 @@ has to ask who reads it.
 from __future__ import annotations
 
 import json
-import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,10 +19,10 @@ from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.data.specs.options import NONE
 from calibrant.report.findings import drops_missing, groupings, lost
 from calibrant.report.spans import label
+from calibrant.report.wording.in_python import DATA, FORM, OF_ROWS, WIDTH, arguments, call, called, in_code, rows_where
 from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
-WIDTH = 84  # characters of a line of a command
 DEFAULTS = {"--steps": STEPS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0, "--missing-odds": 2.0}
 OF_TWO = "--key", "--by", "--bins", "--variables", "--allow", "--limit", "--judge", "--threshold", "--costs"
 READING = (  # options that read data
@@ -42,44 +41,6 @@ ARRAYS = ("y_true", "y_prob")  # what label and score of `Predictions` are calle
 GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
-DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = (
-    "label",
-    "score",
-    "listed",
-    "ordered",
-    "by",
-    "key",
-    "variables",
-    "allow",
-    "fail_on",
-    "infer",
-    "competing",
-    "within",
-)
-NUMBERS = (  # or the word "none"
-    *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed"),
-    *("missing_odds", "mask", "horizon"),
-)
-SEVERAL = ("threshold", "costs")
-SWITCHES = (
-    *("intersections", "percent", "logits", "renormalize", "rest"),
-    *("drop_missing", "quick", "publish", "allow_same"),
-)
-TEXTS = (
-    *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
-    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
-)
-FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
-AT = ("time", "event", "horizon", "entered", "closed", "competing", "way", "within")
-READ = (
-    *("horizon", "label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent"),
-    *FORM,
-)
-OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
-PLANNED = ("by", "intersections", "limit", "steps", "alpha")
-COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
-ARGUMENTS = (*LISTS, *NUMBERS, *SEVERAL, *SWITCHES, *TEXTS, *FORM, "bins")
 
 
 def command(record: AuditRecord) -> str:
@@ -114,13 +75,9 @@ def repair(record: AuditRecord, method: str = "") -> str:
         kept = [(k, v) for k, v in kept if k not in OF_TWO]
     elif record.settings.get("limit_relative") is not None:  # a repair is judged by everyone's limit, in points
         kept.append(("--limit", record.settings["limit"]))
-    return _finished(record, [start, *_typed(kept), *_repairing(record, method)])
-
-
-def _repairing(record: AuditRecord, method: str) -> list[str]:
-    """The last options of a repair: how the data are read, how it is repaired, and what is written."""
     named = [f"--method {sanitize(method)}"] if method else []
-    return [*(k for k in _switched(record) if k in REPAIRING), *named, "-o calibrator.json"]
+    switched = [k for k in _switched(record) if k in REPAIRING]
+    return _finished(record, [start, *_typed(kept), *switched, *named, "-o calibrator.json"])
 
 
 def repair_classes(record: AuditRecord, name: str, method: str) -> str:
@@ -149,7 +106,7 @@ def _classes_in_python(record: AuditRecord, columns: Sequence[str] = (), project
     kept = {"drop_missing": "True"} if drops_missing(record.data) else {}
     kept |= {k: f"{DATA}[{in_code(v)}]" for k in ("weights", "cluster") if isinstance(v := record.data.get(k), str)}
     named = {"classes": in_code([*classes])} | kept
-    return _called("rows = cal.multiclass_predictions", named, ", ".join(parts)) + end
+    return called("rows = cal.multiclass_predictions", named, ", ".join(parts)) + end
 
 
 def _columns_are_probabilities(record: AuditRecord) -> bool:
@@ -165,7 +122,7 @@ def one_class(record: AuditRecord, name: str) -> str:
         kept = {k: v for k, v in arguments(words[1:]).items() if k not in (*OF_ROWS, *FORM)}
         own = name in record.data["classes"]
         way, of = ("one_vs_rest", name) if own else ("at_most", name.removeprefix(AT_MOST.format("")))
-        return _called("record = cal.audit", kept, f"{DATA}.{way}({in_code(of)})")
+        return called("record = cal.audit", kept, f"{DATA}.{way}({in_code(of)})")
     column = (record.data.get("classes") or {}).get(name)
     if column is None or not _columns_are_probabilities(record):
         return ""
@@ -305,7 +262,7 @@ def _clustered(record: AuditRecord, column: str) -> str:
     texts = [f"{table}[{in_code(name)}]" for name in _together(record, column)]
     cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
     passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
-    return f"{DATA} = " + _called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
+    return f"{DATA} = " + called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
 
 
 def _together(record: AuditRecord, column: str) -> tuple[str, ...]:
@@ -486,112 +443,3 @@ def listed(value: object) -> list[str]:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [str(v) for v in value]
     return [] if value is None or value == "" else [str(value)]
-
-
-# ---- in Python ----
-
-
-def arguments(words: Sequence[str]) -> dict[str, str]:
-    """The arguments that options are in Python, each as it is written there."""
-    out: dict[str, str] = {}
-    bins: dict[str, list[float]] = {}
-    for name, value in _pairs(words):
-        if name == "bins":
-            column, _, edges = value.rpartition("=")
-            bins[column] = [float(edge) for edge in edges.split(",")]
-        else:
-            out[name] = _written(name, value)
-    return out | ({"bins": in_code(bins)} if bins else {})
-
-
-def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Options and their values, such as ``("limit_relative", "0.2")``; a switch has none."""
-    tokens = unquoted(" ".join(words))
-    while tokens:
-        name, _, value = tokens.pop(0).partition("=")
-        name = name.lstrip("-").replace("-", "_")
-        if name not in SWITCHES and not value:
-            value = tokens.pop(0)
-        yield name, value
-
-
-def unquoted(command: str) -> list[str]:
-    """The words of a command that `shlex.quote` wrote; `shlex.split` takes the square of a long word's time."""
-    words = re.finditer(r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)+""", command)
-    return [re.sub(r"""'[^']*'|"[^"]*\"""", lambda m: m[0][1:-1], word[0]) for word in words]
-
-
-def _written(name: str, value: str) -> str:
-    if name in SWITCHES:
-        return "True"
-    if name in NUMBERS:
-        return f"[{value}]" if "," in value else value if value != "none" else '"none"'
-    if name in SEVERAL:
-        numbers = [float(v) for v in value.split(",")]
-        return in_code(numbers if len(numbers) > 1 else numbers[0])
-    if name in LISTS:
-        if value == "none":
-            return "()"
-        items = _items(value)
-        return in_code(items if len(items) > 1 else items[0])
-    return in_code(value)
-
-
-def _items(value: str) -> list[str]:
-    """The names of a list as an option takes it: some of them in quotes."""
-    out = re.findall(r'"((?:[^"]|"")*)"|([^,]+)', value)
-    return [quoted.replace('""', '"') or plain for quoted, plain in out]
-
-
-def in_code(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made: str = "") -> str:
-    """The Python lines that do what a command does, or show the error along a variable.
-
-    `arrays`: the data are `Predictions`, whose columns are known; `made`: the line that makes `rows` of them.
-    """
-    saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
-    passed = arguments([word for word in words if not word.startswith("-o ")])
-    known = (*OF_ROWS, *FORM) if arrays else ()
-    kept = {k: v for k, v in passed.items() if k not in known}
-    if passed.get("cluster") == in_code("none"):  # which no array says
-        kept["cluster"] = passed["cluster"]
-    if what == "look":
-        return f"{_called('look = cal.look', kept)}\nprint(look)"
-    if what == "audit" and not variable:
-        return "\n".join([_called("record = cal.audit", kept), *(f"record.save({in_code(out)})" for out in saved)])
-    rows = DATA if arrays and not made else "rows"
-    reader = "at_horizon" if "time" in kept else "read"
-    own = {k: kept[k] for k in (*AT, *READ) if k in kept}
-    lines = [made] if made else [] if arrays else [_called(f"rows = cal.{reader}", own)]
-    if variable:
-        lines.append(f"print(cal.diagnose.variable_curve({rows}, {in_code(variable)}).to_frame())")
-    elif what == "plan":
-        lines.append(_called("plan = cal.certify.decidable", {k: kept[k] for k in PLANNED if k in kept}, rows))
-        lines.append("print(plan.to_frame())")
-    else:
-        lines.append(_called("result = cal.repair.evaluate", {k: kept[k] for k in COMPARED if k in kept}, rows))
-        lines.append("print(result)\ncalibrator = result.calibrators.get(result.recommended)")
-    return "\n".join(lines)
-
-
-def _called(function: str, passed: Mapping[str, str], first: str = DATA) -> str:
-    """A call on one line, or with its arguments on as few lines as hold them."""
-    inside = [first, *(f"{k}={v}" for k, v in passed.items())]
-    if len(line := f"{function}({', '.join(inside)})") <= WIDTH:
-        return line
-    lines = [f"    {inside[0]},"]
-    for word in inside[1:]:
-        if len(lines[-1]) + len(word) + 2 > WIDTH:
-            lines.append(f"    {word},")
-        else:
-            lines[-1] += f" {word},"
-    return "\n".join([f"{function}(", *lines, ")"])
-
-
-def rows_where(conditions: Sequence[tuple[str, str]]) -> str:
-    """The rows of a frame that have these values."""
-    each = [f"(data[{in_code(k)}].astype(str) == {in_code(v)})" for k, v in conditions]
-    return f"rows = data[{' & '.join(each)}]"

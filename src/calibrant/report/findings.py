@@ -381,7 +381,7 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), *ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
-    return sorted(results, key=_by_size)
+    return sorted(results, key=lambda o: (-o.least, "" if o.finding is None else o.finding.id, o.rule))
 
 
 def unlisted_known(record: AuditRecord) -> list[Off]:
@@ -395,10 +395,6 @@ def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], .
     if any(len(c.get("levels", ())) != 1 for c in conditions):
         return ()
     return tuple(sorted((str(c["variable"]), str(c["levels"][0])) for c in conditions))
-
-
-def _by_size(o: Off) -> tuple[float, str, str]:
-    return -o.least, "" if o.finding is None else o.finding.id, o.rule
 
 
 def check_of(record: AuditRecord, code: str) -> CheckRecord | None:

@@ -209,14 +209,11 @@ def p_value(p: float, *, draws: int | None = None) -> str:
     """Write a p-value to two digits; at the floor of a simulation of so many `draws`, say so."""
     if draws is None and p < 0.001:
         return "p < 0.001"
-    two = Decimal(repr(float(p))).quantize(Decimal(1).scaleb(_magnitude(p) - 1), rounding=ROUND_HALF_UP)
+    magnitude = math.floor(math.log10(p)) if p > 0 else -2
+    two = Decimal(repr(float(p))).quantize(Decimal(1).scaleb(magnitude - 1), rounding=ROUND_HALF_UP)
     if draws is not None and p <= 1 / (draws + 1):
         return f"p = {two.normalize():f}, the smallest that {count(draws)} simulations can show"
     return f"p = {two:f}"
-
-
-def _magnitude(p: float) -> int:
-    return math.floor(math.log10(p)) if p > 0 else -2
 
 
 def interval(estimate: Estimate | None) -> str:

@@ -19,8 +19,8 @@ from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.languages.catalogue import ENGLISH, Words
 from calibrant.report.languages.translator import in_language
 from calibrant.report.spans import Text, plain
+from calibrant.report.wording.change import AS_AUDITED, SCORES, impossible, scores_changed
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.gains import AS_AUDITED, SCORES, impossible, scores_changed
 from calibrant.report.wording.headline import headline
 from calibrant.report.wording.in_python import in_python
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to

@@ -25,9 +25,9 @@ from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.report import commands, html, markdown, terminal
 from calibrant.report.brief.action import MADE, STATES, decision, state_of
-from calibrant.report.brief.signing import signing
+from calibrant.report.brief.rests import signing
 from calibrant.report.spans import Span, plain
-from calibrant.report.wording.in_python import in_python
+from calibrant.report.wording.in_python import arguments, in_python, unquoted
 from effort import examples
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -350,10 +350,10 @@ def test_options_are_arguments_in_python(option: str, argument: str) -> None:
 @given(st.lists(st.text(st.sampled_from("ab'\"\\ $=,\n\t")), max_size=4))
 @examples(50)
 def test_words_of_a_command_are_read_back(words: list[str]) -> None:
-    assert commands.unquoted(" ".join(map(shlex.quote, words))) == words
+    assert unquoted(" ".join(map(shlex.quote, words))) == words
 
 
 def test_a_long_word_of_a_command_is_read_back() -> None:
     """By `shlex.split` it takes minutes."""
     name = "n" * 4_000_000
-    assert commands.arguments([f"--name {name}"]) == {"name": f'"{name}"'}
+    assert arguments([f"--name {name}"]) == {"name": f'"{name}"'}

@@ -8,7 +8,7 @@ import pytest
 
 import factories
 from calibrant.report import places, svg
-from calibrant.report.brief import drawing
+from calibrant.report.brief.forest import SPOTS, Scale, estimated, foot, head
 from calibrant.report.by_variable import bins_of, by_variable_of, score_view
 from calibrant.report.html import asset
 from calibrant.results import Curve
@@ -83,7 +83,7 @@ def test_every_variable_used_is_defined():
     assert used <= set(themes()["light"])
 
 
-SCALE = drawing.Scale(-4.0, 4.0, (-4.0, -2.0, 0.0, 2.0, 4.0))
+SCALE = Scale(-4.0, 4.0, (-4.0, -2.0, 0.0, 2.0, 4.0))
 HEAT = svg.Heat(
     ("a", "b", "c"), ("d", "e"), ((0, 0, 1.0, "+7"), (1, 0, 0.1, "0"), (2, 1, -0.6, "\u22124")), ((1, 3, 0, 1),)
 )
@@ -146,9 +146,9 @@ def drawn() -> list[str]:
         svg.level(sex.levels[0], 4.0, 0.015),
         svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "over"),
         svg.heat(HEAT, "label"),
-        drawing.head(SCALE, "limit ±2"),
-        drawing.foot(SCALE),
-        *(drawing.estimated(SCALE, 0.01, (0.0, 0.02), (-0.2, 0.2), 0.02, s) for s in drawing.SPOTS),
+        head(SCALE, "limit ±2"),
+        foot(SCALE),
+        *(estimated(SCALE, 0.01, (0.0, 0.02), (-0.2, 0.2), 0.02, s) for s in SPOTS),
         svg.dots((("ic1", 6, 6), ("ic2", 20, 6), ("ic0", 34, 6)), 40, 20, "label"),
         *(svg.icon(s) for s in svg.ICONS),
         *(svg.swatch(s) for s in svg.SWATCHES),

@@ -10,8 +10,7 @@ from calibrant.report import numbers as num
 from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards as parts
 from calibrant.report.brief.forest import forest
-from calibrant.report.brief.rests import reading, rests
-from calibrant.report.brief.signing import signing
+from calibrant.report.brief.rests import reading, rests, signing
 from calibrant.report.commands import from_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
 from calibrant.report.spans import clipped, literal, say

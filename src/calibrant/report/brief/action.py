@@ -9,13 +9,11 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief.estimates import estimate_of
-from calibrant.report.brief.estimates import shown as shown_estimate
+from calibrant.report.brief.cards import estimate_of
+from calibrant.report.brief.cards import shown as shown_estimate
 from calibrant.report.document import Decision
 from calibrant.report.spans import Span, clipped, code, label, literal, say, shown
-from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
-from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.gains import (
+from calibrant.report.wording.change import (
     CLASS_REPAIRS,
     basis_of,
     brought,
@@ -26,6 +24,8 @@ from calibrant.report.wording.gains import (
     recommended_line,
     score_lowered,
 )
+from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
+from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import everyone_off, for_use, group_named, off_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
@@ -543,11 +543,9 @@ def _plan(record: AuditRecord) -> str:
 
 def _need(record: AuditRecord) -> Need | None:
     need = facts.median_need(facts.with_verdict(record, "undecided"))
-    return _subgroups_need(record) if need is None else need
-
-
-def _subgroups_need(record: AuditRecord) -> Need | None:
-    return facts.subgroups_need(record.estimates[facts.SUBGROUPS]) if facts.SUBGROUPS in record.estimates else None
+    if need is None and facts.SUBGROUPS in record.estimates:
+        return facts.subgroups_need(record.estimates[facts.SUBGROUPS])
+    return need
 
 
 def _growth(record: AuditRecord, need: Need) -> str:

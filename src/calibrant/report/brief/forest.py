@@ -1,15 +1,19 @@
-"""The forest plot of the first screen: estimates, what is guaranteed, and states, the most evident first."""
+"""The forest plot of the first screen: estimates, what is guaranteed, and states, the most evident first; as SVG."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places
-from calibrant.report.brief import drawing
-from calibrant.report.brief.estimates import by_error, estimate_of, gap_guaranteed, least_error, shown
+from calibrant.report.brief.cards import by_error, estimate_of, gap_guaranteed, least_error, shown
+from calibrant.report.places import THINNEST, anchor, percent, place, signed
 from calibrant.report.spans import clipped, label
+from calibrant.report.svg import Svg, tag
 from calibrant.report.wording.parts import state_of
 from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
 from calibrant.sanitize import sanitize
@@ -17,6 +21,100 @@ from calibrant.sanitize import sanitize
 ROWS, FOLDED, SUBGROUPS = 12, 8, 2  # lines that are seen, those opened on demand, and of subgroups
 NAMED = 44  # characters of a name
 Span = tuple[float, float]
+SPOTS = {  # the shape of an estimate: a disc, a diamond, a triangle, an open ring
+    "within": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
+    "over": "M0 -7l7 7l-7 7l-7 -7z",
+    "error_shown": "M0 -6.5l6.5 11.5h-13z",
+    "undecided": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
+}
+ARROWS = ("M-1 -6l-7 6l7 6z", "0"), ("M1 -6l7 6l-7 6z", "100%")  # beyond the left and the right edge
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The axis of a forest plot, in points: its ends, which hold zero, and its labels."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def at(self, points: float) -> str:
+        return place(points, self.high, self.low)
+
+
+def estimated(  # one line of a forest plot
+    scale: Scale,
+    value: float | None,
+    interval: tuple[float, float] | None,
+    guaranteed: tuple[float, float] | None,
+    limit: float | None,
+    status: str,
+) -> Svg:
+    """Return an estimate as a shape, its interval as a line and what is guaranteed as a bar; the limit as a band.
+
+    What goes on beyond the axis ends at its edge, and an estimate beyond it is an arrow there.
+    """
+
+    def inside(points: float) -> float:
+        return max(scale.low, min(scale.high, points))
+
+    parts = []
+    if limit is not None:
+        left, right = (inside(v * 100) for v in (-limit, limit))
+        across = percent((right - left) / (scale.high - scale.low))
+        parts.append(tag("rect", cls="okzone", x=scale.at(left), width=across, height="100%"))
+    parts.append(tag("line", cls="ax", x1=scale.at(0), x2=scale.at(0), y2="100%"))
+    if guaranteed is not None:
+        low, high = (inside(v * 100) for v in guaranteed)
+        wide = max(high - low, THINNEST * (scale.high - scale.low))
+        bar = tag(
+            "rect",
+            cls=f"sure {status}",
+            x=scale.at(min(low, scale.high - wide)),
+            width=percent(wide / (scale.high - scale.low)),
+            y=-6,
+            height=12,
+            rx=3,
+        )
+        parts.append(tag("svg", bar, y="50%", overflow="visible"))
+        off = guaranteed[0] * 100 < scale.low, guaranteed[1] * 100 > scale.high
+        parts += [
+            tag("svg", tag("path", cls=f"sure {status}", d=d), x=x, y="50%", overflow="visible")
+            for (d, x), beyond in zip(ARROWS, off, strict=True)
+            if beyond
+        ]
+    if interval is not None:
+        low, high = (inside(v * 100) for v in interval)
+        parts.append(tag("line", cls=f"span {status}", x1=scale.at(low), x2=scale.at(high), y1="50%", y2="50%"))
+    if value is not None:
+        points = value * 100
+        arrow, _ = ARROWS[points > scale.high]
+        d = SPOTS.get(status, SPOTS["within"]) if inside(points) == points else arrow
+        shape = tag("path", cls=f"spot {status}", d=d)
+        parts.append(tag("svg", shape, x=scale.at(inside(points)), y="50%", overflow="visible"))
+    return tag("svg", *parts, cls="t", aria_hidden="true")
+
+
+def head(scale: Scale, words: str) -> Svg:
+    """Return the directions over a forest plot on both sides of zero, and between them the words of the limit."""
+    zero = (0 - scale.low) / (scale.high - scale.low)
+    near = min(max(zero, 0.3), 0.7)  # words of either direction need room
+    parts = [
+        tag("text", "← overpredicts", x="0", y=28),
+        tag("text", "underpredicts →", x="100%", y=28, text_anchor="end"),
+    ]
+    if words:
+        parts.append(tag("text", escape(words), cls="t-lim", x=percent(near), y=12, text_anchor="middle"))
+    return tag("svg", *parts, cls="t", aria_hidden="true")
+
+
+def foot(scale: Scale) -> Svg:
+    parts = []
+    for t in scale.ticks:
+        side = anchor(t - scale.low, scale.high - scale.low)
+        parts.append(tag("line", cls="ax", x1=scale.at(t), x2=scale.at(t), y2=4))
+        parts.append(tag("text", signed(t), x=scale.at(t), y=17, text_anchor=side))
+    return tag("svg", *parts, cls="t", aria_hidden="true")
 
 
 def forest(record: AuditRecord) -> doc.Forest:
@@ -28,7 +126,7 @@ def forest(record: AuditRecord) -> doc.Forest:
     values = [*(f.gap.value for f in (record.everyone, *kept) if shown(record, f)), *(o.gap for o in off), 0.0]
     limit = facts.limit_of(record)
     low, high, step = places.forest_ends(spans, values, limit)
-    scale = drawing.Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
+    scale = Scale(low, high, tuple(round(low + step * i, 6) for i in range(round((high - low) / step) + 1)))
     over = [f for f in kept if facts.is_pressing(f)]
     lines = [
         _line(record, record.everyone, scale),
@@ -49,8 +147,8 @@ def forest(record: AuditRecord) -> doc.Forest:
         tuple(lines),
         folded,
         len(rest) - len(folded),
-        drawing.head(scale, words),
-        drawing.foot(scale),
+        head(scale, words),
+        foot(scale),
     )
 
 
@@ -62,13 +160,13 @@ def _span(record: AuditRecord, finding: Finding) -> Span:
     return (value, value) if of is None else (min(of.low, value), max(of.high, value))
 
 
-def _line(record: AuditRecord, f: Finding, scale: drawing.Scale) -> doc.Line:
+def _line(record: AuditRecord, f: Finding, scale: Scale) -> doc.Line:
     (status, word), known = state_of(record, f), shown(record, f)
     ends = f.gap.interval if known else None
     interval = None if ends is None else (ends.low, ends.high)
     value = f.gap.value if known else None
     sure = None if f.gap.guaranteed is None else gap_ends(f)
-    picture = drawing.estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
+    picture = estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
     of_class = any(f is c for c in record.classes)  # by identity: a thousand classes are slow to compare
     what = "events" if not record.classes else "came true" if of_class else "right"
@@ -103,12 +201,12 @@ def _error(record: AuditRecord, f: Finding) -> str:
     return f"error{nbsp}{'>' if over else '≥'}{nbsp}{least}"
 
 
-def _subgroup(record: AuditRecord, o: facts.Off, scale: drawing.Scale) -> doc.Line:
+def _subgroup(record: AuditRecord, o: facts.Off, scale: Scale) -> doc.Line:
     limit, over = facts.limit_of(record), {one.rule for one in facts.subgroups_over(record)}
     status = "over" if o.rule in over and limit is not None else "error_shown"
     word = VERDICTS["over"] if status == "over" else "Error shown"
     low, high = num.signed_range(o.low, o.high, facts.decimals(record))
-    picture = drawing.estimated(scale, o.gap, None, (o.low, o.high), limit, status)
+    picture = estimated(scale, o.gap, None, (o.low, o.high), limit, status)
     return doc.Line(
         clipped(sanitize(o.rule), NAMED),
         num.count(o.rows),

@@ -1,18 +1,31 @@
-"""What the verdict rests on, chosen by what is true of these data, and what was not checked."""
+"""What the verdict rests on, by what is true of these data, what was not checked, and the block that somebody signs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.spans import Text, code, pointer, say
+from calibrant.report.findings import limit_of, stated_of
+from calibrant.report.spans import Text, code, literal, pointer, say
 from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.parts import state_of, unchecked
-from calibrant.report.wording.terms import capital, gap_ends, joined, jointly_wrong, p_reported, whose_gaps
+from calibrant.report.wording.terms import (
+    at_thresholds,
+    bound_of,
+    capital,
+    gap_ends,
+    joined,
+    joint_shares,
+    jointly_wrong,
+    p_reported,
+    whose_gaps,
+)
+from calibrant.sanitize import sanitize
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -236,3 +249,42 @@ def not_checked(record: AuditRecord) -> Text:
         return ()
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
     return say(f"{joined(missing)}: not a pass.", *quick, *one_column(record), " ", pointer("Every check", "checks"))
+
+
+# ---- the block to sign ----
+
+DIGITS = 16  # of the fingerprint; whole where the data are described
+BLANK = ("Signed by", "Date")
+
+
+def signing(record: AuditRecord) -> doc.Signing:
+    """Return who signs and when, to be filled in, and what they sign."""
+    return doc.Signing(tuple(_entries(record)), BLANK)
+
+
+def _entries(record: AuditRecord) -> Iterator[doc.Entry]:
+    by = stated_of(record, "set_by")
+    yield doc.Entry("Limit", _limit(record, by))
+    over, within, error = joint_shares(record)
+    verdicts = "" if limit_of(record) is None else f"over {over}, within {within}, "
+    acting = at_thresholds(record)
+    more = f" Certified at thresholds, each by itself: {acting}." if acting else ""
+    joint = f"at most: {verdicts}error shown {error}." if record.shares else "none: nothing is decided."
+    yield doc.Entry("Joint error", say(f"{joint}{more}"))
+    version = sanitize(record.versions.get("calibrant", ""))
+    made = say(
+        "data ", code(str(record.data.get("fingerprint", ""))[:DIGITS]), f", calibrant {version}" if version else ""
+    )
+    yield doc.Entry("Fingerprint", made, doc.EVERYWHERE)
+    if undone := not_checked(record):
+        yield doc.Entry("Not checked", undone, doc.EVERYWHERE)
+
+
+def _limit(record: AuditRecord, by: str) -> Text:
+    if limit_of(record) is None:
+        return say("none set: nothing is judged.")
+    return (
+        say(bound_of(record), ", set by ", literal(by), ".")
+        if by
+        else say(f"{bound_of(record)}; who set it is not stated.")
+    )

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Text, code, lines, literal, say, strong
-from calibrant.report.wording.gains import (
+from calibrant.report.wording.change import (
     AS_AUDITED,
     CLASS_REPAIRS,
     SCORES,

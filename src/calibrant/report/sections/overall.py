@@ -15,13 +15,10 @@ from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
-from calibrant.report.sections.horizons import by_horizon
-from calibrant.report.sections.missing_labels import missing
+from calibrant.report.sections.missing_labels import by_horizon, missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
-from calibrant.report.wording import lost
 from calibrant.report.wording.clusters import chance, independent
-from calibrant.report.wording.lost import happened
-from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.missing_labels import happened, how_lost, of_known
 from calibrant.report.wording.parts import marked
 from calibrant.report.wording.terms import (
     DIRECTIONS,
@@ -129,11 +126,6 @@ def smooth(record: AuditRecord) -> bool:
     return bool(record.curve("reliability").columns.get("gap"))
 
 
-def _with_many_clusters(record: AuditRecord) -> str:
-    """Return what the band's promise takes where it rests on random signs of clusters."""
-    return ", if clusters are many" if "clusters" in record.curve("reliability").settings else ""
-
-
 def figure(record: AuditRecord) -> doc.Figure:
     limit, bins, by_variable = facts.limit_of(record), bins_of(record.curve("bins")), score(record)
     low, high = (f"{v:g}" for v in by_variable.across)
@@ -147,7 +139,9 @@ def figure(record: AuditRecord) -> doc.Figure:
     of_gaps = f"{GAP}, by score. {finds}."
     kept = f"Ranges: all {len(bins)} hold simultaneously, {together(record)}."
     if smooth(record):
-        kept = f"Band: holds the whole curve, {together(record)}{_with_many_clusters(record)}."
+        many = ", if clusters are many" if "clusters" in record.curve("reliability").settings else ""
+        kept = f"Band: holds the whole curve, {together(record)}{many}."
+    start = float(by_variable.line[len(by_variable.line) * 4 // 5].x or 0.0)
     cut = any(max(-p.low, p.high) * 100 > top for p in by_variable.line)
     form = "Where the model says {0}%, {2} in 100 happened: {3} points ({4}), {side}. "
     form += f"{{5}} {facts.noun(record)} in {{6}}."
@@ -165,7 +159,7 @@ def figure(record: AuditRecord) -> doc.Figure:
         id="fig-reliability",
         title=finds,
         readout=doc.Readout(
-            "Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())
+            "Read the figure by score", low, high, f"{100 * start:.4f}", form, tuple(DIRECTIONS.values())
         ),
         numbers=_tables(record, by_variable, bins, digits),
     )
@@ -175,10 +169,6 @@ def stated(record: AuditRecord) -> tuple[str, ...]:
     """What a reliability diagram states: slope, intercept, O/E, Brier score and C, as far as the record has them."""
     known = ((word, record.measures.get(name), MEASURES[name][2] or 1) for name, word in STATED.items())
     return tuple(f"{word} {num.decimals(e.value, digits)}" for word, e, digits in known if e is not None)
-
-
-def _start(by_variable: ByVariable) -> str:
-    return f"{100 * float(by_variable.line[len(by_variable.line) * 4 // 5].x or 0.0):.4f}"
 
 
 def no_figure(record: AuditRecord) -> Text:
@@ -391,7 +381,7 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
     if facts.lost(record):
-        yield doc.Entry("Rows lost", lost.methods(record))
+        yield doc.Entry("Rows lost", how_lost(record))
     else:
         yield doc.Entry("At least", made(AT_LEAST, one.lower, record))
         yield doc.Entry("At most", made(AT_MOST.format(step=step), one.upper, record))

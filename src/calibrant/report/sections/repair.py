@@ -11,9 +11,9 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, noun, range_of, ranked
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, code, lines, link, literal, say, strong
+from calibrant.report.wording.change import AS_AUDITED as AS_AUDITED
+from calibrant.report.wording.change import CLASS_REPAIRS, basis_of, best_line, changes_of, scores_changed
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.gains import AS_AUDITED as AS_AUDITED
-from calibrant.report.wording.gains import CLASS_REPAIRS, basis_of, best_line, changes_of, scores_changed
 from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, joined, repair_named, unmade
 from calibrant.sanitize import sanitize
 

@@ -17,11 +17,11 @@ from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import digits_of
 from calibrant.report.sections.curves import Map, figure, map_figure, maps, unclear, worst_off
 from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence, carried, note
-from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
 from calibrant.report.wording.clusters import CLUSTERS, chance, independent
+from calibrant.report.wording.inferred import inference, wrong
 from calibrant.report.wording.terms import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.sanitize import sanitize
 

@@ -1,13 +1,54 @@
-"""Options of the command line in sentences and code, as the arguments that they are in Python."""
+"""Options of the command line in sentences and code, as the arguments that they are in Python, and calls of them."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
-from calibrant.report.commands import ARGUMENTS, SWITCHES, arguments, in_code
 from calibrant.report.spans import Span
+
+WIDTH = 84  # characters of a line of a command
+DATA = "data"  # what the data are called that an audit in Python was passed
+LISTS = (
+    "label",
+    "score",
+    "listed",
+    "ordered",
+    "by",
+    "key",
+    "variables",
+    "allow",
+    "fail_on",
+    "infer",
+    "competing",
+    "within",
+)
+NUMBERS = (  # or the word "none"
+    *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed"),
+    *("missing_odds", "mask", "horizon"),
+)
+SEVERAL = ("threshold", "costs")
+SWITCHES = (
+    *("intersections", "percent", "logits", "renormalize", "rest"),
+    *("drop_missing", "quick", "publish", "allow_same"),
+)
+TEXTS = (
+    *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
+    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
+)
+FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
+AT = ("time", "event", "horizon", "entered", "closed", "competing", "way", "within")
+READ = (
+    *("horizon", "label", "score", "positive", "cluster", "weights", "by", "missing", "drop_missing", "percent"),
+    *FORM,
+)
+OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
+PLANNED = ("by", "intersections", "limit", "steps", "alpha")
+COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
+ARGUMENTS = (*LISTS, *NUMBERS, *SEVERAL, *SWITCHES, *TEXTS, *FORM, "bins")
 
 HELP = re.compile(r"calibrant (\w+) (\w+) --help")
 OPTION = re.compile(
@@ -53,3 +94,109 @@ def _named(option: str) -> str:
 def _valued(result: re.Match[str]) -> str:
     name = result[1].replace("-", "_")
     return result[0] if name in SWITCHES else f"{name}={in_code(result[2])}"
+
+
+def arguments(words: Sequence[str]) -> dict[str, str]:
+    """The arguments that options are in Python, each as it is written there."""
+    out: dict[str, str] = {}
+    bins: dict[str, list[float]] = {}
+    for name, value in _pairs(words):
+        if name == "bins":
+            column, _, edges = value.rpartition("=")
+            bins[column] = [float(edge) for edge in edges.split(",")]
+        else:
+            out[name] = _written(name, value)
+    return out | ({"bins": in_code(bins)} if bins else {})
+
+
+def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Options and their values, such as ``("limit_relative", "0.2")``; a switch has none."""
+    tokens = unquoted(" ".join(words))
+    while tokens:
+        name, _, value = tokens.pop(0).partition("=")
+        name = name.lstrip("-").replace("-", "_")
+        if name not in SWITCHES and not value:
+            value = tokens.pop(0)
+        yield name, value
+
+
+def unquoted(command: str) -> list[str]:
+    """The words of a command that `shlex.quote` wrote; `shlex.split` takes the square of a long word's time."""
+    words = re.finditer(r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)+""", command)
+    return [re.sub(r"""'[^']*'|"[^"]*\"""", lambda m: m[0][1:-1], word[0]) for word in words]
+
+
+def _written(name: str, value: str) -> str:
+    if name in SWITCHES:
+        return "True"
+    if name in NUMBERS:
+        return f"[{value}]" if "," in value else value if value != "none" else '"none"'
+    if name in SEVERAL:
+        numbers = [float(v) for v in value.split(",")]
+        return in_code(numbers if len(numbers) > 1 else numbers[0])
+    if name in LISTS:
+        if value == "none":
+            return "()"
+        items = _items(value)
+        return in_code(items if len(items) > 1 else items[0])
+    return in_code(value)
+
+
+def _items(value: str) -> list[str]:
+    """The names of a list as an option takes it: some of them in quotes."""
+    out = re.findall(r'"((?:[^"]|"")*)"|([^,]+)', value)
+    return [quoted.replace('""', '"') or plain for quoted, plain in out]
+
+
+def in_code(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made: str = "") -> str:
+    """The Python lines that do what a command does, or show the error along a variable.
+
+    `arrays`: the data are `Predictions`, whose columns are known; `made`: the line that makes `rows` of them.
+    """
+    saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
+    passed = arguments([word for word in words if not word.startswith("-o ")])
+    known = (*OF_ROWS, *FORM) if arrays else ()
+    kept = {k: v for k, v in passed.items() if k not in known}
+    if passed.get("cluster") == in_code("none"):  # which no array says
+        kept["cluster"] = passed["cluster"]
+    if what == "look":
+        return f"{called('look = cal.look', kept)}\nprint(look)"
+    if what == "audit" and not variable:
+        return "\n".join([called("record = cal.audit", kept), *(f"record.save({in_code(out)})" for out in saved)])
+    rows = DATA if arrays and not made else "rows"
+    reader = "at_horizon" if "time" in kept else "read"
+    own = {k: kept[k] for k in (*AT, *READ) if k in kept}
+    lines = [made] if made else [] if arrays else [called(f"rows = cal.{reader}", own)]
+    if variable:
+        lines.append(f"print(cal.diagnose.variable_curve({rows}, {in_code(variable)}).to_frame())")
+    elif what == "plan":
+        lines.append(called("plan = cal.certify.decidable", {k: kept[k] for k in PLANNED if k in kept}, rows))
+        lines.append("print(plan.to_frame())")
+    else:
+        lines.append(called("result = cal.repair.evaluate", {k: kept[k] for k in COMPARED if k in kept}, rows))
+        lines.append("print(result)\ncalibrator = result.calibrators.get(result.recommended)")
+    return "\n".join(lines)
+
+
+def called(function: str, passed: Mapping[str, str], first: str = DATA) -> str:
+    """A call on one line, or with its arguments on as few lines as hold them."""
+    inside = [first, *(f"{k}={v}" for k, v in passed.items())]
+    if len(line := f"{function}({', '.join(inside)})") <= WIDTH:
+        return line
+    lines = [f"    {inside[0]},"]
+    for word in inside[1:]:
+        if len(lines[-1]) + len(word) + 2 > WIDTH:
+            lines.append(f"    {word},")
+        else:
+            lines[-1] += f" {word},"
+    return "\n".join([f"{function}(", *lines, ")"])
+
+
+def rows_where(conditions: Sequence[tuple[str, str]]) -> str:
+    """The rows of a frame that have these values."""
+    each = [f"(data[{in_code(k)}].astype(str) == {in_code(v)})" for k, v in conditions]
+    return f"rows = data[{' & '.join(each)}]"

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import refuted, withheld
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
-from calibrant.report.wording.lost import any_lost, by_each, recorded, way
+from calibrant.report.wording.missing_labels import any_lost, by_each, recorded, way
 from calibrant.report.wording.terms import NAMED, capital, joined
 from calibrant.sanitize import sanitize
 

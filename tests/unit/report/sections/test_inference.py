@@ -14,9 +14,9 @@ import factories
 from calibrant.audit.record import AuditRecord
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
-from calibrant.report.sections import inference
 from calibrant.report.spans import plain
 from calibrant.report.terminal import render as terminal
+from calibrant.report.wording import inferred
 
 
 def audited(n: int = 4000, **columns: Any) -> AuditRecord:
@@ -173,7 +173,7 @@ def test_a_record_without_it_has_no_section():
 @pytest.mark.slow
 def test_page_and_texts_say_it_in_plain_words():
     record = audited()
-    sentence = plain(inference.answer(record))
+    sentence = plain(inferred.answer(record))
     c = record.curve("inference").columns
     assert sentence.startswith(
         "If the probabilities stood in for the labels, those who are well would look different: "
@@ -183,19 +183,19 @@ def test_page_and_texts_say_it_in_plain_words():
     assert len(page.encode()) < 4000
     assert page.count("<tr><th") == 1 + 5
     assert "simultaneous: they hold 95 of 100 times" in page
-    line = plain(inference.short(record))
+    line = plain(inferred.short(record))
     assert line.startswith("Probabilities in place of labels: age of the events would average ")
     assert "Probabilities in place of labels: `age` of the events" in markdown(record)
 
 
 def test_nothing_found_is_one_sentence_on_the_page_only():
     record = reported((("age", None, 43.61, 43.6, 0.01, -0.2, 0.22),))
-    assert plain(inference.answer(record)).endswith("is shown to be biased, which is not proof of none.")
+    assert plain(inferred.answer(record)).endswith("is shown to be biased, which is not proof of none.")
     assert "in place of labels" not in terminal(record) + markdown(record)
 
 
 def test_numbers_are_written_in_their_units_and_ranges_outward():
-    lines = inference.lines(
+    lines = inferred.lines(
         reported(
             (
                 ("age", None, 41.234, 43.6, -2.366, -2.55, -2.18),
@@ -224,19 +224,19 @@ def test_values_written_alike_are_told_by_how_far_off_they_are():
             ("age", None, 41.0, 41.0, -0.04, -0.06, -0.02),
         )
     )
-    assert plain(inference.answer(record)).endswith(
+    assert plain(inferred.answer(record)).endswith(
         "the events would look different: start would average 0.4 days too early; town = a would be "
         "0.04 points too high among them. One more of 3 means and shares is shown to be biased."
     )
-    assert plain(inference.short(record)).endswith(
+    assert plain(inferred.short(record)).endswith(
         "start of the events would average 0.4 days too early; two more of 3 means and shares are shown to be biased."
     )
-    last = inference.lines(record)[-1]
+    last = inferred.lines(record)[-1]
     assert (last.value(last.inferred), last.off()) == ("41", "−0.040")
 
 
 def test_a_mean_date_is_the_nearest_day():
-    line = inference.lines(reported((("start", None, 17_619.9, 17_621.4, -1.5, -2.5, -0.5),)))[0]
+    line = inferred.lines(reported((("start", None, 17_619.9, 17_621.4, -1.5, -2.5, -0.5),)))[0]
     assert (line.value(line.inferred), line.value(line.observed)) == ("2018-03-30", "2018-03-31")
 
 
@@ -252,7 +252,7 @@ def test_it_is_shown_without_a_ranking():
 
 def test_hostile_names_stay_text():
     page = section(render(factories.hostile()))
-    assert page.count("<tr><th") == 1 + inference.SHORT
+    assert page.count("<tr><th") == 1 + inferred.SHORT
     assert "<img" not in page
     assert "\u202e" not in page
 

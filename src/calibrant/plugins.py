@@ -75,7 +75,10 @@ class Output(Protocol):
 
     @abstractmethod
     def content(self, thing: Any, target: str, inputs: Namespace) -> str:
-        """Return what is written of an `AuditRecord` to `target`, or of a `Calibrator` with `target` as its name."""
+        """Return what is written of an `AuditRecord` to `target`, or of a `Calibrator` with `target` as its name.
+
+        Of a record `inputs.language` is the language of its report, and all there is for a file in the folder ``DIR/``.
+        """
         ...
 
 

@@ -322,7 +322,7 @@ def _written(p: Command) -> None:
     take.out(p, f"write the report or record, once or more: {kinds}")
     take.as_json(p, "print the record as JSON instead of the summary")
     take.csv_form(p)
-    line = "language of the report, its Markdown and the summary (default en)"
+    line = "language of report, Markdown, summary, model card and TRIPOD items (default en)"
     p.under(OUTPUT, "--language").add_argument("--language", choices=LANGUAGES, default=ENGLISH, help=line)
     p.under(OUTPUT.first).add_argument("--open", action="store_true", help="then show the report in a browser")
     plugged_outputs(p, "record")

@@ -31,8 +31,8 @@ def written(of: doc.Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def inside(nodes: Iterable[doc.Node]) -> str:
-    return "\n\n".join(p for p in _parts(nodes, Words(ENGLISH)) if p) + "\n"
+def inside(nodes: Iterable[doc.Node], language: str = ENGLISH) -> str:
+    return "\n\n".join(p for p in _parts(nodes, Words(language)) if p) + "\n"
 
 
 def _parts(nodes: Iterable[doc.Node], words: Words) -> list[str]:

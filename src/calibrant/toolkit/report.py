@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from calibrant.report.findings import stated_of as stated_of
     from calibrant.report.findings import states as states
     from calibrant.report.html import page as page
+    from calibrant.report.languages.catalogue import ENGLISH as ENGLISH
+    from calibrant.report.languages.translator import worded as worded
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -74,6 +76,7 @@ _WHERE = {
     "Column": "calibrant.report.document",
     "Difference": "calibrant.decisions.comparison",
     "Document": "calibrant.report.document",
+    "ENGLISH": "calibrant.report.languages.catalogue",
     "EVERYONE": "calibrant.decisions.comparison",
     "Finding": "calibrant.audit.record",
     "Heading": "calibrant.report.document",
@@ -128,6 +131,7 @@ _WHERE = {
     "sentence": "calibrant.report.spans",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
+    "worded": "calibrant.report.languages.translator",
     "write_all": "calibrant.report.outputs.files",
     "written": "calibrant.report.markdown",
 }

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
+from calibrant.apps.guidelines import tripod
 from calibrant.cli import main
 from calibrant.errors import BadInput
 from calibrant.report import document as doc
@@ -98,6 +99,16 @@ def holds_no_english(record: cal.AuditRecord) -> None:
     assert len(words.said) > 100
     assert not english(words.said, names_of(record))
     assert "Was zu tun ist: " in terminal.render(record, "de") or "Was zu tun ist" not in html.render(record, "de")
+    for text in card_and_items(record):
+        assert not english(text.splitlines(), names_of(record))
+
+
+def card_and_items(record: cal.AuditRecord) -> tuple[str, str]:
+    """What people read of a model card, and the items of TRIPOD+AI, without code and names of the data."""
+    card = cal.tracking.model_card(record, language="de").split("---\n", 2)[2]
+    texts = [re.sub(r"(?s)(`+).+?\1", "", text) for text in (card, tripod.markdown(record, "de"))]
+    assert not any("auf Englisch." in text for text in texts)
+    return texts[0], texts[1]
 
 
 @pytest.mark.parametrize("case", QUICK)
@@ -304,6 +315,63 @@ def test_markdown_is_german_and_keeps_its_commands() -> None:
     text = markdown.render(record, "de")
     assert text.startswith("# Kalibrierungsaudit von `log`")
     assert "calibrant repair" in text
+
+
+# ---- a model card, and the items of TRIPOD+AI ----
+
+
+def of_rows(n: int, *, sites: int = 1, off: float = 0.0, **settings: object) -> cal.AuditRecord:
+    rng = np.random.default_rng(n)
+    p, sex, site = rng.beta(2, 3, n), rng.choice(["f", "m"], n), np.arange(n) % sites
+    y = rng.uniform(size=n) < np.clip(p + off * (sex == "f"), 0, 1)
+    columns = {"sex": sex, "age": np.where(np.arange(n) % 9, rng.normal(50, 9, n), np.nan)}
+    data = cal.predictions(y, p, columns, cluster=site.astype(str) if sites > 1 else None)
+    return cal.audit(data, by="sex", **settings)
+
+
+ABOUT = {"model": "risk 3", "intended_use": "triage", "population": "adults", "period": "2024", "set_by": "the board"}
+RECORDS: dict[str, tuple[Callable[[], cal.AuditRecord], str]] = {
+    "groups and repairs": (lambda: of_rows(1500, off=0.25, limit=0.02, threshold=[0.3]), "Empfohlen: "),
+    "clusters": (lambda: of_rows(1200, sites=8, limit=0.3, about=ABOUT), "ein neuer Cluster hat "),
+    "undecided": (lambda: of_rows(200, limit=0.05, quick=True), "Nicht entschieden: 2 von 2 Gruppen"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_no_english_sentence_is_left_in_a_model_card_and_the_items_of_tripod(name: str) -> None:
+    make, said = RECORDS[name]
+    record = make()
+    card, items = card_and_items(record)
+    assert not english([*card.splitlines(), *items.splitlines()], names_of(record))
+    assert card.startswith("\n## Kalibrierung\n")
+    assert "Ein Punkt ist eins von hundert." in card
+    assert said in items
+    assert "### 23a Güte mit Intervallen, nach Untergruppen" in items
+    assert "`alle`: Kalibrierungsfehler mindestens " in tripod.markdown(record, "de")
+
+
+def test_a_sentence_of_a_card_without_an_entry_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = kept("audit-over")[0]
+    monkeypatch.setitem(tripod.ABSENT, "3b", "the moon is made of green cheese")
+    assert tripod.markdown(record, "de").endswith("\n\nEin Satz dieses Berichts steht auf Englisch.\n")
+    assert "auf Englisch." not in tripod.markdown(record)
+
+
+def test_the_command_writes_card_and_items_in_german_and_tables_in_english(tmp_path: Path) -> None:
+    record = kept("audit-over")[0]
+    path, card, items, table = (tmp_path / name for name in ("r.json", "card.md", "items.md", "items.csv"))
+    record.save(path)
+    outputs = (f"model-card:{card}", f"tripod:{items}", f"tripod:{table}", f"{tmp_path / 'all'}/")
+    assert main(["report", str(path), "--language", "de", *(word for out in outputs for word in ("-o", out))]) == 0
+    read = cal.AuditRecord.load(path)
+    german, english_card = cal.tracking.model_card(read, language="de"), cal.tracking.model_card(read)
+    assert card.read_text(encoding="utf-8") == german != english_card
+    assert german.split("---\n")[1] == english_card.split("---\n")[1], "the front matter is for programs"
+    assert items.read_text(encoding="utf-8") == tripod.markdown(read, "de") != tripod.markdown(read)
+    assert (tmp_path / "all" / "tripod.md").read_text(encoding="utf-8") == tripod.markdown(read, "de")
+    assert table.read_text(encoding="utf-8") == tripod.as_csv(read)
+    with pytest.raises(BadInput, match="language='fr'"):
+        cal.tracking.model_card(read, language="fr")
 
 
 # ---- a monitor ----

@@ -368,7 +368,7 @@ def _decided(record: AuditRecord) -> Iterator[Text]:
         reported = ([num.decimals(c[k + end][i], EACH) for end in ("", "_low", "_high")] for k in names)
         own, over, lost = (f"{value} ({low} to {high})" for value, low, high in reported)
         gains = f" acted on from {t:g} on: net benefit {own}, over acting on all {over}"
-        yield say(code(who), f"{gains}; lost to error {lost}; all certified, in true positives a row")
+        yield say(Span(who, "name"), f"{gains}; lost to error {lost}; all certified, in true positives a row")
 
 
 def _measure(called: str, e: Estimate) -> str:

@@ -27,10 +27,10 @@ class Tripod(Output):
             ending(target)
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
-        """The items as Markdown, or as CSV where the name of the file ends so."""
+        """The items as Markdown in the language of the report, or as CSV where the name of the file ends so."""
         from calibrant.apps.guidelines.tripod import FORMATS, ending
 
-        return FORMATS[ending(target)](thing)
+        return FORMATS[ending(target)](thing, inputs.language)
 
     def table(self, record: AuditRecord) -> Curve:
         """The items as a table, for Python."""

@@ -8,7 +8,7 @@ items is in the statement and not here; labels are short and do not replace it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from calibrant.apps.guidelines.answers import Lines
 from calibrant.errors import BadInput
 from calibrant.results import Curve
 from calibrant.toolkit.data import checked_targets, written
-from calibrant.toolkit.report import Text, code, literal, marked, plain, results, say
+from calibrant.toolkit.report import ENGLISH, Span, Text, code, literal, marked, plain, results, say, worded
 
 State = Literal["answered", "in part", "not given", "for the authors"]
 METHOD = "report.tripod"
@@ -207,28 +207,50 @@ def table(record: AuditRecord) -> Curve:
 
 def _left(a: Answer) -> str:
     """Return what the authors add, or what an audit would need to carry the item."""
+    return "; ".join(_lacking(a))
+
+
+def _lacking(a: Answer) -> tuple[str, ...]:
     needs = ABSENT.get(a.item.number, "") if a.state == "not given" else ""
-    return "; ".join(words for words in (needs, a.item.authors) if words)
+    return tuple(words for words in (needs, a.item.authors) if words)
 
 
 # ---- as a file ----
 
 
-def markdown(record: AuditRecord) -> str:
+Words = Text | tuple[str, ...]  # of a line: a sentence about the record, or pieces of our own
+Line = tuple[str, Words]  # what a line of Markdown begins with, which is the same in every language, and its words
+EMPTY: Line = ("", ())
+
+
+def markdown(record: AuditRecord, language: str = ENGLISH) -> str:
     """The items as Markdown: those an audit answers with their answers, then those it cannot."""
+    lines = tuple(_lines(record))
+    made, left = worded(tuple(words for _, words in lines), record, language)
+    out = [f"{start}{_written(words)}" for (start, _), words in zip(lines, made, strict=True)]
+    return "\n".join((*out, *(("", marked(left)) if left else ()))) + "\n"
+
+
+def _written(words: Words) -> str:
+    spans = tuple(w for w in words if isinstance(w, Span))
+    return marked(spans) if spans else "".join(w for w in words if isinstance(w, str))
+
+
+def _lines(record: AuditRecord) -> Iterator[Line]:
     result = answers(record)
-    out = ["# TRIPOD+AI, as far as an audit answers it", "", marked(_what(record)), "", marked(_cited()), ""]
+    yield from (("# ", ("TRIPOD+AI, as far as an audit answers it",)), EMPTY)
+    yield from (("", _what(record)), EMPTY, ("", _cited()), EMPTY)
     section = ""
     for a in (a for a in result if a.lines):
         if a.section != section:
             section = a.section
-            out += [f"## {section}", ""]
-        out += [f"### {a.item.number} {a.item.topic}", "", *(f"* {marked(line)}" for line in a.lines), ""]
+            yield from (("## ", (section,)), EMPTY)
+        yield from ((f"### {a.item.number} ", (a.item.topic,)), EMPTY, *(("* ", line) for line in a.lines), EMPTY)
         if a.item.authors:
-            out += [f"For the authors: {a.item.authors}.", ""]
-    out += ["## What this audit was not given", "", *_rest(result, "not given"), ""]
-    out += ["## For the authors", "", "An audit cannot know these.", "", *_rest(result, "for the authors")]
-    return "\n".join(out) + "\n"
+            yield from (("", ("For the authors", ": ", a.item.authors, ".")), EMPTY)
+    yield from (("## ", ("What this audit was not given",)), EMPTY, *_rest(result, "not given"), EMPTY)
+    yield from (("## ", ("For the authors",)), EMPTY, ("", ("An audit cannot know these.",)), EMPTY)
+    yield from _rest(result, "for the authors")
 
 
 def _what(record: AuditRecord) -> Text:
@@ -242,14 +264,14 @@ def _cited() -> Text:
     return say(whole, CITED, ". Record: ", code("calibrant/4"), ". What was not in the record is not filled in.")
 
 
-def _rest(results: tuple[Answer, ...], state: State) -> list[str]:
-    of = {"D": " (of the development)"}
-    named = [
-        f"* {a.item.number} {a.item.topic}{of.get(a.item.applies, '')}{f': {left}' if (left := _left(a)) else ''}"
-        for a in results
-        if a.state == state
-    ]
-    return named or ["* none"]
+def _rest(results: tuple[Answer, ...], state: State) -> Iterator[Line]:
+    named = [a for a in results if a.state == state]
+    for a in named:
+        of = (" (of the development)",) if a.item.applies == "D" else ()
+        lacking = (piece for words in _lacking(a) for piece in ("; ", words))
+        yield f"* {a.item.number} ", (a.item.topic, *of, *((": ", *list(lacking)[1:]) if _lacking(a) else ()))
+    if not named:
+        yield "* ", ("none",)
 
 
 def as_csv(record: AuditRecord) -> str:
@@ -258,7 +280,10 @@ def as_csv(record: AuditRecord) -> str:
     return results.written(tuple(columns), zip(*columns.values(), strict=True))
 
 
-FORMATS: dict[str, Callable[[AuditRecord], str]] = {".md": markdown, ".csv": as_csv}
+FORMATS: dict[str, Callable[[AuditRecord, str], str]] = {
+    ".md": markdown,
+    ".csv": lambda record, _: as_csv(record),  # in English, as every table for programs
+}
 
 
 def ending(out: str) -> str:
@@ -269,7 +294,7 @@ def ending(out: str) -> str:
     return result
 
 
-def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
+def save(record: AuditRecord, target: str | os.PathLike[str], *, language: str = ENGLISH) -> Path:
     """Write the items to a file, whole or not at all: ``.md`` or ``.csv``.
 
     Raises
@@ -280,5 +305,5 @@ def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
     out = os.fspath(target)
     made = FORMATS[ending(out)]
     path = checked_targets({"the target": out}, ())["the target"]
-    written(str(path), made(record).encode())
+    written(str(path), made(record, language).encode())
     return path

@@ -71,10 +71,10 @@ class ModelCard(Output):
     line, metavar = "the section of a Hugging Face model card", "OUT.md"
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
-        """The section."""
+        """The section, in the language of the report."""
         from calibrant.apps.trackers.summaries import model_card
 
-        return model_card(thing)
+        return model_card(thing, language=inputs.language)
 
 
 SUMMARY, METRICS, MODEL_CARD = Summary(), Metrics(), ModelCard()

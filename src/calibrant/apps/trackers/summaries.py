@@ -12,6 +12,7 @@ from calibrant.arguments import text
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import (
+    ENGLISH,
     EVERYONE,
     VERDICTS,
     Cell,
@@ -48,6 +49,7 @@ from calibrant.toolkit.report import (
     stated_of,
     states,
     verdict_word,
+    worded,
     written,
 )
 from calibrant.toolkit.report import numbers as num
@@ -218,7 +220,7 @@ NAMED = {  # of what the Hub lists: its type, and how it is read
 FRACTION = re.compile(r"^(-?\d+)e")  # YAML takes 1e-05 for text, and 1.0e-05 for a number
 
 
-def model_card(record: AuditRecord, *, task: str = TASK) -> str:
+def model_card(record: AuditRecord, *, task: str = TASK, language: str = ENGLISH) -> str:
     """The section of a model card: `model-index` as front matter, and what it says in Markdown.
 
     Parameters
@@ -227,6 +229,8 @@ def model_card(record: AuditRecord, *, task: str = TASK) -> str:
         Its `model` names the model, if it was given; else the name of the data does.
     task : str
         What the Hub calls the task, such as ``"text-classification"``.
+    language : {"en", "de"}
+        Of the Markdown. The front matter is for programs, and English.
 
     Returns
     -------
@@ -241,7 +245,7 @@ def model_card(record: AuditRecord, *, task: str = TASK) -> str:
     **Reads.** The record.
     """
     front = "\n".join(_block(_index(record, text("task", task))))
-    return f"---\n{front}\n---\n\n{_section(record)}"
+    return f"---\n{front}\n---\n\n{_section(record, language)}"
 
 
 # ---- the front matter ----
@@ -311,16 +315,18 @@ def _scalar(value: object) -> str:
 # ---- the text ----
 
 
-def _section(record: AuditRecord) -> str:
+def _section(record: AuditRecord, language: str) -> str:
     """Return what people read: the verdict in three parts, the measures with their intervals, and the limit."""
-    reported: list[Node] = [Heading(headline(record)), Parts(parts(record)), _table(record)]
+    made: list[Node] = [Heading(headline(record)), Parts(parts(record)), _table(record)]
     limit = limit_of(record)
     bound = "No limit was given." if limit is None else f"The limit is {num.limit_points(limit)} points."
     if use := stated_of(record, "intended_use"):
-        reported.append(Paragraph(say("Intended use: ", literal(use), ".")))
+        made.append(Paragraph(say("Intended use: ", literal(use), ".")))
     level = num.percent(1 - float(record.settings["alpha"]))
-    reported.append(Paragraph(say(f"{bound} One point is one in a hundred. Bounds are certified at {level}%.")))
-    return f"## Calibration\n\n{inside(reported)}"
+    made.append(Paragraph(say(f"{bound} One point is one in a hundred. Bounds are certified at {level}%.")))
+    (title, nodes), left = worded(("## Calibration", tuple(made)), record, language)
+    closing = (Paragraph(left),) if left else ()
+    return f"{title}\n\n{inside((*nodes, *closing), language)}"
 
 
 def _table(record: AuditRecord) -> Table:

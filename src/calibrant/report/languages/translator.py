@@ -11,6 +11,7 @@ from html import escape, unescape
 from typing import Any, TypeVar
 
 from calibrant.audit.record import AuditRecord
+from calibrant.decisions.comparison import EVERYONE
 from calibrant.report import document as doc
 from calibrant.report.languages.catalogue import (
     ENGLISH,
@@ -169,6 +170,8 @@ class Translator:
 
     def name(self, of: str) -> str:
         """The name of a group as it is; of a subgroup its rule, whose values stay as they are."""
+        if of == EVERYONE:
+            return self.string(of)
         if of in self.names:
             return of
         rule = CONDITION.match(of)
@@ -331,6 +334,7 @@ def names_of(record: AuditRecord) -> set[str]:
     add(list(record.settings.get("about", {}).values()))
     add(record.settings.get("outcome") or ())
     add(record.curve("change").settings.get("name"))
+    add([f"{package} {version}" for package, version in record.versions.items()])
     for finding in (*record.groups, *record.classes):
         add([list(v) for v in finding.variables])
     columns = (column for curve in record.curves.values() for column in curve.columns.values())
@@ -358,9 +362,24 @@ def in_words(of: T, names: Collection[str], language: str) -> T:
         made: T = with_words.node(of)
         return made
     whole = replace(with_words.document(of), language=language)
-    if with_words.missing:
-        left = with_words.string(f"{len(with_words.missing)} sentences of this report are in English.")
+    if left := _left(with_words):
         *sections, last = whole.sections
-        nodes = (*last.nodes, doc.Paragraph(say(left), "quiet", doc.EVERYWHERE))
+        nodes = (*last.nodes, doc.Paragraph(left, "quiet", doc.EVERYWHERE))
         whole = replace(whole, sections=(*sections, replace(last, nodes=nodes)))
     return whole  # type: ignore[return-value]
+
+
+def worded(of: T, record: AuditRecord, language: str) -> tuple[T, Text]:
+    """Nodes or sentences about a record in another language, and how many stayed English; empty where none did."""
+    if checked(language) == ENGLISH:
+        return of, ()
+    with_words = Translator(catalogue(language), names_of(record))
+    made: T = with_words.node(of)
+    return made, _left(with_words)
+
+
+def _left(of: Translator) -> Text:
+    """How many sentences stayed English; empty where none did."""
+    if not of.missing:
+        return ()
+    return say(of.string(f"{len(of.missing)} sentences of this report are in English."))

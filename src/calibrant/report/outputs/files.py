@@ -210,7 +210,7 @@ def write_all(
     for plugged, one in _kept(outputs).items():
         for name in one.kept:
             with OUTPUTS.calling(plugged):
-                text = one.content(record, name, Namespace())
+                text = one.content(record, name, Namespace(language=of.language))
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             written(str(folder / name), text.encode())
 

@@ -24,6 +24,7 @@ CURVES = {
     "rules": factories.searched_subgroups(),
     "subgroups": factories.subgroup_lines(),
     "subgroup map": factories.subgroup_map(),
+    "inferred means": factories.inference(),
     "everyone and groups": factories.record().table,
 }
 
@@ -76,6 +77,20 @@ def test_three_layers_stand_under_their_names() -> None:
     assert list(dots.get_xdata()) == pytest.approx([100 * v for v in table.columns["gap"]])
     texts = {t.get_text() for t in ax.get_legend().get_texts()}
     assert texts >= {"estimate", "95% interval", "95% guaranteed"}
+
+
+@pytest.mark.parametrize("method", ["measure.inferred_mean", "audit.task_trust"])
+def test_biases_in_several_units_share_an_axis_and_are_told_in_their_own(method: str) -> None:
+    ax = replace(factories.inference(), method=method).plot()
+    assert ax.get_xlabel() == "bias, in half-widths of its range"
+    years, days, share = (t.get_text() for t in ax.get_yticklabels())
+    assert years == "age\n+0.41 (+0.19 to +0.63)"
+    assert days == "start\n+25 days (+9 to +41)"
+    assert share == "sex = age\n+0.1 points (\u22120.9 to +1.1)"
+    ends = [s[:, 0] for c in ax.collections for s in c.get_segments()]
+    assert [b - a for a, b in ends] == pytest.approx([2.0] * 3)
+    dots = {y: x for line in ax.lines if line.get_marker() == "o" for x, y in line.get_xydata()}
+    assert [dots[y] for y in range(3)] == pytest.approx([6.0 / 3.2, 5.0 / 3.2, 0.3 / 3.2])
 
 
 def test_names_of_the_data_are_no_formulas() -> None:

@@ -18,7 +18,7 @@ from calibrant.report.wording.decisions import in_the_pool
 from calibrant.results import Curve
 
 Variable: TypeAlias = parts.Row  # an axis of a map, as its settings tell it
-OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
+OFF = "Where the probabilities are off"
 WITH = 60  # pixels of levels at the side
 EPOCH = date(1970, 1, 1)
 PUBLISHED = {  # how it was made, how its points are joined, and what it is called
@@ -42,7 +42,7 @@ def reliability(curve: Curve) -> Figure:
     crowd = Panel(rows, x, Axis("density", count=2), lines, (parts.WIDTH, 60), legend=True)
     times, of = num.confidence(1 - float(curve.settings["alpha"]))
     panel = parts.line(curve, rows, x, _gaps(parts.reach(rows)), (parts.WIDTH, parts.HEIGHT))
-    under = [f"Band: {times} of {of} times. Whole curve: {parts.tested(curve)}. {ORANGE}"]
+    under = [f"Band: {times} of {of} times. Whole curve: {parts.tested(curve)}. {parts.ORANGE}"]
     return Figure(OFF, under, [replace(panel, under=(crowd,))])
 
 
@@ -185,7 +185,7 @@ def variable(curve: Curve) -> Figure:
     kept = {"curve": "Band:", "levels": "Lines:", "pair": "Outlined: off zero, at"}[s["kind"]]
     under = [
         f"{kept} {parts.level_of(curve)} for all points at once. All points: {parts.tested(curve)}.",
-        "" if s["kind"] == "pair" else ORANGE,
+        "" if s["kind"] == "pair" else parts.ORANGE,
         f"{s['masked']} points not drawn: too few people." if s["masked"] else "",
     ]
     groups = {"": rows} if s["kind"] == "pair" else parts.by_group(rows)

@@ -20,6 +20,7 @@ Sign: TypeAlias = Literal["band", "line", "dot", "range", "bar", "cell", "frame"
 WIDTH, HEIGHT, SMALL, STRIP = 560, 240, 260, 34  # pixels: a panel, one of several, and the people under it
 DAY = 86_400_000  # milliseconds, of which dates are made, from the first of 1970
 GAP, SAYS = "observed minus predicted, points", "predicted probability"
+ORANGE = "Orange: shown to be off."
 POINTS = ("gap", "low", "high", "predicted", "observed")  # columns of fractions, which are drawn in points
 TIPS = ("at", "model says", "happened", "off by", "band", "finding", "effective rows")
 

@@ -371,12 +371,14 @@ def kernel_tuning(curve: Curve) -> Figure:
 
 
 def _missed(curve: Curve, missed: str, low: str, high: str) -> Panel:
-    words = {"at": "{width:g}", "misses": f"{{{missed}:p0}} in 100 ({{{low}:p0}} to {{{high}:p0}})"}
+    words = {"width": "{width:.3g}", "misses": f"{{{missed}:p0}} in 100 ({{{low}:p0}} to {{{high}:p0}})"}
     rows, marks = parts.rows(curve, words, (missed, low, high)), []
+    for r, width in zip(rows, curve.columns["width"], strict=True):
+        r["x"] = width
     for family, colour in zip(dict.fromkeys(curve.columns["family"]), (LINE, HIGH, QUIET), strict=False):
-        look: parts.Row = {"x": "width", "colour": colour, "rows": [r for r in rows if r["family"] == family]}
+        look: parts.Row = {"colour": colour, "rows": [r for r in rows if r["family"] == family]}
         marks += [Mark("range", y=low, y2=high, opacity=0.5, **look), Mark("line", y=missed, name=family, **look)]
-        marks += [Mark("dot", y=missed, size=50, tips=("family", "at", "misses"), **look)]
+        marks += [Mark("dot", y=missed, size=50, tips=("family", *words), **look)]
     widths = sorted(set(curve.columns["width"]))
     x = Axis("width, in median distances", "log", ends=(widths[0] / 1.1, widths[-1] * 1.1), ticks=widths)
     return Panel(rows, x, Axis("missed, of 100", ends=(0, 100)), marks, (parts.SMALL, parts.HEIGHT), legend=True)

@@ -170,6 +170,29 @@ def test_a_table_has_its_ranges_rounded_outward_in_its_tooltips():
     assert row["name"] == table.columns["group"][0]
 
 
+def kernels():
+    columns = {"family": ("biweight", "biweight", "laplace"), "width": (0.5, 1.0, 0.5)}
+    rates = {"type_2": 0.2, "low": 0.1, "high": 0.3, "raw": 0.4, "raw_low": 0.3, "raw_high": 0.5}
+    columns |= {k: (v,) * 3 for k, v in rates.items()}
+    settings = {"n": 200, "planted": 0.03, "by_variable": None, "runs": 20}
+    return Curve(method="detect.kernel_tuning", columns=columns, settings=settings)
+
+
+def test_the_width_of_a_kernel_is_no_gap():
+    rows = rows_with(kernels().chart().to_dict(), "misses")
+    assert [r["width"] for r in rows] == ["0.5", "1"]
+    assert [r["x"] for r in rows] == [0.5, 1.0]
+    assert rows[0]["misses"] == "20 in 100 (10 to 30)"
+
+
+def test_large_numbers_on_an_axis_are_written_out():
+    vlc = pytest.importorskip("vl_convert")
+    incomes = factories.by_variable("income", xs=[20_000.0 + 7_000 * i for i in range(20)])
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", vlc.vegalite_to_svg(incomes.chart().to_json()))
+    assert "120,000" in texts
+    assert not [t for t in texts if "e+" in t]
+
+
 def test_curves_without_a_picture_say_so():
     with pytest.raises(NotComputable, match="there is no picture of other, a table: use to_frame"):
         Curve(method="other", columns={}).chart()

@@ -16,7 +16,7 @@ from calibrant.results import Curve
 
 Drawn: TypeAlias = alt.TopLevelMixin  # any chart: one, layers, or several side by side
 Axes: TypeAlias = type[alt.X] | type[alt.Y]
-NUMBER = "replace(format(datum.value, '.3~g'), '-', '\u2212')"
+NUMBER = "replace(format(datum.value, abs(datum.value) < 1000 ? '.3~g' : ','), '-', '\u2212')"
 SIGN = f"(datum.value > 0 ? '+' : '') + {NUMBER}"
 UNITS = {"": NUMBER, "+": SIGN, "%": f"{NUMBER} + '%'"}
 LOGIT = "format(100 / (1 + exp(-datum.value)), '.3~g') + '%'"

@@ -154,6 +154,56 @@ def test_maps_of_groups_get_axes_each_and_one_set_of_axes_is_refused() -> None:
         two.plot(ax=plt.subplots()[1])
 
 
+def labels_of(ax: Any) -> list[str]:
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    return [t.get_text() for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high and t.get_text()]
+
+
+def test_scores_lie_on_a_logit_axis_where_it_is_titled_so() -> None:
+    curve = CURVES["score"]
+    ax = replace(curve, settings={**curve.settings, "axis": "logit"}).plot()
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("logit", "predicted probability (logit axis)")
+    (line,) = (one for one in ax.lines if one.get_label() == "gap")
+    assert list(line.get_xdata()) == pytest.approx(curve.columns["x"])
+    assert {"10%", "50%", "90%"} <= set(labels_of(ax))
+
+
+@pytest.mark.parametrize(
+    ("places", "scale", "labels"),
+    [
+        ((1.0, 30.0, 1e4), "log", {"1", "10", "100", "1,000", "10,000"}),
+        ((20.0, 30.0, 80.0), "log", {"20", "30", "40"}),
+        ((0.0, 30.0, 1e4), "symlog", {"0", "10", "1,000"}),
+    ],
+)
+def test_maps_on_ranks_lie_on_a_logarithm(places: tuple[float, ...], scale: str, labels: set[str]) -> None:
+    ax = factories.bias_map(places=places, scaling="rank").plot()
+    assert ax.get_xscale() == scale
+    assert labels <= set(labels_of(ax))
+
+
+@pytest.mark.parametrize("scaling", ["as it is", "rank"])
+def test_what_is_missing_has_a_place_for_each_group(scaling: str) -> None:
+    one = factories.bias_map(places=(1.0, 10.0, 100.0, None), gaps=(0.0, 0.0, 0.0, 0.05), scaling=scaling)
+    columns = {k: (*v, *v) for k, v in one.columns.items()}
+    ax = replace(one, columns=columns | {"group": ("a",) * 4 + ("b",) * 4}).plot()
+    at = {t.get_text(): t.xy[0] for t in ax.texts}
+    assert list(at) == ["a, missing", "b, missing"]
+    assert 100.0 < at["a, missing"] < at["b, missing"] < ax.get_xlim()[1]
+
+
+def test_no_group_looks_like_what_is_shown_to_be_off() -> None:
+    from colorsys import rgb_to_hsv
+
+    from matplotlib.colors import to_rgb
+
+    for tint in plots.TINTS:
+        hue, saturation, value = rgb_to_hsv(*to_rgb(tint))
+        assert 0.14 < hue < 0.92 or saturation < 0.2 or value < 0.2, tint
+    assert len({to_rgb(tint) for tint in plots.TINTS}) == len(plots.TINTS)
+
+
 def curve_of_two_groups(name: str) -> Curve:
     curve = CURVES[name]
     columns = {k: (*v, *v) for k, v in curve.columns.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -202,6 +203,55 @@ def test_no_group_looks_like_what_is_shown_to_be_off() -> None:
         hue, saturation, value = rgb_to_hsv(*to_rgb(tint))
         assert 0.14 < hue < 0.92 or saturation < 0.2 or value < 0.2, tint
     assert len({to_rgb(tint) for tint in plots.TINTS}) == len(plots.TINTS)
+
+
+def decisions(thresholds: tuple[float, ...]) -> Curve:
+    rates = {
+        "net_benefit": 0.1,
+        "treat_all": 0.05,
+        "low": 0.05,
+        "high": 0.15,
+        "over_all_low": 0.0,
+        "over_all_high": 0.1,
+    }
+    columns = {k: (v,) * len(thresholds) for k, v in rates.items()}
+    columns |= {"threshold": thresholds}
+    return Curve(method="diagnose.decision_curve", columns=columns, settings={"alpha": 0.05})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "curve",
+    [
+        decisions((0.2,)),
+        factories.by_variable("income", xs=[7.0]),
+        factories.bias_map(places=(7.0,)),
+    ],
+)
+def test_one_place_is_drawn_without_a_warning(curve: Curve) -> None:
+    ax = curve.plot()
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    assert low < high
+
+
+def test_names_aslant_end_at_their_place() -> None:
+    levels = tuple(f"a level that is long {i}" for i in range(6))
+    ax = factories.bias_map("race", "category", levels, (0.02,) * 6).plot()
+    assert {(t.get_ha(), t.get_rotation_mode(), t.get_rotation()) for t in ax.get_xticklabels()} == {
+        ("right", "anchor", 40.0)
+    }
+
+
+def test_dates_do_not_collide() -> None:
+    from matplotlib import pyplot as plt
+
+    ax = CURVES["date"].plot(ax=plt.subplots(figsize=(4, 3))[1])
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    seen = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+    boxes = [t.get_window_extent() for t in seen]
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
 def curve_of_two_groups(name: str) -> Curve:

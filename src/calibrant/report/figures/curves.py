@@ -140,7 +140,7 @@ def decision_curve(curve: Curve) -> Figure:
     y = Axis("net benefit, true positives per 100", ends=(100 * low, 105 * top))
     level = f"{parts.level_of(curve)}, at all thresholds at once, {kind(curve)}"
     under = [f"Band: {level}. Worth using where it is the highest."]
-    x = Axis("threshold", unit="%", ends=(100 * min(c["threshold"]), 100 * max(c["threshold"])))
+    x = Axis("threshold", unit="%", ends=parts.ends([100 * v for v in c["threshold"]]))
     panel = Panel(rows, x, y, marks, legend=True)
     return _panels("What acting above a threshold is worth", under, panel)
 
@@ -186,7 +186,7 @@ def variable(curve: Curve) -> Figure:
     under = [
         f"{kept} {parts.level_of(curve)} for all points at once. All points: {parts.tested(curve)}.",
         "" if s["kind"] == "pair" else parts.ORANGE,
-        f"{s['masked']} points not drawn: too few people." if s["masked"] else "",
+        f"{parts.counted(s['masked'])} not drawn: too few people." if s["masked"] else "",
     ]
     groups = {"": rows} if s["kind"] == "pair" else parts.by_group(rows)
     panel = {"curve": _line, "levels": _levels}.get(s["kind"], _pair)
@@ -204,7 +204,7 @@ def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: boo
     known = [scale * x for x in curve.columns["x"] if x is not None]
     for r in drawn:
         r["x"] *= scale
-    x = Axis(str(curve.settings["variable"]), "date" if scale > 1 else "number", ends=(min(known), max(known)))
+    x = Axis(str(curve.settings["variable"]), "date" if scale > 1 else "number", ends=parts.ends(known))
     over = () if small else (_rates(curve, drawn, x),)
     return _with_people(curve, (drawn, alone), x, _gaps(ends), (width, 190), over)
 
@@ -282,7 +282,7 @@ def local_bias(curve: Curve) -> Figure:
     under = [
         f"{'Outlined' if two else 'Orange'}: off, allowing for every point ({times} of {of} times no false one).",
         f"Whole map: {parts.tested(curve)}.",
-        f"Blank: fewer than ten people near, at {num.count(s['masked'])} points." if two and s["masked"] else "",
+        f"Blank: fewer than ten people near, at {parts.counted(s['masked'])}." if two and s["masked"] else "",
     ]
     groups, ends = parts.by_group(rows), parts.reach(rows)
     wide, small = sorted((r["high"] - r["low"]) / 2 for r in rows), len(groups) > 1
@@ -320,12 +320,12 @@ def _along(curve: Curve, rows: list[parts.Row], axis: Variable, ends: Sequence[f
 
 def _units(axis: Variable, values: Sequence[float]) -> Axis:
     """The axis of a map in the user's unit, of ranks as a logarithm."""
-    first, last = min(values), max(values)
+    ends = parts.ends(values)
     if axis["kind"] == "date":
-        return Axis(str(axis["name"]), "date", ends=(first, last))
-    which: parts.Kind = "number" if axis["scaling"] != "rank" else "log" if first > 0 else "symlog"
+        return Axis(str(axis["name"]), "date", ends=ends)
+    which: parts.Kind = "number" if axis["scaling"] != "rank" else "log" if min(values) > 0 else "symlog"
     name, unit = (parts.SAYS, "%") if axis["kind"] == "score" else (str(axis["name"]), "")
-    return Axis(name, which, unit, (first, last))
+    return Axis(name, which, unit, ends)
 
 
 def _cells(rows: list[parts.Row], axes: Sequence[Variable]) -> list[parts.Row]:

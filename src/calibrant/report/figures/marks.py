@@ -144,6 +144,12 @@ def reach(rows: Sequence[Row], zero: float | None = 0.0) -> list[float]:
     return [min(kept) - edge, max(kept) + edge]
 
 
+def ends(values: Sequence[float]) -> tuple[float, float] | None:
+    """The ends of an axis that holds these; None of a single place, which is no stretch."""
+    low, high = min(values), max(values)
+    return (low, high) if low < high else None
+
+
 # ---- marks ----
 
 
@@ -193,6 +199,10 @@ def level_of(curve: Curve) -> str:
     s = curve.settings
     level = s.get("level", None if "alpha" not in s else 1.0 - float(s["alpha"]))
     return "" if level is None else f"{num.percent(float(level))}%"
+
+
+def counted(points: int) -> str:
+    return f"{num.count(points)} {'point' if points == 1 else 'points'}"
 
 
 def tested(curve: Curve) -> str:

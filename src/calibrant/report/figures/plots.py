@@ -226,18 +226,21 @@ def _labels(axis: Axis) -> list[str]:
 
 
 def _axis(on: XAxis | YAxis, axis: Axis, labels: Sequence[str], room: bool = False) -> None:
+    from matplotlib.dates import ConciseDateFormatter
+
     on.set_label_text(_text(axis.title or "", 2 * LONGEST))
     across = on.axis_name == "x"
     if axis.kind in ("names", "cells"):
-        on.set_ticks(np.arange(len(labels)) + (0.5 if axis.kind == "cells" else 0.0), labels)
-        if across and sum(len(v) + 2 for v in labels) > 1.5 * LONGEST:
-            on.axes.tick_params(axis="x", rotation=40)
+        aslant = across and sum(len(v) + 2 for v in labels) > 1.5 * LONGEST
+        look: Row = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if aslant else {}
+        on.set_ticks(np.arange(len(labels)) + (0.5 if axis.kind == "cells" else 0.0), labels, **look)
         edge = 0.0 if axis.kind == "cells" else 0.5
         ends: Places | None = np.array([-edge, len(labels) - edge])
     else:
         ends = axis.ends if axis.ends is None else _places([{"at": v} for v in axis.ends], "at", axis)
         if axis.kind == "date":
             on.axis_date()
+            on.set_major_formatter(ConciseDateFormatter(on.get_major_locator()))
         elif axis.unit or axis.kind != "number":
             whole = 100 if axis.kind == "logit" else 1
             on.set_major_formatter(lambda v, _: _number(whole * v, axis.unit))

@@ -254,6 +254,24 @@ def test_dates_do_not_collide() -> None:
     assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
+def map_of_two(groups: tuple[str, ...] = ()) -> Curve:
+    """A map along two levels of race and of ward, one place of ward missing."""
+    curve = CURVES["map of levels"]
+    (race,) = curve.settings["axes"]
+    age = {**race, "name": "age", "kind": "number", "scaling": "as it is", "places": (20.0, None)}
+    columns = {k: v * 2 * max(len(groups), 1) for k, v in curve.columns.items()}
+    columns["x2"] = (20.0, 20.0, None, None) * max(len(groups), 1)
+    columns |= {"group": tuple(g for g in groups for _ in range(4))} if groups else {}
+    return replace(curve, columns=columns, settings={**curve.settings, "axes": (race, age)})
+
+
+def test_a_map_counts_the_missing_values_that_it_leaves_out() -> None:
+    assert map_of_two().plot().get_xlabel() == "race\nNot drawn: 2 points with a missing value."
+    ax = map_of_two(("a", "b")).plot()
+    assert ax.get_xlabel() == "race"
+    assert ax.figure.get_supxlabel() == "Not drawn: 4 points with a missing value."
+
+
 def curve_of_two_groups(name: str) -> Curve:
     curve = CURVES[name]
     columns = {k: (*v, *v) for k, v in curve.columns.items()}

@@ -42,7 +42,7 @@ def chart(curve: Curve) -> Drawn:
     drawn = figure(curve)
     panels = [_panels(p, f"near{i}") for i, p in enumerate(drawn.panels)]
     made = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=drawn.columns)
-    title = alt.TitleParams(drawn.title, subtitle=[line for line in drawn.under if line])
+    title = alt.TitleParams(drawn.title, subtitle=[line for line in (*drawn.under, drawn.left_out) if line])
     text = {"labelColor": INK, "titleColor": INK}
     return (
         made.properties(title=title)

@@ -276,7 +276,8 @@ def local_bias(curve: Curve) -> Figure:
     for r in rows:
         r |= {"group": r.get("group", ""), "density": r["share"] / tall}
         r |= {k: _place(a, r[k]) for a, k in zip(axes, ("x", "x2"), strict=False)}
-    rows = _cells(rows, axes) if two else rows
+    rows, every = _cells(rows, axes) if two else rows, len(rows)
+    lost = f"Not drawn: {parts.counted(every - len(rows))} with a missing value." if len(rows) < every else ""
     names = " and ".join("the score" if a["kind"] == "score" else str(a["name"]) for a in axes)
     times, of = num.confidence(1 - float(s["alpha"]))
     under = [
@@ -291,7 +292,7 @@ def local_bias(curve: Curve) -> Figure:
         replace(_coloured(mine, axes, most, small) if two else _along(curve, mine, axes[0], ends, small), title=group)
         for group, mine in groups.items()
     ]
-    return Figure(f"{OFF}, by {names}", under, panels, together=not two)
+    return Figure(f"{OFF}, by {names}", under, panels, together=not two, left_out=lost)
 
 
 def _place(axis: Variable, value: str | float | None) -> str | float | None:

@@ -90,6 +90,7 @@ class Figure:
     panels: Sequence[Panel]
     columns: int = 2
     together: bool = True  # panels may lie over each other on one set of axes
+    left_out: str = ""  # a line on what is not drawn, which a picture without the lines of `under` has too
 
 
 # ---- rows ----

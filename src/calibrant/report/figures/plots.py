@@ -58,8 +58,10 @@ def plot(curve: Curve, ax: Axes | None = None) -> Axes:
         raise NotComputable(f"one set of axes cannot hold these {number} pictures: leave out ax=")
     made, each = plt.subplots(1, number, figsize=(0.6 * WIDTH * number, HEIGHT), layout="constrained", squeeze=False)
     made.suptitle(_text(drawn.title, 2 * LONGEST))
+    if drawn.left_out:
+        made.supxlabel(drawn.left_out, fontsize="medium")
     for own, panel in zip(each[0], drawn.panels, strict=True):
-        _over_each_other(own, replace(drawn, title=panel.title, panels=[panel]))
+        _over_each_other(own, replace(drawn, title=panel.title, panels=[panel], left_out=""))
     first: Axes = each[0][0]
     return first
 
@@ -209,6 +211,8 @@ def _dressed(ax: Axes, drawn: Figure) -> None:
     labels = [f"{p.title}, {v}" if many else v for p in drawn.panels for v in _labels(p.y)]
     _axis(ax.xaxis, first.x, _labels(first.x), any(p.side for p in drawn.panels))
     _axis(ax.yaxis, first.y, labels)
+    if drawn.left_out:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{drawn.left_out}")
     ax.set_title(_text(drawn.title, 2 * LONGEST), loc="left", color=INK)
     if first.y.kind == "names":
         ax.set_ylim(len(labels) - 0.5, -0.5)

@@ -193,6 +193,43 @@ def test_large_numbers_on_an_axis_are_written_out():
     assert not [t for t in texts if "e+" in t]
 
 
+def legends_of(chart):
+    return [n["legend"] for n in nodes(chart) if n.get("legend") and "field" in n]
+
+
+def test_the_legend_of_densities_stands_over_them_alone(drawn):
+    gap, crowd = drawn["score"]["vconcat"]
+    assert not [n for n in nodes(gap) if n.get("legend")]
+    assert [n for n in nodes(crowd) if n.get("legend")]
+    assert drawn["score"]["resolve"]["legend"]["color"] == "independent"
+    vlc = pytest.importorskip("vl_convert")
+    svg = vlc.vegalite_to_svg(CURVES["score"].chart().to_json())
+    assert svg.index("observed minus predicted, points") < svg.index("non-events")  # it is drawn with the lower panel
+
+
+def test_a_legend_of_lines_shows_strokes_and_one_of_bars_does_not(drawn):
+    for name in ("score", "number", "date"):
+        assert {legend.get("symbolType") for legend in legends_of(drawn[name])} == {"stroke"}
+    bars = replace(factories.ranking(), settings={**factories.ranking().settings, "gap": 0.01, "alpha": 0.05})
+    columns = {**bars.columns, "worst_gap": [0.02] * 3, "worst_rows": [100] * 3}
+    legends = legends_of(replace(bars, columns=columns).chart().to_dict())
+    assert legends
+    assert not any("symbolType" in legend for legend in legends)
+
+
+def test_lines_under_a_title_are_no_wider_than_the_picture():
+    long = found(CURVES["control"], null="refit")
+    lines = long.chart().to_dict()["title"]["subtitle"]
+    assert max(map(len, lines)) <= (560 + 50) // 6
+    assert len(lines) > 3
+
+
+@pytest.mark.parametrize(("masked", "words"), [(1, "1 point not drawn"), (2, "2 points not drawn")])
+def test_one_point_is_no_points(masked, words):
+    text = " ".join(found(CURVES["number"], masked=masked).chart().to_dict()["title"]["subtitle"])
+    assert words in text
+
+
 def test_curves_without_a_picture_say_so():
     with pytest.raises(NotComputable, match="there is no picture of other, a table: use to_frame"):
         Curve(method="other", columns={}).chart()

@@ -90,9 +90,9 @@ def test_every_field_that_is_drawn_is_in_the_data(drawn, name):
 @pytest.mark.parametrize("name", [n for n in CURVES if n not in ("control", "subgroup map")])
 def test_tooltips_are_in_the_users_units(drawn, name):
     tips = {t["field"] for n in nodes(drawn[name]) for t in n.get("tooltip", []) if isinstance(n.get("tooltip"), list)}
-    assert {"model says", "happened", "off by", "band"} <= tips
+    assert {"predicted rate", "observed rate", "off by", "band"} <= tips
     rows = rows_with(drawn[name], "off by")
-    assert re.fullmatch(r"[\d.]+ in 100", rows[0]["model says"])
+    assert re.fullmatch(r"[\d.]+ in 100", rows[0]["predicted rate"])
     assert re.fullmatch(r"[+\u2212]?[\d.]+ points", rows[0]["off by"])
     assert re.fullmatch(r"[+\u2212]?[\d.]+ to [+\u2212]?[\d.]+ points", rows[0]["band"])
 
@@ -118,7 +118,7 @@ def test_an_axis_of_gaps_holds_zero_and_every_gap(drawn):
 @pytest.mark.slow
 def test_rare_events_are_told_with_more_digits():
     text = factories.curve(rate=0.001).chart().to_json()
-    assert re.search(r'"model says": "0\.\d{2,} in 100"', text)
+    assert re.search(r'"predicted rate": "0\.\d{2,} in 100"', text)
 
 
 def test_a_ranking_shows_what_the_error_follows():

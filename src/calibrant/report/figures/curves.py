@@ -100,10 +100,10 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
     s = curve.settings
     out = [f"Whole test: {parts.tested(curve)}. Grey: simulated repeats without error beyond the tolerance."]
     if s["peak_rows"] and s["p_value"] <= s["alpha"] and s["peak_observed"] is not None:
-        happened, says = (num.nearest(s[f"peak_{k}"]) for k in ("observed", "predicted"))
+        observed, predicted = (num.nearest(s[f"peak_{k}"]) for k in ("observed", "predicted"))
         few, many = s["peak_share"] < 0.2, s["peak_share"] > 0.5
         where = "concentrated in few people" if few else "widely spread" if many else "neither few nor most"
-        out.append(f"Up to the peak the model says {says} in 100, {happened} happened: {where}.")
+        out.append(f"Up to the peak {predicted} in 100 are predicted, {observed} are observed: {where}.")
     else:
         out.append("No error shown: not proof of none.")
     if end < 1.0 - 0.005 and s["rows_beyond"] < s["rows_tested"]:

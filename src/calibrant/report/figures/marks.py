@@ -22,7 +22,7 @@ DAY = 86_400_000  # milliseconds, of which dates are made, from the first of 197
 GAP, SAYS = "observed minus predicted, points", "predicted probability"
 ORANGE = "Orange: shown to be off."
 POINTS = ("gap", "low", "high", "predicted", "observed")  # columns of fractions, which are drawn in points
-TIPS = ("at", "model says", "happened", "off by", "band", "finding", "effective rows")
+TIPS = ("at", "predicted rate", "observed rate", "off by", "band", "finding", "effective rows")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def gaps(curve: Curve) -> list[Row]:
     c = curve.columns
     d = digits_of(window_of([v for k in ("predicted", "observed") for v in c[k]]))
     at = "{label}" if "label" in c else f"{{{'x' if 'x' in c else 'predicted'}:p{d}}}%"
-    words = {"at": at, "model says": f"{{predicted:p{d}}} in 100", "happened": f"{{observed:p{d}}} in 100"}
+    words = {"at": at, "predicted rate": f"{{predicted:p{d}}} in 100", "observed rate": f"{{observed:p{d}}} in 100"}
     out = rows(curve, words | {"off by": f"{{gap:g{d}}} points", "effective rows": "{rows:n}"})
     for r, low, high in zip(out, c["low"], c["high"], strict=True):
         which = side(low, high)

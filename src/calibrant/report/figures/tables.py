@@ -75,7 +75,7 @@ def _bars(rows: list[parts.Row], title: str, columns: Sequence[str], tips: Seque
 
 
 def searched_subgroups(curve: Curve) -> Figure:
-    """A forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
+    """A forest of the rules: observed minus predicted, with limits that hold simultaneously."""
     rows, shown = parts.gaps(curve), curve.columns["finding"]
     for r, off in zip(rows, shown, strict=True):
         r |= {"off": off, "p": f"{r['p_adjusted']:.2g} (adjusted)", "verdict": "error shown" if off else "undecided"}
@@ -118,13 +118,13 @@ def _forest(curve: Curve, rows: list[parts.Row], tips: Sequence[str]) -> Panel:
     """Rules under each other, each on as many lines as it needs over its people, with its gap, range and rates."""
     gaps, labels = Axis(GAP, unit="+", ends=parts.reach(rows)), {}
     for i, r in enumerate(rows):
-        says, happened = (num.nearest(curve.columns[k][i]) for k in ("predicted", "observed"))
+        predicted, observed = (num.nearest(curve.columns[k][i]) for k in ("predicted", "observed"))
         people = f"{num.count(r['rows'])} ({num.nearest(r['share'])}% of all)"
-        r |= {"at": str(i), "reported": f"says {says}, happened {happened} in 100", "people": people}
+        r |= {"at": str(i), "reported": f"predicted {predicted}, observed {observed} in 100", "people": people}
         labels[r["at"]] = [*wrap(r["rule"], 52), people]
     names = Axis(None, "names", names=list(labels), labels=labels, step=52)
     words = Mark("text", x="gap", y="at", text="reported", colour=INK, aside=(0, -11))
-    tips = ("rule", "people", "model says", "happened", "off by", "band", *tips)
+    tips = ("rule", "people", "predicted rate", "observed rate", "off by", "band", *tips)
     return Panel(rows, gaps, names, [*parts.dots(curve, "x", gaps, tips, QUIET), words], (parts.WIDTH - 180, 0))
 
 
@@ -136,7 +136,10 @@ WIDE, TALL = 46, 30  # pixels of a cell
 
 def subgroup_map(curve: Curve) -> Figure:
     """The gap in each combination of cells as colour and number, with the subgroups outlined."""
-    axes, words = curve.settings["axes"], {"model says": "{predicted:p} in 100", "happened": "{observed:p} in 100"}
+    axes, words = (
+        curve.settings["axes"],
+        {"predicted rate": "{predicted:p} in 100", "observed rate": "{observed:p} in 100"},
+    )
     words |= {"off by": "{gap:g} points", "text": "{gap:g0}", "people": "{rows:n}"}
     rows = [r for r in parts.rows(curve, words, ("gap",)) if r["rows"] >= LEAST]
     for r in rows:
@@ -148,7 +151,7 @@ def subgroup_map(curve: Curve) -> Figure:
     frames, inside = _frames(curve)
     outlined = sorted(abs(r["gap"]) for r in rows if (r["x"], r["y"]) in inside)
     most = max(3.0 * usual, outlined[len(outlined) // 2] if outlined else 0.0, 0.01)  # noise looks pale
-    tips = ("first", "second", "people", "model says", "happened", "off by")
+    tips = ("first", "second", "people", "predicted rate", "observed rate", "off by")
     marks = (
         Mark("cell", x2="x2", y2="y2", colour="heat", most=most, tips=tips),
         Mark("text", x="across", y="up", text="text", most=most, tips=tips),
@@ -188,8 +191,8 @@ def heterogeneity(curve: Curve) -> Figure:
     """Sites as dots with ranges, the lowest first, over the mean's range and a new site's."""
     c, s = curve.columns, curve.settings
     title, right = SITES[s["measure"]]
-    words = {"site": "{site}", "people": "{rows:n}", "model says": "{predicted:p} in 100"}
-    words |= {"happened": "{observed:p} in 100", "range": "{low:d2} to {high:d2}"}
+    words = {"site": "{site}", "people": "{rows:n}", "predicted rate": "{predicted:p} in 100"}
+    words |= {"observed rate": "{observed:p} in 100", "range": "{low:d2} to {high:d2}"}
     rows = [r | {"off": r["low"] > right or r["high"] < right} for r in parts.rows(curve, words, ())]
     pooled = {k: float(s[k]) for k in ("new_low", "new_high", "mean_low", "mean_high")}
     shown = [*pooled.values(), right, *c["estimate"]]  # ranges of small sites may leave the picture; these may not

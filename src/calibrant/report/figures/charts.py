@@ -68,13 +68,13 @@ def _wide(drawn: Figure) -> int:
 
 def _panels(p: Panel, near: str) -> Drawn:
     """A panel with those over, under and at the side of it; the axis of the lowest has the labels."""
-    *upper, lowest = [*p.over, p, *p.under]
-    drawn = [*(_panel(replace(q, x=replace(q.x, title=None)), near) for q in upper), _panel(lowest, near)]
+    column = [*p.over, p, *p.under]
+    drawn = [_panel(replace(q, x=replace(q.x, title=None)), near) for q in column[:-1]] + [_panel(column[-1], near)]
     if len(drawn) == 1:
         made = drawn[0]
     else:  # a legend stands over the panel that it is of: one colour may mean another thing in the next
-        column = alt.vconcat(*drawn, spacing=6).resolve_scale(x="shared", color="independent", strokeDash="independent")
-        made = column.resolve_legend(color="independent", strokeDash="independent")
+        made = alt.vconcat(*drawn, spacing=6).resolve_scale(x="shared", color="independent", strokeDash="independent")
+        made = made.resolve_legend(color="independent", strokeDash="independent")
     made = made if p.side is None else alt.hconcat(made, _panel(p.side, near), spacing=4)
     return made.properties(title=alt.TitleParams(p.title, fontSize=12)) if p.title else made
 

@@ -120,7 +120,7 @@ def _forest(curve: Curve, rows: list[parts.Row], tips: Sequence[str]) -> Panel:
     for i, r in enumerate(rows):
         predicted, observed = (num.nearest(curve.columns[k][i]) for k in ("predicted", "observed"))
         people = f"{num.count(r['rows'])} ({num.nearest(r['share'])}% of all)"
-        r |= {"at": str(i), "reported": f"predicted {predicted}, observed {observed} in 100", "people": people}
+        r |= {"at": str(i), "reported": f"{predicted} predicted, {observed} observed", "people": people}
         labels[r["at"]] = [*wrap(r["rule"], 52), people]
     names = Axis(None, "names", names=list(labels), labels=labels, step=52)
     words = Mark("text", x="gap", y="at", text="reported", colour=INK, aside=(0, -11))

@@ -202,7 +202,7 @@ def variable_curve() -> Any:
         for row in zip(*(c[k] for k in keys), strict=True)
     ]
     x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
-    y = alt.Y("low:Q", title="happened minus model says, points")
+    y = alt.Y("low:Q", title="observed minus predicted, points")
     base = chart(table).encode(x=x)
     return (
         base.mark_area(color=PALE, opacity=0.6).encode(y=y, y2="high:Q")
@@ -331,7 +331,7 @@ def local_bias() -> Any:
     x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
     panels = []
     for i, of in enumerate(dict.fromkeys(c["group"])):
-        y = alt.Y("low:Q", title=None if i else "happened minus model says, points")
+        y = alt.Y("low:Q", title=None if i else "observed minus predicted, points")
         base = chart([r for r in rows if r["of"] == of]).encode(x=x)
         band = base.mark_area(color=PALE).encode(y=y, y2="high:Q")
         line = base.mark_line(color=BLUE).encode(y="b:Q")

@@ -141,7 +141,7 @@ def test_a_chart_with_tooltips_in_points():
     drawn = cal.diagnose.reliability_curve(rows(), draws=19).chart().to_dict()
     first = drawn["vconcat"][0]["layer"]
     tips = [t["field"] for layer in first for t in layer.get("encoding", {}).get("tooltip", [])]
-    assert {"model says", "happened", "off by", "band"} <= set(tips)
+    assert {"predicted rate", "observed rate", "off by", "band"} <= set(tips)
     text = str(drawn)
     assert " points" in text
     assert "in 100" in text

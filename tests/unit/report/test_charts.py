@@ -90,9 +90,9 @@ def test_every_field_that_is_drawn_is_in_the_data(drawn, name):
 @pytest.mark.parametrize("name", [n for n in CURVES if n not in ("control", "subgroup map")])
 def test_tooltips_are_in_the_users_units(drawn, name):
     tips = {t["field"] for n in nodes(drawn[name]) for t in n.get("tooltip", []) if isinstance(n.get("tooltip"), list)}
-    assert {"model says", "happened", "off by", "band"} <= tips
+    assert {"predicted rate", "observed rate", "off by", "band"} <= tips
     rows = rows_with(drawn[name], "off by")
-    assert re.fullmatch(r"[\d.]+ in 100", rows[0]["model says"])
+    assert re.fullmatch(r"[\d.]+ in 100", rows[0]["predicted rate"])
     assert re.fullmatch(r"[+\u2212]?[\d.]+ points", rows[0]["off by"])
     assert re.fullmatch(r"[+\u2212]?[\d.]+ to [+\u2212]?[\d.]+ points", rows[0]["band"])
 
@@ -118,7 +118,7 @@ def test_an_axis_of_gaps_holds_zero_and_every_gap(drawn):
 @pytest.mark.slow
 def test_rare_events_are_told_with_more_digits():
     text = factories.curve(rate=0.001).chart().to_json()
-    assert re.search(r'"model says": "0\.\d{2,} in 100"', text)
+    assert re.search(r'"predicted rate": "0\.\d{2,} in 100"', text)
 
 
 def test_a_ranking_shows_what_the_error_follows():
@@ -168,6 +168,66 @@ def test_a_table_has_its_ranges_rounded_outward_in_its_tooltips():
     a, b = (float(v.replace("\u2212", "-")) for v in row["95% guaranteed"].split(" to "))
     assert low - 0.01 <= a <= low < high <= b <= high + 0.01
     assert row["name"] == table.columns["group"][0]
+
+
+def kernels():
+    columns = {"family": ("biweight", "biweight", "laplace"), "width": (0.5, 1.0, 0.5)}
+    rates = {"type_2": 0.2, "low": 0.1, "high": 0.3, "raw": 0.4, "raw_low": 0.3, "raw_high": 0.5}
+    columns |= {k: (v,) * 3 for k, v in rates.items()}
+    settings = {"n": 200, "planted": 0.03, "by_variable": None, "runs": 20}
+    return Curve(method="detect.kernel_tuning", columns=columns, settings=settings)
+
+
+def test_the_width_of_a_kernel_is_no_gap():
+    rows = rows_with(kernels().chart().to_dict(), "misses")
+    assert [r["width"] for r in rows] == ["0.5", "1"]
+    assert [r["x"] for r in rows] == [0.5, 1.0]
+    assert rows[0]["misses"] == "20 in 100 (10 to 30)"
+
+
+def test_large_numbers_on_an_axis_are_written_out():
+    vlc = pytest.importorskip("vl_convert")
+    incomes = factories.by_variable("income", xs=[20_000.0 + 7_000 * i for i in range(20)])
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", vlc.vegalite_to_svg(incomes.chart().to_json()))
+    assert "120,000" in texts
+    assert not [t for t in texts if "e+" in t]
+
+
+def legends_of(chart):
+    return [n["legend"] for n in nodes(chart) if n.get("legend") and "field" in n]
+
+
+def test_the_legend_of_densities_stands_over_them_alone(drawn):
+    gap, crowd = drawn["score"]["vconcat"]
+    assert not [n for n in nodes(gap) if n.get("legend")]
+    assert [n for n in nodes(crowd) if n.get("legend")]
+    assert drawn["score"]["resolve"]["legend"]["color"] == "independent"
+    vlc = pytest.importorskip("vl_convert")
+    svg = vlc.vegalite_to_svg(CURVES["score"].chart().to_json())
+    assert svg.index("observed minus predicted, points") < svg.index("non-events")  # it is drawn with the lower panel
+
+
+def test_a_legend_of_lines_shows_strokes_and_one_of_bars_does_not(drawn):
+    for name in ("score", "number", "date"):
+        assert {legend.get("symbolType") for legend in legends_of(drawn[name])} == {"stroke"}
+    bars = replace(factories.ranking(), settings={**factories.ranking().settings, "gap": 0.01, "alpha": 0.05})
+    columns = {**bars.columns, "worst_gap": [0.02] * 3, "worst_rows": [100] * 3}
+    legends = legends_of(replace(bars, columns=columns).chart().to_dict())
+    assert legends
+    assert not any("symbolType" in legend for legend in legends)
+
+
+def test_lines_under_a_title_are_no_wider_than_the_picture():
+    long = found(CURVES["control"], null="refit")
+    lines = long.chart().to_dict()["title"]["subtitle"]
+    assert max(map(len, lines)) <= (560 + 50) // 6
+    assert len(lines) > 3
+
+
+@pytest.mark.parametrize(("masked", "words"), [(1, "1 point not drawn"), (2, "2 points not drawn")])
+def test_one_point_is_no_points(masked, words):
+    text = " ".join(found(CURVES["number"], masked=masked).chart().to_dict()["title"]["subtitle"])
+    assert words in text
 
 
 def test_curves_without_a_picture_say_so():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ CURVES = {
     "rules": factories.searched_subgroups(),
     "subgroups": factories.subgroup_lines(),
     "subgroup map": factories.subgroup_map(),
+    "inferred means": factories.inference(),
     "everyone and groups": factories.record().table,
 }
 
@@ -76,6 +78,20 @@ def test_three_layers_stand_under_their_names() -> None:
     assert list(dots.get_xdata()) == pytest.approx([100 * v for v in table.columns["gap"]])
     texts = {t.get_text() for t in ax.get_legend().get_texts()}
     assert texts >= {"estimate", "95% interval", "95% guaranteed"}
+
+
+@pytest.mark.parametrize("method", ["measure.inferred_mean", "audit.task_trust"])
+def test_biases_in_several_units_share_an_axis_and_are_told_in_their_own(method: str) -> None:
+    ax = replace(factories.inference(), method=method).plot()
+    assert ax.get_xlabel() == "bias, in half-widths of its range"
+    years, days, share = (t.get_text() for t in ax.get_yticklabels())
+    assert years == "age\n+0.41 (+0.19 to +0.63)"
+    assert days == "start\n+25 days (+9 to +41)"
+    assert share == "sex = age\n+0.1 points (\u22120.9 to +1.1)"
+    ends = [s[:, 0] for c in ax.collections for s in c.get_segments()]
+    assert [b - a for a, b in ends] == pytest.approx([2.0] * 3)
+    dots = {y: x for line in ax.lines if line.get_marker() == "o" for x, y in line.get_xydata()}
+    assert [dots[y] for y in range(3)] == pytest.approx([6.0 / 3.2, 5.0 / 3.2, 0.3 / 3.2])
 
 
 def test_names_of_the_data_are_no_formulas() -> None:
@@ -137,6 +153,123 @@ def test_maps_of_groups_get_axes_each_and_one_set_of_axes_is_refused() -> None:
     assert [ax.get_title(loc="left") for ax in two.plot().figure.axes[:2]] == ["a", "b"]
     with pytest.raises(NotComputable, match="one set of axes cannot hold these 2 pictures"):
         two.plot(ax=plt.subplots()[1])
+
+
+def labels_of(ax: Any) -> list[str]:
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    return [t.get_text() for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high and t.get_text()]
+
+
+def test_scores_lie_on_a_logit_axis_where_it_is_titled_so() -> None:
+    curve = CURVES["score"]
+    ax = replace(curve, settings={**curve.settings, "axis": "logit"}).plot()
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("logit", "predicted probability (logit axis)")
+    (line,) = (one for one in ax.lines if one.get_label() == "gap")
+    assert list(line.get_xdata()) == pytest.approx(curve.columns["x"])
+    assert {"10%", "50%", "90%"} <= set(labels_of(ax))
+
+
+@pytest.mark.parametrize(
+    ("places", "scale", "labels"),
+    [
+        ((1.0, 30.0, 1e4), "log", {"1", "10", "100", "1,000", "10,000"}),
+        ((20.0, 30.0, 80.0), "log", {"20", "30", "40"}),
+        ((0.0, 30.0, 1e4), "symlog", {"0", "10", "1,000"}),
+    ],
+)
+def test_maps_on_ranks_lie_on_a_logarithm(places: tuple[float, ...], scale: str, labels: set[str]) -> None:
+    ax = factories.bias_map(places=places, scaling="rank").plot()
+    assert ax.get_xscale() == scale
+    assert labels <= set(labels_of(ax))
+
+
+@pytest.mark.parametrize("scaling", ["as it is", "rank"])
+def test_what_is_missing_has_a_place_for_each_group(scaling: str) -> None:
+    one = factories.bias_map(places=(1.0, 10.0, 100.0, None), gaps=(0.0, 0.0, 0.0, 0.05), scaling=scaling)
+    columns = {k: (*v, *v) for k, v in one.columns.items()}
+    ax = replace(one, columns=columns | {"group": ("a",) * 4 + ("b",) * 4}).plot()
+    at = {t.get_text(): t.xy[0] for t in ax.texts}
+    assert list(at) == ["a, missing", "b, missing"]
+    assert 100.0 < at["a, missing"] < at["b, missing"] < ax.get_xlim()[1]
+
+
+def test_no_group_looks_like_what_is_shown_to_be_off() -> None:
+    from colorsys import rgb_to_hsv
+
+    from matplotlib.colors import to_rgb
+
+    for tint in plots.TINTS:
+        hue, saturation, value = rgb_to_hsv(*to_rgb(tint))
+        assert 0.14 < hue < 0.92 or saturation < 0.2 or value < 0.2, tint
+    assert len({to_rgb(tint) for tint in plots.TINTS}) == len(plots.TINTS)
+
+
+def decisions(thresholds: tuple[float, ...]) -> Curve:
+    rates = {
+        "net_benefit": 0.1,
+        "treat_all": 0.05,
+        "low": 0.05,
+        "high": 0.15,
+        "over_all_low": 0.0,
+        "over_all_high": 0.1,
+    }
+    columns = {k: (v,) * len(thresholds) for k, v in rates.items()}
+    columns |= {"threshold": thresholds}
+    return Curve(method="diagnose.decision_curve", columns=columns, settings={"alpha": 0.05})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "curve",
+    [
+        decisions((0.2,)),
+        factories.by_variable("income", xs=[7.0]),
+        factories.bias_map(places=(7.0,)),
+    ],
+)
+def test_one_place_is_drawn_without_a_warning(curve: Curve) -> None:
+    ax = curve.plot()
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    assert low < high
+
+
+def test_names_aslant_end_at_their_place() -> None:
+    levels = tuple(f"a level that is long {i}" for i in range(6))
+    ax = factories.bias_map("race", "category", levels, (0.02,) * 6).plot()
+    assert {(t.get_ha(), t.get_rotation_mode(), t.get_rotation()) for t in ax.get_xticklabels()} == {
+        ("right", "anchor", 40.0)
+    }
+
+
+def test_dates_do_not_collide() -> None:
+    from matplotlib import pyplot as plt
+
+    ax = CURVES["date"].plot(ax=plt.subplots(figsize=(4, 3))[1])
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    seen = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+    boxes = [t.get_window_extent() for t in seen]
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def map_of_two(groups: tuple[str, ...] = ()) -> Curve:
+    """A map along two levels of race and of ward, one place of ward missing."""
+    curve = CURVES["map of levels"]
+    (race,) = curve.settings["axes"]
+    age = {**race, "name": "age", "kind": "number", "scaling": "as it is", "places": (20.0, None)}
+    columns = {k: v * 2 * max(len(groups), 1) for k, v in curve.columns.items()}
+    columns["x2"] = (20.0, 20.0, None, None) * max(len(groups), 1)
+    columns |= {"group": tuple(g for g in groups for _ in range(4))} if groups else {}
+    return replace(curve, columns=columns, settings={**curve.settings, "axes": (race, age)})
+
+
+def test_a_map_counts_the_missing_values_that_it_leaves_out() -> None:
+    assert map_of_two().plot().get_xlabel() == "race\nNot drawn: 2 points with a missing value."
+    ax = map_of_two(("a", "b")).plot()
+    assert ax.get_xlabel() == "race"
+    assert ax.figure.get_supxlabel() == "Not drawn: 4 points with a missing value."
 
 
 def curve_of_two_groups(name: str) -> Curve:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from textwrap import wrap
 from typing import TypeAlias
 
 import altair as alt
 
 from calibrant.report.figures.kinds import figure
-from calibrant.report.figures.marks import Axis, Mark, Panel, Row
+from calibrant.report.figures.marks import Axis, Figure, Mark, Panel, Row
 from calibrant.report.places import GRID, HIGH, INK, LOW, PAPER, QUIET
 from calibrant.results import Curve
 
 Drawn: TypeAlias = alt.TopLevelMixin  # any chart: one, layers, or several side by side
 Axes: TypeAlias = type[alt.X] | type[alt.Y]
-NUMBER = "replace(format(datum.value, '.3~g'), '-', '\u2212')"
+NUMBER = "replace(format(datum.value, abs(datum.value) < 1000 ? '.3~g' : ','), '-', '\u2212')"
 SIGN = f"(datum.value > 0 ? '+' : '') + {NUMBER}"
 UNITS = {"": NUMBER, "+": SIGN, "%": f"{NUMBER} + '%'"}
 LOGIT = "format(100 / (1 + exp(-datum.value)), '.3~g') + '%'"
 EDGE = 2.0**-15  # of the scores that a logit axis tells apart
+LETTER, NAMES, LABELS, LEAST = 6, 150, 50, 420  # pixels: a letter, names and numbers at the side, and a picture
 LONG = 60  # letters in all, from which names are written aslant
 MARKS: dict[str, Row] = {  # what Altair calls each, and how it looks
     "band": {"type": "area"},
@@ -42,7 +44,9 @@ def chart(curve: Curve) -> Drawn:
     drawn = figure(curve)
     panels = [_panels(p, f"near{i}") for i, p in enumerate(drawn.panels)]
     made = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=drawn.columns)
-    title = alt.TitleParams(drawn.title, subtitle=[line for line in drawn.under if line])
+    letters = _wide(drawn) // LETTER
+    under = [v for line in (*drawn.under, drawn.left_out) for v in wrap(line, letters, break_on_hyphens=False)]
+    title = alt.TitleParams(drawn.title, subtitle=under)
     text = {"labelColor": INK, "titleColor": INK}
     return (
         made.properties(title=title)
@@ -54,11 +58,23 @@ def chart(curve: Curve) -> Drawn:
     )
 
 
+def _wide(drawn: Figure) -> int:
+    """About how many pixels the panels are wide side by side, with the names at their side; a title needs some."""
+    p = drawn.panels[0]
+    width = p.x.step * len(p.x.names) or p.size[0]
+    width += NAMES if p.y.names else LABELS
+    return max(width * min(len(drawn.panels), drawn.columns), LEAST)
+
+
 def _panels(p: Panel, near: str) -> Drawn:
     """A panel with those over, under and at the side of it; the axis of the lowest has the labels."""
     column = [*p.over, p, *p.under]
     drawn = [_panel(replace(q, x=replace(q.x, title=None)), near) for q in column[:-1]] + [_panel(column[-1], near)]
-    made = drawn[0] if len(drawn) == 1 else alt.vconcat(*drawn, spacing=6).resolve_scale(x="shared")
+    if len(drawn) == 1:
+        made = drawn[0]
+    else:  # a legend stands over the panel that it is of: one colour may mean another thing in the next
+        made = alt.vconcat(*drawn, spacing=6).resolve_scale(x="shared", color="independent", strokeDash="independent")
+        made = made.resolve_legend(color="independent", strokeDash="independent")
     made = made if p.side is None else alt.hconcat(made, _panel(p.side, near), spacing=4)
     return made.properties(title=alt.TitleParams(p.title, fontSize=12)) if p.title else made
 
@@ -68,7 +84,7 @@ def _panel(p: Panel, near: str) -> alt.LayerChart:
         alt.Step(a.step) if a.kind == "names" and a.step else a.step * len(a.names) or length
         for a, length in zip((p.x, p.y), p.size, strict=True)
     )
-    named = {m.name: m for m in p.marks if m.name} if p.legend else {}
+    named = {m.name: m for m in p.marks if m.name and m.kind != "dot"} if p.legend else {}
     return alt.layer(*(_mark(p, m, named, near) for m in p.marks)).properties(width=width, height=height)
 
 
@@ -153,7 +169,8 @@ def _names(channel: Axes, axis: Axis, column: str) -> alt.X | alt.Y:
 def _coloured(m: Mark, named: dict[str, Mark]) -> Row:
     """The channel of colour: by the name in the legend, by the gap, or orange where it is shown to be off."""
     if m.name in named:
-        legend, names = alt.Legend(orient="top"), list(named)
+        lines, names = all(v.kind != "bar" for v in named.values()), list(named)
+        legend = alt.Legend(orient="top", **({"symbolType": "stroke", "symbolSize": 200} if lines else {}))
         scale = alt.Scale(domain=names, range=[v.colour for v in named.values()])
         dash = alt.Scale(domain=names, range=[list(v.dash or (1, 0)) for v in named.values()])
         dashed = {"strokeDash": alt.StrokeDash("series:N", sort=None, scale=dash, title=None, legend=legend)}

@@ -18,7 +18,7 @@ from calibrant.report.wording.decisions import in_the_pool
 from calibrant.results import Curve
 
 Variable: TypeAlias = parts.Row  # an axis of a map, as its settings tell it
-OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
+OFF = "Where the probabilities are off"
 WITH = 60  # pixels of levels at the side
 EPOCH = date(1970, 1, 1)
 PUBLISHED = {  # how it was made, how its points are joined, and what it is called
@@ -42,7 +42,7 @@ def reliability(curve: Curve) -> Figure:
     crowd = Panel(rows, x, Axis("density", count=2), lines, (parts.WIDTH, 60), legend=True)
     times, of = num.confidence(1 - float(curve.settings["alpha"]))
     panel = parts.line(curve, rows, x, _gaps(parts.reach(rows)), (parts.WIDTH, parts.HEIGHT))
-    under = [f"Band: {times} of {of} times. Whole curve: {parts.tested(curve)}. {ORANGE}"]
+    under = [f"Band: {times} of {of} times. Whole curve: {parts.tested(curve)}. {parts.ORANGE}"]
     return Figure(OFF, under, [replace(panel, under=(crowd,))])
 
 
@@ -100,10 +100,10 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
     s = curve.settings
     out = [f"Whole test: {parts.tested(curve)}. Grey: simulated repeats without error beyond the tolerance."]
     if s["peak_rows"] and s["p_value"] <= s["alpha"] and s["peak_observed"] is not None:
-        happened, says = (num.nearest(s[f"peak_{k}"]) for k in ("observed", "predicted"))
+        observed, predicted = (num.nearest(s[f"peak_{k}"]) for k in ("observed", "predicted"))
         few, many = s["peak_share"] < 0.2, s["peak_share"] > 0.5
         where = "concentrated in few people" if few else "widely spread" if many else "neither few nor most"
-        out.append(f"Up to the peak the model says {says} in 100, {happened} happened: {where}.")
+        out.append(f"Up to the peak {predicted} in 100 are predicted, {observed} are observed: {where}.")
     else:
         out.append("No error shown: not proof of none.")
     if end < 1.0 - 0.005 and s["rows_beyond"] < s["rows_tested"]:
@@ -140,7 +140,7 @@ def decision_curve(curve: Curve) -> Figure:
     y = Axis("net benefit, true positives per 100", ends=(100 * low, 105 * top))
     level = f"{parts.level_of(curve)}, at all thresholds at once, {kind(curve)}"
     under = [f"Band: {level}. Worth using where it is the highest."]
-    x = Axis("threshold", unit="%", ends=(100 * min(c["threshold"]), 100 * max(c["threshold"])))
+    x = Axis("threshold", unit="%", ends=parts.ends([100 * v for v in c["threshold"]]))
     panel = Panel(rows, x, y, marks, legend=True)
     return _panels("What acting above a threshold is worth", under, panel)
 
@@ -185,8 +185,8 @@ def variable(curve: Curve) -> Figure:
     kept = {"curve": "Band:", "levels": "Lines:", "pair": "Outlined: off zero, at"}[s["kind"]]
     under = [
         f"{kept} {parts.level_of(curve)} for all points at once. All points: {parts.tested(curve)}.",
-        "" if s["kind"] == "pair" else ORANGE,
-        f"{s['masked']} points not drawn: too few people." if s["masked"] else "",
+        "" if s["kind"] == "pair" else parts.ORANGE,
+        f"{parts.counted(s['masked'])} not drawn: too few people." if s["masked"] else "",
     ]
     groups = {"": rows} if s["kind"] == "pair" else parts.by_group(rows)
     panel = {"curve": _line, "levels": _levels}.get(s["kind"], _pair)
@@ -204,7 +204,7 @@ def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: boo
     known = [scale * x for x in curve.columns["x"] if x is not None]
     for r in drawn:
         r["x"] *= scale
-    x = Axis(str(curve.settings["variable"]), "date" if scale > 1 else "number", ends=(min(known), max(known)))
+    x = Axis(str(curve.settings["variable"]), "date" if scale > 1 else "number", ends=parts.ends(known))
     over = () if small else (_rates(curve, drawn, x),)
     return _with_people(curve, (drawn, alone), x, _gaps(ends), (width, 190), over)
 
@@ -276,13 +276,14 @@ def local_bias(curve: Curve) -> Figure:
     for r in rows:
         r |= {"group": r.get("group", ""), "density": r["share"] / tall}
         r |= {k: _place(a, r[k]) for a, k in zip(axes, ("x", "x2"), strict=False)}
-    rows = _cells(rows, axes) if two else rows
+    rows, every = _cells(rows, axes) if two else rows, len(rows)
+    lost = f"Not drawn: {parts.counted(every - len(rows))} with a missing value." if len(rows) < every else ""
     names = " and ".join("the score" if a["kind"] == "score" else str(a["name"]) for a in axes)
     times, of = num.confidence(1 - float(s["alpha"]))
     under = [
         f"{'Outlined' if two else 'Orange'}: off, allowing for every point ({times} of {of} times no false one).",
         f"Whole map: {parts.tested(curve)}.",
-        f"Blank: fewer than ten people near, at {num.count(s['masked'])} points." if two and s["masked"] else "",
+        f"Blank: fewer than ten people near, at {parts.counted(s['masked'])}." if two and s["masked"] else "",
     ]
     groups, ends = parts.by_group(rows), parts.reach(rows)
     wide, small = sorted((r["high"] - r["low"]) / 2 for r in rows), len(groups) > 1
@@ -291,7 +292,7 @@ def local_bias(curve: Curve) -> Figure:
         replace(_coloured(mine, axes, most, small) if two else _along(curve, mine, axes[0], ends, small), title=group)
         for group, mine in groups.items()
     ]
-    return Figure(f"{OFF}, by {names}", under, panels, together=not two)
+    return Figure(f"{OFF}, by {names}", under, panels, together=not two, left_out=lost)
 
 
 def _place(axis: Variable, value: str | float | None) -> str | float | None:
@@ -320,12 +321,12 @@ def _along(curve: Curve, rows: list[parts.Row], axis: Variable, ends: Sequence[f
 
 def _units(axis: Variable, values: Sequence[float]) -> Axis:
     """The axis of a map in the user's unit, of ranks as a logarithm."""
-    first, last = min(values), max(values)
+    ends = parts.ends(values)
     if axis["kind"] == "date":
-        return Axis(str(axis["name"]), "date", ends=(first, last))
-    which: parts.Kind = "number" if axis["scaling"] != "rank" else "log" if first > 0 else "symlog"
+        return Axis(str(axis["name"]), "date", ends=ends)
+    which: parts.Kind = "number" if axis["scaling"] != "rank" else "log" if min(values) > 0 else "symlog"
     name, unit = (parts.SAYS, "%") if axis["kind"] == "score" else (str(axis["name"]), "")
-    return Axis(name, which, unit, (first, last))
+    return Axis(name, which, unit, ends)
 
 
 def _cells(rows: list[parts.Row], axes: Sequence[Variable]) -> list[parts.Row]:
@@ -371,12 +372,14 @@ def kernel_tuning(curve: Curve) -> Figure:
 
 
 def _missed(curve: Curve, missed: str, low: str, high: str) -> Panel:
-    words = {"at": "{width:g}", "misses": f"{{{missed}:p0}} in 100 ({{{low}:p0}} to {{{high}:p0}})"}
+    words = {"width": "{width:.3g}", "misses": f"{{{missed}:p0}} in 100 ({{{low}:p0}} to {{{high}:p0}})"}
     rows, marks = parts.rows(curve, words, (missed, low, high)), []
+    for r, width in zip(rows, curve.columns["width"], strict=True):
+        r["x"] = width
     for family, colour in zip(dict.fromkeys(curve.columns["family"]), (LINE, HIGH, QUIET), strict=False):
-        look: parts.Row = {"x": "width", "colour": colour, "rows": [r for r in rows if r["family"] == family]}
+        look: parts.Row = {"colour": colour, "rows": [r for r in rows if r["family"] == family]}
         marks += [Mark("range", y=low, y2=high, opacity=0.5, **look), Mark("line", y=missed, name=family, **look)]
-        marks += [Mark("dot", y=missed, size=50, tips=("family", "at", "misses"), **look)]
+        marks += [Mark("dot", y=missed, size=50, tips=("family", *words), **look)]
     widths = sorted(set(curve.columns["width"]))
     x = Axis("width, in median distances", "log", ends=(widths[0] / 1.1, widths[-1] * 1.1), ticks=widths)
     return Panel(rows, x, Axis("missed, of 100", ends=(0, 100)), marks, (parts.SMALL, parts.HEIGHT), legend=True)

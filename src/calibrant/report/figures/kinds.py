@@ -15,6 +15,7 @@ from calibrant.results import Curve
 
 FIGURES: dict[str, Callable[[Curve], Figure]] = {
     **dict.fromkeys(tables.RANGES, tables.ranges),
+    **dict.fromkeys(tables.INFERRED, tables.inferred),
     "detect.kernel_tuning": curves.kernel_tuning,
     "diagnose.acceptance_curve": curves.acceptance_curve,
     "diagnose.control_chart": curves.control_chart,

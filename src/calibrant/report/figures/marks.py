@@ -20,8 +20,9 @@ Sign: TypeAlias = Literal["band", "line", "dot", "range", "bar", "cell", "frame"
 WIDTH, HEIGHT, SMALL, STRIP = 560, 240, 260, 34  # pixels: a panel, one of several, and the people under it
 DAY = 86_400_000  # milliseconds, of which dates are made, from the first of 1970
 GAP, SAYS = "observed minus predicted, points", "predicted probability"
+ORANGE = "Orange: shown to be off."
 POINTS = ("gap", "low", "high", "predicted", "observed")  # columns of fractions, which are drawn in points
-TIPS = ("at", "model says", "happened", "off by", "band", "finding", "effective rows")
+TIPS = ("at", "predicted rate", "observed rate", "off by", "band", "finding", "effective rows")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Figure:
     panels: Sequence[Panel]
     columns: int = 2
     together: bool = True  # panels may lie over each other on one set of axes
+    left_out: str = ""  # a line on what is not drawn, which a picture without the lines of `under` has too
 
 
 # ---- rows ----
@@ -120,7 +122,7 @@ def gaps(curve: Curve) -> list[Row]:
     c = curve.columns
     d = digits_of(window_of([v for k in ("predicted", "observed") for v in c[k]]))
     at = "{label}" if "label" in c else f"{{{'x' if 'x' in c else 'predicted'}:p{d}}}%"
-    words = {"at": at, "model says": f"{{predicted:p{d}}} in 100", "happened": f"{{observed:p{d}}} in 100"}
+    words = {"at": at, "predicted rate": f"{{predicted:p{d}}} in 100", "observed rate": f"{{observed:p{d}}} in 100"}
     out = rows(curve, words | {"off by": f"{{gap:g{d}}} points", "effective rows": "{rows:n}"})
     for r, low, high in zip(out, c["low"], c["high"], strict=True):
         which = side(low, high)
@@ -141,6 +143,12 @@ def reach(rows: Sequence[Row], zero: float | None = 0.0) -> list[float]:
     kept += [v for v in (zero, *(r["gap"] for r in rows)) if v is not None]
     edge = 0.05 * (max(kept) - min(kept) or 1.0)
     return [min(kept) - edge, max(kept) + edge]
+
+
+def ends(values: Sequence[float]) -> tuple[float, float] | None:
+    """The ends of an axis that holds these; None of a single place, which is no stretch."""
+    low, high = min(values), max(values)
+    return (low, high) if low < high else None
 
 
 # ---- marks ----
@@ -192,6 +200,10 @@ def level_of(curve: Curve) -> str:
     s = curve.settings
     level = s.get("level", None if "alpha" not in s else 1.0 - float(s["alpha"]))
     return "" if level is None else f"{num.percent(float(level))}%"
+
+
+def counted(points: int) -> str:
+    return f"{num.count(points)} {'point' if points == 1 else 'points'}"
 
 
 def tested(curve: Curve) -> str:

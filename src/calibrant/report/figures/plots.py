@@ -7,6 +7,7 @@ each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -32,6 +33,12 @@ At: TypeAlias = Sequence[Any]  # places of x and its other end, of y and its oth
 LONGEST = 40  # characters of a name
 WIDTH, HEIGHT, AROUND, PIXELS = 7.0, 4.2, 1.4, 73  # inches, and the pixels of one
 ROOM = 0.12  # of the axis, for what has no place on it
+EDGE = 2.0**-15  # of the scores that a logit axis tells apart
+DECADES = 2.0  # on a logarithmic axis, within which 2 and 5 are labelled too
+TINTS = (  # of groups: none is like the orange of what is shown to be off
+    *(f"tab:{name}" for name in ("blue", "green", "purple", "cyan", "olive", "pink", "gray")),
+    *("navy", "darkgreen", "black"),
+)
 
 
 def plot(curve: Curve, ax: Axes | None = None) -> Axes:
@@ -51,21 +58,24 @@ def plot(curve: Curve, ax: Axes | None = None) -> Axes:
         raise NotComputable(f"one set of axes cannot hold these {number} pictures: leave out ax=")
     made, each = plt.subplots(1, number, figsize=(0.6 * WIDTH * number, HEIGHT), layout="constrained", squeeze=False)
     made.suptitle(_text(drawn.title, 2 * LONGEST))
+    if drawn.left_out:
+        made.supxlabel(drawn.left_out, fontsize="medium")
     for own, panel in zip(each[0], drawn.panels, strict=True):
-        _over_each_other(own, replace(drawn, title=panel.title, panels=[panel]))
+        _over_each_other(own, replace(drawn, title=panel.title, panels=[panel], left_out=""))
     first: Axes = each[0][0]
     return first
 
 
 def _over_each_other(ax: Axes, drawn: Figure) -> None:
     many, start = len(drawn.panels) > 1, 0
+    _scaled(ax.xaxis, drawn.panels[0].x)
+    _scaled(ax.yaxis, drawn.panels[0].y)
     for i, panel in enumerate(drawn.panels):
         for mark in panel.marks:
             if mark.kind != "near":
-                _mark(ax, panel, mark, start, f"C{i}" if many else None)
-        if panel.side is not None:
-            _at_the_side(ax, panel, panel.side)
+                _mark(ax, panel, mark, start, TINTS[i % len(TINTS)] if many else None)
         start += len(panel.y.names)
+    _at_the_side(ax, drawn.panels)
     _dressed(ax, drawn)
 
 
@@ -78,10 +88,13 @@ def _text(words: object, most: int = LONGEST) -> str:
 
 
 def _places(rows: Sequence[Row], column: str, axis: Axis, start: int = 0) -> Places:
-    """Where rows lie on an axis: names at whole numbers, dates at days."""
+    """Where rows lie on an axis: names at whole numbers, dates at days, percent as fractions of which logits are."""
     if axis.kind == "names":
         return np.array([start + axis.names.index(r[column]) for r in rows], dtype=float)
-    return np.array([r[column] for r in rows], dtype=float) / (DAY if axis.kind == "date" else 1)
+    at = np.array([r[column] for r in rows], dtype=float)
+    if axis.kind == "logit":
+        return np.clip(at / 100, EDGE, 1.0 - EDGE)
+    return at / (DAY if axis.kind == "date" else 1)
 
 
 def _mark(ax: Axes, p: Panel, m: Mark, start: int, tint: str | None) -> None:
@@ -167,14 +180,20 @@ DRAWN: dict[str, Callable[[Axes, Mark, Rows, At, Row], object]] = {
 }
 
 
-def _at_the_side(ax: Axes, p: Panel, side: Panel) -> None:
-    """Draw points without a number, such as missing values, at the right of the axis with their label."""
-    known = _places(p.rows, "x", p.x)
-    step = ROOM * (known.max() - known.min() or 1.0)
-    for k, r in enumerate(side.rows, 1):
-        at = known.max() + k * step
-        ax.errorbar(at, r["gap"], [[r["gap"] - r["low"]], [r["high"] - r["gap"]]], fmt="o", color=INK, markersize=4)
-        ax.annotate(_text(r["at"]), (at, r["gap"]), (4, 4), textcoords="offset points", fontsize="small")
+def _at_the_side(ax: Axes, panels: Sequence[Panel]) -> None:
+    """Draw points without a number, such as missing values, at the right of the axis, a place for each of a group."""
+    lone = [(p, r, TINTS[i % len(TINTS)]) for i, p in enumerate(panels) if p.side for r in p.side.rows]
+    if not lone:
+        return
+    scale = ax.xaxis.get_transform()
+    known = scale.transform(np.concatenate([_places(p.rows, "x", p.x) for p in panels]))
+    steps = known.max() + ROOM * (np.ptp(known) or 1.0) * np.arange(1, len(lone) + 1)
+    for at, (p, r, tint) in zip(scale.inverted().transform(steps), lone, strict=True):
+        colour, name = (tint, f"{p.title}, {r['at']}") if len(panels) > 1 else (INK, r["at"])
+        ends = [[r["gap"] - r["low"]], [r["high"] - r["gap"]]]
+        ax.errorbar(at, r["gap"], ends, fmt="o", color=colour, markersize=4)
+        upright: Row = {"rotation": 90, "va": "center"} if len(lone) > 1 else {}
+        ax.annotate(_text(name), (at, r["gap"]), (4, 4), textcoords="offset points", fontsize="small", **upright)
 
 
 # ---- axes ----
@@ -190,8 +209,10 @@ def _dressed(ax: Axes, drawn: Figure) -> None:
     """Draw axes, title, and a legend of more than one thing."""
     first, many = drawn.panels[0], len(drawn.panels) > 1
     labels = [f"{p.title}, {v}" if many else v for p in drawn.panels for v in _labels(p.y)]
-    _axis(ax.xaxis, first.x, _labels(first.x), first.side is not None)
+    _axis(ax.xaxis, first.x, _labels(first.x), any(p.side for p in drawn.panels))
     _axis(ax.yaxis, first.y, labels)
+    if drawn.left_out:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{drawn.left_out}")
     ax.set_title(_text(drawn.title, 2 * LONGEST), loc="left", color=INK)
     if first.y.kind == "names":
         ax.set_ylim(len(labels) - 0.5, -0.5)
@@ -209,28 +230,44 @@ def _labels(axis: Axis) -> list[str]:
 
 
 def _axis(on: XAxis | YAxis, axis: Axis, labels: Sequence[str], room: bool = False) -> None:
+    from matplotlib.dates import ConciseDateFormatter
+
     on.set_label_text(_text(axis.title or "", 2 * LONGEST))
     across = on.axis_name == "x"
     if axis.kind in ("names", "cells"):
-        on.set_ticks(np.arange(len(labels)) + (0.5 if axis.kind == "cells" else 0.0), labels)
-        if across and sum(len(v) + 2 for v in labels) > 1.5 * LONGEST:
-            on.axes.tick_params(axis="x", rotation=40)
+        aslant = across and sum(len(v) + 2 for v in labels) > 1.5 * LONGEST
+        look: Row = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if aslant else {}
+        on.set_ticks(np.arange(len(labels)) + (0.5 if axis.kind == "cells" else 0.0), labels, **look)
         edge = 0.0 if axis.kind == "cells" else 0.5
         ends: Places | None = np.array([-edge, len(labels) - edge])
     else:
         ends = axis.ends if axis.ends is None else _places([{"at": v} for v in axis.ends], "at", axis)
         if axis.kind == "date":
             on.axis_date()
-        elif axis.unit:
-            on.set_major_formatter(lambda v, _: _number(v, axis.unit))
-        if axis.ticks:
-            on.axes.set_xscale("log")
-            on.set_ticks(list(axis.ticks), [f"{v:g}" for v in axis.ticks])
+            on.set_major_formatter(ConciseDateFormatter(on.get_major_locator()))
+        elif axis.unit or axis.kind != "number":
+            whole = 100 if axis.kind == "logit" else 1
+            on.set_major_formatter(lambda v, _: _number(whole * v, axis.unit))
             on.set_minor_formatter(lambda *_: "")
+        if axis.ticks:
+            on.set_ticks(list(axis.ticks))
     if ends is not None and not room:
         (on.axes.set_xlim if across else on.axes.set_ylim)(*ends)
 
 
+def _scaled(on: XAxis | YAxis, axis: Axis) -> None:
+    """Set the scale of an axis, before anything lies on it."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    if axis.kind not in ("log", "symlog", "logit"):
+        return
+    more: Row = {"linthresh": 1.0} if axis.kind == "symlog" else {}
+    (on.axes.set_xscale if on.axis_name == "x" else on.axes.set_yscale)(axis.kind, **more)
+    low, high = axis.ends or (1.0, 1.0)
+    if axis.kind == "log" and (decades := math.log10(high / low)) < DECADES:
+        on.set_major_locator(MaxNLocator(6) if decades < 1.0 else LogLocator(subs=(1.0, 2.0, 5.0)))
+
+
 def _number(v: float, unit: str) -> str:
     sign = "+" if unit == "+" and v > 0 else ""
-    return f"{sign}{v:g}{unit.strip('+')}".replace("-", "\u2212")
+    return f"{sign}{v:,.6g}{unit.strip('+')}".replace("-", "\u2212")

@@ -15,6 +15,7 @@ from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
 from calibrant.report.figures.marks import GAP, Axis, Figure, Mark, Panel, ruler
 from calibrant.report.places import BAND, HIGH, INK, LINE, QUIET
+from calibrant.report.wording.inferred import COLUMNS, Line
 from calibrant.results import Curve
 
 WHO, LOOKED_AT = "Who is badly served", "Examined most closely, not shown to be miscalibrated"
@@ -74,7 +75,7 @@ def _bars(rows: list[parts.Row], title: str, columns: Sequence[str], tips: Seque
 
 
 def searched_subgroups(curve: Curve) -> Figure:
-    """A forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
+    """A forest of the rules: observed minus predicted, with limits that hold simultaneously."""
     rows, shown = parts.gaps(curve), curve.columns["finding"]
     for r, off in zip(rows, shown, strict=True):
         r |= {"off": off, "p": f"{r['p_adjusted']:.2g} (adjusted)", "verdict": "error shown" if off else "undecided"}
@@ -117,13 +118,13 @@ def _forest(curve: Curve, rows: list[parts.Row], tips: Sequence[str]) -> Panel:
     """Rules under each other, each on as many lines as it needs over its people, with its gap, range and rates."""
     gaps, labels = Axis(GAP, unit="+", ends=parts.reach(rows)), {}
     for i, r in enumerate(rows):
-        says, happened = (num.nearest(curve.columns[k][i]) for k in ("predicted", "observed"))
+        predicted, observed = (num.nearest(curve.columns[k][i]) for k in ("predicted", "observed"))
         people = f"{num.count(r['rows'])} ({num.nearest(r['share'])}% of all)"
-        r |= {"at": str(i), "reported": f"says {says}, happened {happened} in 100", "people": people}
+        r |= {"at": str(i), "reported": f"{predicted} predicted, {observed} observed", "people": people}
         labels[r["at"]] = [*wrap(r["rule"], 52), people]
     names = Axis(None, "names", names=list(labels), labels=labels, step=52)
     words = Mark("text", x="gap", y="at", text="reported", colour=INK, aside=(0, -11))
-    tips = ("rule", "people", "model says", "happened", "off by", "band", *tips)
+    tips = ("rule", "people", "predicted rate", "observed rate", "off by", "band", *tips)
     return Panel(rows, gaps, names, [*parts.dots(curve, "x", gaps, tips, QUIET), words], (parts.WIDTH - 180, 0))
 
 
@@ -135,7 +136,10 @@ WIDE, TALL = 46, 30  # pixels of a cell
 
 def subgroup_map(curve: Curve) -> Figure:
     """The gap in each combination of cells as colour and number, with the subgroups outlined."""
-    axes, words = curve.settings["axes"], {"model says": "{predicted:p} in 100", "happened": "{observed:p} in 100"}
+    axes, words = (
+        curve.settings["axes"],
+        {"predicted rate": "{predicted:p} in 100", "observed rate": "{observed:p} in 100"},
+    )
     words |= {"off by": "{gap:g} points", "text": "{gap:g0}", "people": "{rows:n}"}
     rows = [r for r in parts.rows(curve, words, ("gap",)) if r["rows"] >= LEAST]
     for r in rows:
@@ -147,7 +151,7 @@ def subgroup_map(curve: Curve) -> Figure:
     frames, inside = _frames(curve)
     outlined = sorted(abs(r["gap"]) for r in rows if (r["x"], r["y"]) in inside)
     most = max(3.0 * usual, outlined[len(outlined) // 2] if outlined else 0.0, 0.01)  # noise looks pale
-    tips = ("first", "second", "people", "model says", "happened", "off by")
+    tips = ("first", "second", "people", "predicted rate", "observed rate", "off by")
     marks = (
         Mark("cell", x2="x2", y2="y2", colour="heat", most=most, tips=tips),
         Mark("text", x="across", y="up", text="text", most=most, tips=tips),
@@ -187,8 +191,8 @@ def heterogeneity(curve: Curve) -> Figure:
     """Sites as dots with ranges, the lowest first, over the mean's range and a new site's."""
     c, s = curve.columns, curve.settings
     title, right = SITES[s["measure"]]
-    words = {"site": "{site}", "people": "{rows:n}", "model says": "{predicted:p} in 100"}
-    words |= {"happened": "{observed:p} in 100", "range": "{low:d2} to {high:d2}"}
+    words = {"site": "{site}", "people": "{rows:n}", "predicted rate": "{predicted:p} in 100"}
+    words |= {"observed rate": "{observed:p} in 100", "range": "{low:d2} to {high:d2}"}
     rows = [r | {"off": r["low"] > right or r["high"] < right} for r in parts.rows(curve, words, ())]
     pooled = {k: float(s[k]) for k in ("new_low", "new_high", "mean_low", "mean_high")}
     shown = [*pooled.values(), right, *c["estimate"]]  # ranges of small sites may leave the picture; these may not
@@ -228,7 +232,7 @@ def _reported(curve: Curve) -> list[str]:
 
 MOST = 60  # lines under each other
 ERROR, EITHER, GAIN = "calibration error, points", "gap or error, points", "true positives per 100"
-APART, INFERRED = "highest less lowest rate, points", "inferred minus observed, points"
+APART = "highest less lowest rate, points"
 DESIGN = "variance over that of independent rows"
 
 
@@ -259,13 +263,11 @@ RANGES = {
     "audit.rate_differences": Ranges("Largest difference", "variable rate threshold", "difference", APART, RATES),
     "audit.rates": Ranges("Rates at a threshold", "group rate threshold", "value", "rate, %", RATES, zero=None),
     "audit.sites": Ranges("Sites", "rank", "estimate", "calibration intercept, logits", scale=1.0),
-    "audit.task_trust": Ranges("Means that were to be inferred", "variable level", "bias", INFERRED),
     "certify.by_fewer": Ranges("Groups decided by fewer columns", "by", "decided", "groups", (), 1.0, None),
     "certify.missing_labels": Ranges("With people without a label", "people assumption", "", EITHER, CERTIFIED),
     "compare": Ranges("Models compared", "model population", "difference", "less the reference", scale=1.0),
     "diagnose.missing_labels": Ranges("Who is without a label", "variable level", "share", "without a label, %", ()),
     "grades": Ranges("Default rate by grade", "rating_grade", "default_rate", "default rate, %", (), zero=None),
-    "measure.inferred_mean": Ranges("Probabilities in place of labels", "variable level", "bias", INFERRED),
     "repair.evaluate": Ranges("Error after each repair", "probability", "", ERROR, OF_ERROR),
     "repair.evaluate.decisions": Ranges("Gain by repair", "probability population threshold", "gain", GAIN, GAINED),
     "repair.evaluate.fixed": Ranges("Now and after the repair", "who", "", EITHER, NOW),
@@ -284,7 +286,7 @@ def ranges(curve: Curve) -> Figure:
             rows.append({"at": str(len(rows)), "name": _name(values), **own})
     if not rows:
         raise NotComputable("no line of the curve has a number: there is nothing to draw")
-    title = f"{how.title} (first {MOST} of {len(rows)})" if len(rows) > MOST else how.title
+    title = _first(how.title, rows)
     rows = rows[:MOST]
     wide = [{"gap": r.get(how.value), "low": r[f"{k}low"], "high": r[f"{k}high"]} for r in rows for k, _ in how.layers]
     wide = [r if None not in (r["low"], r["high"]) else r | {"low": None} for r in wide]
@@ -304,6 +306,11 @@ def ranges(curve: Curve) -> Figure:
     x = Axis(how.axis, unit="+" if how.axis == GAP else "", ends=ends)
     panel = Panel(rows, x, names, marks, (420, 0), legend=both)
     return Figure(title, [], [panel])
+
+
+def _first(title: str, rows: Sequence[object]) -> str:
+    """A title that says how many lines are drawn, where that is not all."""
+    return f"{title} (first {MOST} of {len(rows)})" if len(rows) > MOST else title
 
 
 def _one(kind: parts.Sign, rows: list[parts.Row], x: str, x2: str, look: parts.Row) -> Mark:
@@ -330,3 +337,36 @@ def _name(values: Sequence[object]) -> str:
 
 
 RATE_NAMES = ("selection_rate", "true_positive_rate", "false_positive_rate")
+
+
+# ---- means and shares that probabilities give ----
+
+INFERRED = {
+    "audit.task_trust": "Means that were to be inferred",
+    "measure.inferred_mean": "Probabilities in place of labels",
+}
+HALVES = "bias, in half-widths of its range"  # years, days and points share no other axis
+
+
+def inferred(curve: Curve) -> Figure:
+    """The bias of each mean and share, named with its size and range in its own unit."""
+    rows: list[parts.Row] = []
+    for line in _lines(curve):
+        half = (line.high - line.low) / 2 or 1.0
+        rows.append({"at": str(len(rows)), "name": line.name, "off by": line.off(), "range": line.range()})
+        rows[-1] |= {k: v / half for k, v in (("gap", line.bias), ("low", line.low), ("high", line.high))}
+        rows[-1]["off"] = line.error_shown
+    title, rows = _first(INFERRED[curve.method], rows), rows[:MOST]
+    labels = {r["at"]: [r["name"], f"{r['off by']} ({r['range']})"] for r in rows}
+    names, x = Axis(None, "names", names=list(labels), labels=labels, step=40), Axis(HALVES, ends=parts.reach(rows))
+    marks = parts.dots(curve, "x", x, ("name", "off by", "range"))
+    return Figure(title, [parts.ORANGE], [Panel(rows, x, names, marks, (420, 0))])
+
+
+def _lines(curve: Curve) -> list[Line]:
+    """The lines of the curve as the page words them."""
+    out = []
+    for name, level, *numbers in zip(*(curve.columns[k] for k in COLUMNS), strict=True):
+        kind = "level" if level is not None else "date" if name in curve.settings.get("dates", ()) else "number"
+        out.append(Line(str(name), kind, str(level), *map(float, numbers)))
+    return out

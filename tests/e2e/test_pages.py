@@ -11,11 +11,12 @@ from pages import PAGES, ROOT, START, blocks, compare, name_of, play, visits
 
 ACTED = ("python", "bash")
 PLAYED = [p for p in PAGES if any(info in ACTED for info, _, _ in blocks(p.read_text(encoding="utf-8")))]
+FIRST = (ROOT / "README.md", ROOT / "docs/start.md")  # what newcomers run, each time; of the others a third
+RUN = [pytest.param(p, marks=pytest.mark.slow(turns=1) if p in FIRST else pytest.mark.slow) for p in PLAYED]
 pytestmark = pytest.mark.skipif(not START.exists(), reason="a source distribution without docs")
 
 
-@pytest.mark.slow(turns=1)
-@pytest.mark.parametrize("page", PLAYED, ids=name_of)
+@pytest.mark.parametrize("page", RUN, ids=map(name_of, PLAYED))
 def test_a_page_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

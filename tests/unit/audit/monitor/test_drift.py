@@ -323,7 +323,10 @@ def test_rows_that_wait_for_their_labels_are_compared(
     assert (drift.at, drift.rows, drift.alpha) == ("3", 1800, 0.01)
     # Page, alert and JSON have it too, before any label.
     assert watch("report", home, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"drift": json.loads(json.dumps(drift.to_dict()))}
+    assert json.loads(capsys.readouterr().out) == {
+        "waiting": {"days": 3, "rows": 1800, "labels": 0},
+        "drift": json.loads(json.dumps(drift.to_dict())),
+    }
     outs = [tmp_path / f"early.{e}" for e in ("html", "md", "json")]
     assert watch("report", home, *(x for o in outs for x in ("-o", o))) == 0
     page, alert, state = (o.read_text() for o in outs)

@@ -1146,7 +1146,7 @@ HORIZONS = (
         "who gives the law of censoring follows from how many rows were followed",
         LAW,
         "pilots",
-        "[q.place]",
+        "[q.rank]",
         "",
     ),
     one(

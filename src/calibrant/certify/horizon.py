@@ -266,7 +266,7 @@ def stated(data: Predictions, q: FollowedRows, survival: str | Survival) -> Reac
 
 def pilots(q: FollowedRows, seed: int) -> NDArray[np.bool_]:
     """Which rows are pilots, by their places alone: the same rows whoever is asked about, and however it ended."""
-    return np.random.default_rng([seed, DRAWN]).random(len(q.p))[q.place] < PILOTS
+    return np.random.default_rng([seed, DRAWN]).random(len(q.p))[q.rank] < PILOTS
 
 
 def estimated(q: FollowedRows, strata: Strata, at: NDArray[np.bool_], delta: float, seed: int) -> Reach:

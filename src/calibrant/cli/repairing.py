@@ -298,23 +298,8 @@ def _judged(
     for name, why in left_out:
         print(as_message(f"calibrant: left out {name}: {why}"), file=sys.stderr)
     progress(ProgressEvent(step="comparing repairs"))
-    result = evaluate(
-        mine.data if other is None else other.data,
-        repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),
-        fit_on=None if other is None else mine.data,
-        distinct_clusters=a.distinct_clusters,
-        by=options.by,
-        variables=usable,
-        bins=options.bins,
-        limit=a.limit,
-        judge=a.judge,
-        target=a.target,
-        threshold=a.threshold,
-        steps=a.steps,
-        alpha=a.alpha,
-        tests=() if a.quick else ("local",),
-        seed=options.seed,
-    )
+    others = None if other is None else other.data
+    result = _evaluated(a, options, (mine.data, others), usable, () if a.quick else ("local",))
     fitted = mine.hashes if other is not None else mine.hashes[hash_split(mine.data, 2, options.seed) == 0]
     return result, np.sort(fitted)
 
@@ -335,12 +320,25 @@ def _judged_by_weights(
             keys = [b.select(options.key).columns for part in source.parts for b in part.read(list(options.key), [])]
         _check_keys(np.concatenate([row_ids(own, options.seed, options.key) for own in keys]), options.key)
     progress(ProgressEvent(step="comparing repairs"))
+    return _evaluated(a, options, (rows, other), (), ())
+
+
+def _evaluated(
+    a: Namespace,
+    options: Reading,
+    rows: tuple[Predictions, Predictions | None],
+    usable: tuple[str, ...],
+    tests: tuple[str, ...],
+) -> Comparison:
+    """The comparison on the second rows of maps fitted on the first; or, without these, on halves of the first."""
+    mine, other = rows
     return evaluate(
-        rows if other is None else other,
-        repairs=_recipes(tuple(a.method or ("auto",)), (), a.quick),
-        fit_on=None if other is None else rows,
+        mine if other is None else other,
+        repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),
+        fit_on=None if other is None else mine,
+        distinct_clusters=a.distinct_clusters,
         by=options.by,
-        variables=(),
+        variables=usable,
         bins=options.bins,
         limit=a.limit,
         judge=a.judge,
@@ -348,7 +346,7 @@ def _judged_by_weights(
         threshold=a.threshold,
         steps=a.steps,
         alpha=a.alpha,
-        tests=(),
+        tests=tests,
         seed=options.seed,
     )
 

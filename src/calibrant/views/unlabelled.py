@@ -23,7 +23,7 @@ from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
-from calibrant.data.specs.horizon import Way, ranks, refuse_horizon
+from calibrant.data.specs.horizon import Way, refuse_horizon
 from calibrant.data.specs.options import FIRST, Columns, RowOptions
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
@@ -425,7 +425,7 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
             time=followed.time[order],
             kind=followed.kind[order],
             level=followed.level[order],
-            place=ranks(followed.place[order]),
+            place=followed.place[order],
         ),
         cache={},
     )
@@ -477,8 +477,15 @@ class FollowedRows:
 
     def some(self, at: NDArray[np.bool_] | NDArray[np.int64]) -> FollowedRows:
         """Some of the rows, in the order that numbers name them."""
-        place = ranks(self.place[at])
-        return FollowedRows(self.p[at], self.y[at], self.time[at], self.kind[at], self.level[at], place, self.horizon)
+        p, y, time = self.p[at], self.y[at], self.time[at]
+        return FollowedRows(p, y, time, self.kind[at], self.level[at], self.place[at], self.horizon)
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        """The number of each row, from 0, in the order in which rows were read."""
+        out = np.empty(len(self.place), dtype=np.int64)
+        out[np.argsort(self.place, kind="stable")] = np.arange(len(self.place))
+        return out
 
     @cached_property
     def levels(self) -> tuple[NDArray[np.bool_], ...]:

@@ -73,15 +73,8 @@ class Followed:
         )
         known, unknown = (t.drop_columns(list(HIDDEN)) for t in (known, unknown))
         weighs, levels = at.way == "weights", level.astype(np.int64)
-        made = cls(at.horizon, time, kind.astype(np.int8), weighs, levels, ranks(place), at.within)
+        made = cls(at.horizon, time, kind.astype(np.int8), weighs, levels, place.astype(np.int64), at.within)
         return made, known if known.num_columns else None, unknown
-
-
-def ranks(place: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Rows numbered from 0 in the order of their places."""
-    out = np.empty(len(place), dtype=np.int64)
-    out[np.argsort(place, kind="stable")] = np.arange(len(place))
-    return out
 
 
 def level_keys(column: pa.Array | pa.ChunkedArray) -> list[object]:

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from calibrant.certify.horizon import BAND, Reach, Strata, certified, learned, pilots
 from calibrant.data.predictions import Predictions
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator, fitted_on, overlap
 from calibrant.repair.judge.rows import (
     EXPECTED,
-    LOSSES,
     Fits,
     Judged,
     Judging,
@@ -31,9 +29,9 @@ from calibrant.repair.judge.rows import (
     hash_split,
     refuse_own_rows,
 )
-from calibrant.repair.judge.verdict import AS_AUDITED, Summary
+from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.repair.regression import Floats, Whole
-from calibrant.stats.measures import normal_quantile, ranking
+from calibrant.stats.measures import normal_quantile
 from calibrant.views.population import Population
 from calibrant.views.unlabelled import FollowedRows, taken_with_lost, without_outcomes
 
@@ -61,7 +59,8 @@ class JudgedByWeights(Judged):
     strata: Strata  # levels with a law of their own each
     at: Whole  # which of them are judged; all others give the law
     covariates: pa.Table | None  # of every row
-    _laws: dict[float, Reach] = field(default_factory=dict, repr=False, compare=False)  # of everyone
+    # By whose it is, a bit a row, and by how often limits may be wrong.
+    _laws: dict[tuple[bytes, float], Reach] = field(default_factory=dict, repr=False, compare=False)
 
     # ---- who gives the law ----
 
@@ -72,13 +71,12 @@ class JudgedByWeights(Judged):
 
     def law(self, people: Flags, delta: float) -> Reach:
         """Limits of the law of censoring of some of all rows, wrong with probability at most `delta`."""
-        pilot = np.ones(len(people), dtype=np.bool_)
-        pilot[self.at] = False
-        if not people.all():
-            return learned(self.q, self.strata, people, delta, pilot)
-        if delta not in self._laws:
-            self._laws[delta] = learned(self.q, self.strata, people, delta, pilot)
-        return self._laws[delta]
+        key = np.packbits(people).tobytes(), delta
+        if key not in self._laws:
+            pilot = np.ones(len(people), dtype=np.bool_)
+            pilot[self.at] = False
+            self._laws[key] = learned(self.q, self.strata, people, delta, pilot)
+        return self._laws[key]
 
     def people(self, among: Whole | None, pilots: Whole | None) -> Flags:
         """Of all rows those of a population: some of the judged rows, and those that give its law; or everyone."""
@@ -162,35 +160,16 @@ class JudgedByWeights(Judged):
         reach = normal_quantile(delta) * seen.risk_error
         return seen.risk - expected - reach, seen.risk - expected + reach
 
-    def paired(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
-        """The paired change of a score by inverse weights, with its ordinary interval, which takes them as known."""
+    @property
+    def outcomes(self) -> tuple[Floats, Flags, Floats]:
+        """Outcomes, NaN where unknown; which are known; and inverse weights of censoring, which are taken as known."""
         seen = self._every
-        lost = [np.where(seen.y == 1.0, *LOSSES[measure](self.scores[one])[::-1]) for one in (name, base)]
-        scale = len(seen.p) / float(seen.weights.sum())
-        mean, low, high = self.ordinary(scale * seen.weights * (lost[0] - lost[1]), delta)
-        return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
+        return seen.y, seen.known, seen.weights
 
-    def summary(self, name: str, fitted: Calibrator | None = None) -> Summary:
-        """The row of one probability by inverse weights of censoring."""
-        seen, p = self._every, self.scores[name]
-        y, known, weight = seen.y, seen.known, seen.weights
-        mean = {
-            measure: float(weight @ np.where(y == 1.0, *loss(p)[::-1]) / weight.sum())
-            for measure, loss in LOSSES.items()
-        }
-        kinds = np.unique(y[known])
-        area = (p[known], y[known].astype(np.int8), np.ones(int(known.sum())), weight[known])
-        return Summary(
-            probability=name,
-            recipe="" if fitted is None else fitted.recipe,
-            order="kept" if fitted is None else fitted.order,
-            scale=None if fitted is None else scale_of(fitted),
-            brier=mean["brier"],
-            log_loss=mean["log_loss"],
-            accuracy=1.0 - mean["accuracy"],
-            auroc=ranking(*area).auroc if len(kinds) == 2 else None,
-            impossible=int(np.count_nonzero(known & np.where(y == 1.0, p == 0.0, p == 1.0))),
-        )
+    def standing(self, values: Floats) -> Floats:
+        """Values of known rows in place of all of them."""
+        weights = self._every.weights
+        return len(weights) / float(weights.sum()) * weights * values
 
     # ---- what has no proof ----
 
@@ -242,7 +221,7 @@ def fits_by_weights(data: Predictions, how: Judging) -> Fits:
         raise BadInput("every repair is fitted already: leave fit_on out")
     every, fit, way = without_outcomes(data), how.fit_on, "fit_on" if tried else "fitted"
     if tried and fit is None:
-        pilot, way = (hash_split(every, 2, how.seed) == 0)[q.place], "halves"  # known rows stand first in `every`
+        pilot, way = (hash_split(every, 2, how.seed) == 0)[q.rank], "halves"  # known rows stand first in `every`
         fit = taken_with_lost(data, np.flatnonzero(pilot))
     else:
         pilot = pilots(q, how.seed)

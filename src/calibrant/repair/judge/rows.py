@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import Judge, check_int
 from calibrant.data.engines.reduce import release_memory
@@ -278,6 +279,15 @@ class Judged:
             return self.gap_range(delta, among)[1:]
         return rate_interval(q, q.mean(y) - expected, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
 
+    @property
+    def outcomes(self) -> tuple[NDArray[np.generic], NDArray[np.bool_], Floats]:
+        """Outcomes, which of them are known, and how much each row counts in a mean."""
+        return self.data.y, np.ones(self.data.n, dtype=np.bool_), weights_of(self.data)
+
+    def standing(self, values: Floats) -> Floats:
+        """Values of rows as an ordinary interval of their mean over all rows takes them."""
+        return values
+
     def change(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
         """The paired change of a score's mean from `base` to `name`, and its range; accuracy counts upward."""
         loss = LOSSES[measure]
@@ -287,19 +297,18 @@ class Judged:
 
     def paired(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
         """The same change with the ordinary interval of its paired differences."""
-        loss = LOSSES[measure]
-        lost = [np.where(self.data.y == 1, *loss(self.scores[one])[::-1]) for one in (name, base)]
-        mean, low, high = self.ordinary(lost[0] - lost[1], delta)
+        loss, (y, _, _) = LOSSES[measure], self.outcomes
+        lost = [np.where(y == 1, *loss(self.scores[one])[::-1]) for one in (name, base)]
+        mean, low, high = self.ordinary(self.standing(lost[0] - lost[1]), delta)
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
     def summary(self, name: str, fitted: Calibrator | None = None) -> Summary:
         """The row of one probability with its scores, its map, and the outcomes that it called impossible."""
-        y, p = self.data.y, self.scores[name]
-        weight = weights_of(self.data)
+        p, (y, known, weight) = self.scores[name], self.outcomes
         mean = {
             measure: float(weight @ np.where(y == 1, *loss(p)[::-1]) / weight.sum()) for measure, loss in LOSSES.items()
         }
-        two = 0 < self.data.events < self.data.n
+        area = p[known], y[known].astype(np.int8), np.ones(int(known.sum())), weight[known]
         return Summary(
             probability=name,
             recipe="" if fitted is None else fitted.recipe,
@@ -308,8 +317,8 @@ class Judged:
             brier=mean["brier"],
             log_loss=mean["log_loss"],
             accuracy=1.0 - mean["accuracy"],
-            auroc=ranking(p, y, np.ones(self.data.n), weight).auroc if two else None,
-            impossible=int(np.count_nonzero(np.where(y == 1, p == 0.0, p == 1.0))),
+            auroc=ranking(*area).auroc if len(np.unique(y[known])) == 2 else None,
+            impossible=int(np.count_nonzero(known & np.where(y == 1, p == 0.0, p == 1.0))),
         )
 
 

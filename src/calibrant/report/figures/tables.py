@@ -15,7 +15,7 @@ from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
 from calibrant.report.figures.marks import GAP, Axis, Figure, Mark, Panel, ruler
 from calibrant.report.places import BAND, HIGH, INK, LINE, QUIET
-from calibrant.report.wording.inferred import COLUMNS, Line
+from calibrant.report.wording.inferred import lines_of
 from calibrant.results import Curve
 
 WHO, LOOKED_AT = "Who is badly served", "Examined most closely, not shown to be miscalibrated"
@@ -351,7 +351,7 @@ HALVES = "bias, in half-widths of its range"  # years, days and points share no 
 def inferred(curve: Curve) -> Figure:
     """The bias of each mean and share, named with its size and range in its own unit."""
     rows: list[parts.Row] = []
-    for line in _lines(curve):
+    for line in lines_of(curve):
         half = (line.high - line.low) / 2 or 1.0
         rows.append({"at": str(len(rows)), "name": line.name, "off by": line.off(), "range": line.range()})
         rows[-1] |= {k: v / half for k, v in (("gap", line.bias), ("low", line.low), ("high", line.high))}
@@ -361,12 +361,3 @@ def inferred(curve: Curve) -> Figure:
     names, x = Axis(None, "names", names=list(labels), labels=labels, step=40), Axis(HALVES, ends=parts.reach(rows))
     marks = parts.dots(curve, "x", x, ("name", "off by", "range"))
     return Figure(title, [parts.ORANGE], [Panel(rows, x, names, marks, (420, 0))])
-
-
-def _lines(curve: Curve) -> list[Line]:
-    """The lines of the curve as the page words them."""
-    out = []
-    for name, level, *numbers in zip(*(curve.columns[k] for k in COLUMNS), strict=True):
-        kind = "level" if level is not None else "date" if name in curve.settings.get("dates", ()) else "number"
-        out.append(Line(str(name), kind, str(level), *map(float, numbers)))
-    return out

@@ -65,8 +65,9 @@ def known(monitor: Monitor, waiting: Waiting = ()) -> dict[str, object]:
     """What is known as plain data: the state, or before the first day is complete what waits, and the drift."""
     if monitor.last is None and (waiting or monitor.drift is not None):
         drift = {} if monitor.drift is None else {"drift": monitor.drift.to_dict()}
-        rows = {"days": len(waiting), "rows": sum(n for _, n, _ in waiting), "labels": sum(n for _, _, n in waiting)}
-        return {**({"waiting": rows} if waiting else {}), **drift}
+        rows, labels = _counted(waiting)
+        open_days = {"waiting": {"days": len(waiting), "rows": rows, "labels": labels}} if waiting else {}
+        return {**open_days, **drift}
     return monitor.state.to_dict()
 
 
@@ -140,7 +141,7 @@ def _early_document(monitor: Monitor, waiting: Waiting) -> doc.Document:
     """The page before the first day is complete: what waits, and drift."""
     s, drift = monitor.settings, monitor.drift
     sections = [doc.Section("summary", "Summary", "Calibration, watched", tuple(_early(monitor, waiting)), "absent")]
-    facts: tuple[str, ...] = (f"{num.count(sum(n for _, n, _ in waiting))} rows",)
+    facts: tuple[str, ...] = (f"{num.count(_counted(waiting)[0])} rows",)
     if drift is not None:
         sections.append(doc.Section("drift", "Drift", drifted.HEADING, tuple(drifted.nodes(drift)), "measured"))
         method = tuple(_method(s, monitor.plan))
@@ -211,10 +212,15 @@ def _summary(s: Settings, state: MonitorState) -> Iterator[doc.Node]:
         )
 
 
+def _counted(waiting: Waiting) -> tuple[int, int]:
+    """How many rows wait, and how many of them have a label."""
+    return sum(n for _, n, _ in waiting), sum(n for _, _, n in waiting)
+
+
 def _open(waiting: Waiting) -> Iterator[doc.Node]:
     """The days that wait for their labels."""
     if waiting:
-        rows, known = sum(n for _, n, _ in waiting), sum(n for _, _, n in waiting)
+        rows, known = _counted(waiting)
         days = "1 day waits" if len(waiting) == 1 else f"{len(waiting):,} days wait"
         yield doc.Paragraph(
             say(

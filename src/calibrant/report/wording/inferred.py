@@ -13,6 +13,7 @@ from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, 
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, literal, say, shown
 from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, together
+from calibrant.results import Curve
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 NAMED_LINES = 3  # of what was to be inferred, on the first screen
@@ -111,7 +112,11 @@ def task_trust(record: AuditRecord) -> Text:
 
 def lines(record: AuditRecord, name: str = "inference") -> tuple[Line, ...]:
     """The means and shares of a record, the least likely by chance first; or those that were to be inferred."""
-    curve = record.curve(name)
+    return lines_of(record.curve(name))
+
+
+def lines_of(curve: Curve) -> tuple[Line, ...]:
+    """The means and shares of a curve, in its order."""
     dates = curve.settings.get("dates", ())
     out = []
     for name, level, *numbers in zip(*(curve.columns.get(k, ()) for k in COLUMNS), strict=True):

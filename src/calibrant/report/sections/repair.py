@@ -27,6 +27,7 @@ EVERY_ROW = {  # what writes every row repaired, of other outcomes and of those 
     False: "with -o repaired.parquet it writes every row repaired",
     True: "calibrant apply then repairs every row",
 }
+GIVES = "gives its calibrator, which repairs the scores of any rows"  # to who made the audit in Python
 BY_WEIGHTS = (
     "Repairs are fitted and judged by weights of censoring. The {pilots} {rows} of the fit give its law, between "
     "limits that hold at this number of rows. Loss is taken as independent of outcome and score together{within}. "
@@ -191,10 +192,11 @@ def how(record: AuditRecord) -> Text:
     if limit_of(record) is not None and populations(record):
         first = "has the fewest over the limit, then the fewest undecided, then the least left in the worst of these; "
         first += "of those that are equal in this it "
+    writes = f"writes its calibrator; {EVERY_ROW[bool(record.data.get('horizon'))]}"
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
         f"shown to be worse than the best of them: {sanitize(_verdict(record, chosen))}. This fits it, judges it again "
-        f"and writes its calibrator; {EVERY_ROW[bool(record.data.get('horizon'))]}:"
+        f"and {GIVES if commands.from_python(record) else writes}:"
     )
 
 

@@ -257,7 +257,9 @@ def flow(record: AuditRecord) -> Lines:
 
 
 def characteristics(record: AuditRecord) -> Lines:
-    """Return rows and events of every group that may be shown."""
+    """Rows and events of every group that may be shown."""
+    if not record.groups and groupings(record):
+        return (say(f"Every group has fewer than {num.count(mask_of(record))} people."),)
     if not record.groups:
         return NO_LINES
     rounded, small = published(record), mask_of(record) > 1

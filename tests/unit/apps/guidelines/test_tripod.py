@@ -17,6 +17,7 @@ from calibrant.apps.guidelines import tripod
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.errors import BadInput
+from calibrant.report.findings import mask_of
 from calibrant.report.outputs import files
 from calibrant.report.spans import plain
 
@@ -112,6 +113,11 @@ def test_counts_of_the_flow_add_up_and_few_are_never_told_by_subtraction() -> No
     hidden = replace(record, data={**record.data, "unlabelled": None})
     assert "read" not in of(hidden, "20a")[1]
     assert "fewer than 20" in of(hidden, "20a")[1]
+
+
+def test_groups_that_are_all_too_small_to_show_do_not_ask_for_groups() -> None:
+    small = replace(factories.whole(), groups=())
+    assert of(small, "20b") == ("in part", f"Every group has fewer than {mask_of(small)} people.")
 
 
 def test_missing_values_are_told_by_how_they_were_handled() -> None:

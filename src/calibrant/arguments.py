@@ -405,6 +405,7 @@ class Option:
     default: object = None
     check: Callable[..., object] | None = None  # called with its name and value, returns what is used
     choices: tuple[str, ...] = ()  # of the command
+    seldom: bool = False  # a record holds it only where it is not the default
     words: str = ""
     place: Place = Place()
 

@@ -132,6 +132,18 @@ def trace(paths: Sequence[str], out: Path, limit: float) -> None:
     pytest.main(pytest_options(paths), plugins=[Trace(out, limit)])
 
 
+def trace_all(work: Path, only: Sequence[str]) -> None:
+    """Trace what computes and what simulates, each in a process of its own: every file, or those that are named."""
+    for kind, every, limit in (("computed", computed(), 0.0), ("simulated", simulations(), CUT)):
+        (work / f"trace-{kind}.jsonl").unlink(missing_ok=True)
+        paths = [path for path in every if path in only or not only]
+        if paths and not (pid := os.fork()):
+            trace(paths, work / f"trace-{kind}.jsonl", limit)
+            os._exit(0)
+        if paths:
+            os.waitpid(pid, 0)
+
+
 def traces(work: Path) -> list[Traced]:
     """Return what was recorded."""
     found = []
@@ -274,17 +286,20 @@ def entries(mutant: Mutant, work: Path, columns: Sequence[str]) -> tuple[dict[st
 
 
 def write(work: Path) -> None:
-    """Write the table of what is known."""
-    done = [m for m in MUTANTS if (work / f"mutant-{m.name}.json").exists()]
-    columns = [*computed(), *simulations()]
-    table = {m.name: entries(m, work, columns) for m in done}
-    columns = [c for c in columns if any(line[c] for line, _ in table.values())]
+    """Write the table of what is known: what was run now, and of other mutants what the table has."""
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        lines = {line[FIRST[0]]: line for line in csv.DictReader(file)}
+    every = [*computed(), *simulations()]
+    for m in MUTANTS:
+        if (work / f"mutant-{m.name}.json").exists():
+            line, killers = entries(m, work, every)
+            lines[m.name] = line | dict(zip(FIRST, (m.name, m.breaks, m.module), strict=True))
+            lines[m.name][LAST] = " ".join(shortest(killers))
+    columns = [*FIRST, *(c for c in every if any(line.get(c) for line in lines.values())), LAST]
     with TABLE.open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow([*FIRST, *columns, LAST])
-        for m in done:
-            line, killers = table[m.name]
-            out.writerow([m.name, m.breaks, m.module, *(line[c] for c in columns), " ".join(shortest(killers))])
+        out = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+        out.writeheader()
+        out.writerows(lines[m.name] for m in MUTANTS if m.name in lines)
 
 
 def shortest(killers: Sequence[str]) -> list[str]:
@@ -296,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("step", nargs="?", default="all", choices=["all", "trace", "run", "table"])
-    parser.add_argument("names", nargs="*", help="of mutants; all by default")
+    parser.add_argument("names", nargs="*", help="of mutants, or of files to trace; all by default")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "calibrant-mutants")
     parser.add_argument("-j", type=int, default=2, help="processes")
     parser.add_argument("--every-file", action="store_true", help="do not stop at the first files that kill")
@@ -306,16 +321,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     by_name = {m.name: m for m in MUTANTS}
     asked.work.mkdir(parents=True, exist_ok=True)
     if asked.step in ("all", "trace"):
-        for kind, paths, limit in (("computed", computed(), 0.0), ("simulated", simulations(), CUT)):
-            (asked.work / f"trace-{kind}.jsonl").unlink(missing_ok=True)
-            if not (pid := os.fork()):
-                trace(paths, asked.work / f"trace-{kind}.jsonl", limit)
-                os._exit(0)
-            os.waitpid(pid, 0)
+        trace_all(asked.work, asked.names if asked.step == "trace" else ())
     tests = traces(asked.work)
     if failed := [t.name for t in tests if t.ended == "failed"]:
         print(f"without a mutant {len(failed)} tests fail, such as {failed[0]}", file=sys.stderr)
         return 1
+    if not tests and asked.step == "run":
+        print("nothing is traced: first matrix.py trace, or matrix.py trace FILE of the tests to meet", file=sys.stderr)
+        return 2
     if asked.step in ("all", "run"):
         preload()
         mutants = [by_name[n] for n in asked.names] or list(MUTANTS)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import csv
+import json
 import re
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from mutants import matrix
 from mutants.mutant import Mutant, span
 from mutants.registry import MUTANTS, SURVIVORS
 
@@ -69,3 +71,16 @@ def test_killers_are_there() -> None:
                 held[file] = path.read_text(encoding="utf-8") if path.exists() else ""
             there.append((not name and bool(held[file])) or f"def {name}(" in held[file])
         assert any(there), f"{line['mutant']}: none of {line['killers']} is there"
+
+
+def test_a_run_of_one_mutant_keeps_the_rest_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "matrix.csv"
+    kept.write_text(matrix.TABLE.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(matrix, "TABLE", kept)
+    file, first = "tests/golden/test_horizon.py", MUTANTS[0].name
+    found = {"killed": {file: f"{file}::test_one"}, "ran": [file], "reached": [file]}
+    (tmp_path / f"mutant-{first}.json").write_text(json.dumps(found), encoding="utf-8")
+    matrix.write(tmp_path)
+    with kept.open(encoding="utf-8", newline="") as lines:
+        after = {line["mutant"]: line["killers"] for line in csv.DictReader(lines)}
+    assert after == {line["mutant"]: line["killers"] for line in table()} | {first: "golden/test_horizon.py::test_one"}

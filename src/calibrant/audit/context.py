@@ -395,3 +395,4 @@ class Check:
     # report has it among the checks that it reads.
     asks: str = ""
     means: str = ""
+    about: str = ""  # what the first screen calls it among what was not checked, in two or three words

@@ -90,13 +90,15 @@ class JudgingOptions(TypedDict, total=False):
     limit_relative: Annotated[
         float | None,
         "in place of --limit: the limit as a share of the mean score; 0.1 is observed over expected from 0.9 to 1.1",
-        Option("R", check=optional(share, hint="such as 0.1 for a tenth")),
+        Option("R", check=optional(share, hint="such as 0.1 for a tenth"), seldom=True),
         BOUNDS,
     ]
     limit_classes: Annotated[
         float | None,
         "of several classes, in addition to --limit: the largest acceptable sum of the errors of all classes, up to 2",
-        Option("X", check=optional(partial(number, above=0, most=2, hint="such as 0.1 for ten points in all"))),
+        Option(
+            "X", check=optional(partial(number, above=0, most=2, hint="such as 0.1 for ten points in all")), seldom=True
+        ),
         BOUNDS,
     ]
     judge: Annotated[
@@ -163,13 +165,13 @@ class JudgingOptions(TypedDict, total=False):
     infer: Annotated[
         Iterable[str] | str | None,
         "covariates whose mean among the events is inferred from the probabilities: its bias, with a guaranteed range",
-        Option("COLUMNS", check=partial(names, what="a covariate", distinct=True)),
+        Option("COLUMNS", check=partial(names, what="a covariate", distinct=True), seldom=True),
         DECISIONS,
     ]
     against: Annotated[
         AuditRecord | str | os.PathLike[str] | None,
         "an earlier audit (.json), sketch or file: by how much the gaps of everyone and the groups changed since",
-        Option("EARLIER"),
+        Option("EARLIER", seldom=True),
         BOUNDS,
     ]
     outcome: str | None  # in Python also by themselves; the command has these in the file of `about` alone

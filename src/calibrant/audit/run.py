@@ -11,7 +11,7 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrant.arguments import of_declared, takes
+from calibrant.arguments import declared, of_declared, takes
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.everyone import gap
 from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
@@ -50,39 +50,12 @@ from calibrant.views.population import Population
 from calibrant.views.sample import alone, everyone
 from calibrant.views.unlabelled import with_lost
 
-RECORDED = (  # settings, in the order of a record
-    *(
-        "alpha",
-        "limit",
-        "limit_relative",
-        "limit_classes",
-        "against",
-        "judge",
-        "target",
-        "steps",
-        "bandwidth",
-        "seed",
-        "blocks",
-        "quick",
-        "outcome",
-        "date",
-        "mask",
-        "publish",
-    ),
-    *(
-        "fail_on",
-        "threshold",
-        "costs",
-        "infer",
-        "tolerance",
-        "missing_odds",
-        "variables",
-        "allow",
-        "allow_same",
-        "about",
-    ),
+RECORDED = (  # settings, in the order of a record; what else an audit is judged by follows
+    *("alpha", "limit", "limit_relative", "limit_classes", "against", "judge", "target", "steps", "bandwidth", "seed"),
+    *("blocks", "quick", "outcome", "date", "mask", "publish", "fail_on", "threshold", "costs", "infer", "tolerance"),
+    *("missing_odds", "variables", "allow", "allow_same", "about"),
 )
-SELDOM = ("limit_relative", "limit_classes", "infer", "against")  # that a record holds where they were asked for
+SELDOM = {name: one.default for name, (_, one) in declared(JudgingOptions).items() if one.seldom}
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
@@ -387,7 +360,9 @@ def _record(
             "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
         settings={
-            name: settings[name] for name in RECORDED if name in settings and (name not in SELDOM or settings[name])
+            name: settings[name]
+            for name in dict.fromkeys((*RECORDED, *settings))
+            if name in settings and (name not in SELDOM or settings[name] not in (SELDOM[name], ()))
         }
         | ({"form": form_stated} if form_stated else {})
         | ({"independent": True} if context.independent else {})

@@ -40,6 +40,8 @@ PLANNING = (*(k for k in READING if k not in ("--key", "--seed", "--allow")), "-
 ARRAYS = ("y_true", "y_prob")  # what label and score of `Predictions` are called
 GROUPS = 2  # columns that a report proposes
 ABOUT = "about.toml"  # holds the words of the report
+STATED = ("independent", "final")  # settings that are the value "none" of an option
+WORDED = (*STATED, "form", "about", "outcome", "date", "blocks", "bandwidth")  # that are no option of their own
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 
 
@@ -281,7 +283,8 @@ def _switched(record: AuditRecord) -> list[str]:
     data, s = record.data, record.settings
     switches = {"intersections": any(len(b) > 1 for b in groupings(record))}
     switches |= {name: bool(data.get(name)) for name in ("percent", "logits", "renormalize", "rest")}
-    switches |= {name: bool(s.get(name)) for name in ("quick", "publish", "allow_same")}
+    switches |= {name: s[name] is True for name in dict.fromkeys(("quick", "publish", "allow_same", *s)) if name in s}
+    switches = {name: wanted for name, wanted in switches.items() if name not in STATED}
     return [f"--{name.replace('_', '-')}" for name, wanted in switches.items() if wanted]
 
 
@@ -319,6 +322,13 @@ def _wrapped(words: Sequence[str]) -> str:
 def _list(names: Sequence[str]) -> str | None:
     """Return names as an option takes them, in quotes those that would be read as something else; None for none."""
     return ",".join('"' + n.replace('"', '""') + '"' if _odd(n) else n for n in names) or None
+
+
+def _plain(value: object) -> object:
+    """The value of an option that is typed as it is: names and numbers as a list of them."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
+    return _list([str(each) for each in value])
 
 
 def _odd(name: str) -> bool:
@@ -370,6 +380,9 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
         ("--judge", judge if (judge := {**s, **family}["judge"]) != "auto" else None),
         ("--target", s.get("target")),
     ]
+    worded = {flag for flag, _ in flags}
+    every = {f"--{k.replace('_', '-')}": v for k, v in s.items() if k not in WORDED and not isinstance(v, bool)}
+    flags += [(flag, _plain(v)) for flag, v in every.items() if flag not in worded]
     flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     if from_python(record):  # where each word is an argument
         flags += [(f"--{k.replace('_', '-')}", v) for k, v in _words(record).items()]

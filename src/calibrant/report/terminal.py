@@ -160,7 +160,7 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
         span = num.between(low, high)
         if e.interval.high >= 1.0:
             span = f"at least {low}"
-        elif e.interval.low <= 0.0:
+        elif e.interval.low == 0.0:  # of an error; a gap has a sign
             span = f"at most {high}"
         lines.append(f"{e.method.removeprefix('certify.'):<18} {span:>16} points   {e.settings['about']}")
         lines.append(f"{'':<18} {'':>16}          assumes {e.assumes}; level {e.interval.level:g}")

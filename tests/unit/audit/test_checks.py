@@ -16,7 +16,9 @@ from calibrant.audit import checks
 from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.reliability import Few, _fixed_ranges, _people, _shares
 from calibrant.report import markdown
+from calibrant.report.brief.rests import not_checked
 from calibrant.report.outline import declared
+from calibrant.report.spans import plain
 from calibrant.views.sample import everyone
 
 ADDED = """
@@ -33,7 +35,8 @@ def spread(case, so_far):
     return CheckResult(status="measured", estimate=found, estimates={"spread": found})
 
 DECLARED = (Check(code="spread", order=65, make=spread, step="spreading", gate=True,
-                     asks="Spread of the scores", means="wide tells people apart"),)
+                     asks="Spread of the scores", means="wide tells people apart",
+                     about="the spread"),)
 """
 
 
@@ -95,8 +98,10 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     )
     assert "| spread | 20.0 to 30.0 |  | `nothing` |" in markdown.render(record)  # among what is certified
     assert gates() == ("spread", "local-calibration", "strong-calibration", "subgroups")
-    few = next(c for c in cal.audit(rows(60), quick=True).checks if c.code == "spread")
+    small = cal.audit(rows(60), quick=True)
+    few = next(c for c in small.checks if c.code == "spread")
     assert (few.status, few.reason) == ("not-applicable", "fewer than 100 people")
+    assert "the spread" in plain(not_checked(small))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.csv as csv
 import pytest
 
 import calibrant as cal
+import factories
 from calibrant.audit.rounding import step
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html, markdown, terminal
@@ -80,3 +82,12 @@ def test_a_published_limit_of_a_group_tells_no_expected_events(tmp_path: Path) -
     assert told
     for text in (html.render(published), markdown.written(document(published)), terminal.render(published)):
         assert not [v for v in told if re.search(rf"(?<![\d.]){100 * v:.3g}(?!\d)", text)]
+
+
+def test_a_setting_that_no_line_words_is_typed_and_called_as_it_is_recorded() -> None:
+    record = factories.whole()
+    settings = record.settings | {"ranges": 5, "loud": True, "quiet": False, "judged_by": ("site", "ward, floor")}
+    again = commands.audit_again(replace(record, settings=settings))
+    for words in ("--ranges 5", "--loud", "--judged-by 'site,\"ward, floor\"'"):
+        assert words in again
+    assert "quiet" not in again

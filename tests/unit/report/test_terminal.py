@@ -6,8 +6,9 @@ import time
 import pytest
 
 import factories
-from calibrant.report.terminal import SEEN, cells, clip
+from calibrant.report.terminal import SEEN, cells, certificates, clip
 from calibrant.report.terminal import render as terminal
+from calibrant.results import Estimate, Interval
 
 RECORDS = [
     factories.employment,
@@ -58,3 +59,21 @@ def test_a_long_name_is_cut_at_once():
     assert clip("e\u0301" * 10**6, 9) == "e\u0301" * 8 + "…"
     assert clip("h" * 10**6, 9) == "h" * 8 + "…"
     assert time.perf_counter() - start < 9
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(-0.127, 0.117, "−12.7 to 11.7"), (0.0, 0.117, "at most 11.7"), (0.02, 1.0, "at least 2.0")],
+)
+def test_a_gap_below_zero_is_no_trivial_end(low: float, high: float, words: str) -> None:
+    interval = Interval(low=low, high=high, level=0.95, guarantee="finite-sample")
+    one = Estimate(
+        method="certify.one",
+        value=0.1,
+        unit="probability",
+        n=100,
+        interval=interval,
+        assumes="rows are independent",
+        settings={"about": "the raw score"},
+    )
+    assert f" {words} points" in certificates([one], {})

@@ -174,10 +174,19 @@ def _counted(record: AuditRecord) -> Iterator[Text]:
     for test in record.settings.get("fail_on") or ():
         check = facts.ran(record, test)
         if check is not None and check.outcome is not None and record.test_shows(check):
-            what = capital(CHECKS.get(test, test))
+            what = capital(_about(test))
             yield say(
                 f"{what} counts separately, by ", code("--fail-on"), f": error shown ({p_reported(check.outcome)})."
             )
+
+
+def _about(code: str) -> str:
+    """What a check is about: one without words above has its own, in its file."""
+    if code in CHECKS:
+        return CHECKS[code]
+    from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
+
+    return next((check.about for check in all_checks() if check.code == code and check.about), code)
 
 
 def _clusters(record: AuditRecord) -> Iterator[Text]:
@@ -239,7 +248,7 @@ def _tested(record: AuditRecord) -> str:
 def not_checked(record: AuditRecord) -> Text:
     """Return what was left out, in one sentence; empty where nothing was."""
     undone = [c for c in record.checks if c.status in facts.UNDONE]
-    missing = [PARTS[c.code] if c.code in PARTS else CHECKS.get(c.code, c.code) for c in undone]
+    missing = [PARTS[c.code] if c.code in PARTS else _about(c.code) for c in undone]
     missing = list(dict.fromkeys(missing))
     if facts.state(record, "subgroups") == "absent" and PARTS[facts.SUBGROUPS] not in missing:
         missing.insert(0, PARTS[facts.SUBGROUPS])

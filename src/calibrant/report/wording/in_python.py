@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar, cast
+from functools import cache
+from typing import Literal, TypeVar, cast, get_args
 
+from calibrant.arguments import declared
 from calibrant.report.spans import Span
 
 WIDTH = 84  # characters of a line of a command
 DATA = "data"  # what the data are called that an audit in Python was passed
-LISTS = (
-    "label",
-    "score",
-    "listed",
-    "ordered",
-    "by",
-    "key",
-    "variables",
-    "allow",
-    "fail_on",
-    "infer",
-    "competing",
-    "within",
-)
-NUMBERS = (  # or the word "none"
-    *("limit", "limit_relative", "limit_classes", "steps", "alpha", "tolerance", "seed"),
-    *("missing_odds", "mask", "horizon"),
-)
-SEVERAL = ("threshold", "costs")
-SWITCHES = (
-    *("intersections", "percent", "logits", "renormalize", "rest"),
-    *("drop_missing", "quick", "publish", "allow_same"),
-)
-TEXTS = (
-    *("positive", "cluster", "weights", "missing", "judge", "target", "outcome", "name", "date"),
-    *("noun", "model", "intended_use", "period", "population", "set_by", "time", "event", "entered", "closed", "way"),
-)
 FORM = ("encoding", "delimiter", "decimal", "sheet", "dates", "format")
 AT = ("time", "event", "horizon", "entered", "closed", "competing", "way", "within")
 READ = (
@@ -48,14 +23,42 @@ READ = (
 OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights")  # of arrays
 PLANNED = ("by", "intersections", "limit", "steps", "alpha")
 COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
-ARGUMENTS = (*LISTS, *NUMBERS, *SEVERAL, *SWITCHES, *TEXTS, *FORM, "bins")
 
 HELP = re.compile(r"calibrant (\w+) (\w+) --help")
-OPTION = re.compile(
-    rf"--({'|'.join(sorted((a.replace('_', '-') for a in ARGUMENTS), key=len, reverse=True))})(?![\w-])"
-)
-WITH_VALUE = re.compile(rf"{OPTION.pattern}[ =](none\b|[A-Z]{{3,}}\b)")  # in the middle of a sentence
 Node = TypeVar("Node")
+Form = Literal["switch", "number", "numbers", "names", "text"]
+
+
+@cache
+def forms() -> Mapping[str, Form]:
+    """How the value of each argument of an audit is written in Python, by its declared type."""
+    from calibrant.audit.judging import JudgingOptions
+    from calibrant.data.specs.options import ColumnOptions, CommandOptions
+
+    every = {**declared(CommandOptions), **declared(ColumnOptions), **declared(JudgingOptions)}
+    made = {name: _form(kind) for name, (kind, _) in every.items()}
+    return {name: form for name, form in made.items() if form} | {"cluster": "text"}  # of which "none" is no list
+
+
+def _form(kind: type) -> Form | None:
+    """None of what is no number or text: edges of bins, an earlier audit, a file of words."""
+    kinds = get_args(kind) or (kind,)
+    if kind is bool:
+        return "switch"
+    if Sequence[float] in kinds and str not in kinds:
+        return "numbers"
+    if float in kinds or kinds[0] is int:
+        return "number"
+    if Iterable[str] in kinds:
+        return "names"
+    return "text" if kinds[0] is str else None
+
+
+@cache
+def _option(end: str = "") -> re.Pattern[str]:
+    """An option in a sentence, and what ends it."""
+    every = sorted((name.replace("_", "-") for name in (*forms(), "bins")), key=len, reverse=True)
+    return re.compile(rf"--({'|'.join(every)})(?![\w-]){end}")
 
 
 def in_python(node: Node) -> Node:
@@ -76,24 +79,25 @@ def _coded(text: str) -> str:
     """An option with its value, such as ``--cluster none``, as an argument; other code as it is."""
     if result := HELP.fullmatch(text):
         return f"help(cal.{result[1]}.{result[2]})"
-    if not OPTION.match(text):
+    if not _option().match(text):
         return text
     return ", ".join(f"{k}={v}" for k, v in arguments([text]).items()) if " " in text or "=" in text else _named(text)
 
 
 def _worded(text: str) -> str:
     """The options in a sentence by their names in Python, with a value that follows."""
-    return OPTION.sub(lambda result: _named(result[0]), WITH_VALUE.sub(_valued, text))
+    valued = _option(r"[ =](none\b|[A-Z]{3,}\b)").sub(_valued, text)
+    return _option().sub(lambda result: _named(result[0]), valued)
 
 
 def _named(option: str) -> str:
     name = option.lstrip("-").replace("-", "_")
-    return f"{name}=True" if name in SWITCHES else f"{name}="
+    return f"{name}=True" if forms().get(name) == "switch" else f"{name}="
 
 
 def _valued(result: re.Match[str]) -> str:
     name = result[1].replace("-", "_")
-    return result[0] if name in SWITCHES else f"{name}={in_code(result[2])}"
+    return result[0] if forms().get(name) == "switch" else f"{name}={in_code(result[2])}"
 
 
 def arguments(words: Sequence[str]) -> dict[str, str]:
@@ -115,7 +119,7 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     while tokens:
         name, _, value = tokens.pop(0).partition("=")
         name = name.lstrip("-").replace("-", "_")
-        if name not in SWITCHES and not value:
+        if forms().get(name) != "switch" and not value:
             value = tokens.pop(0)
         yield name, value
 
@@ -127,18 +131,19 @@ def unquoted(command: str) -> list[str]:
 
 
 def _written(name: str, value: str) -> str:
-    if name in SWITCHES:
-        return "True"
-    if name in NUMBERS:
-        return f"[{value}]" if "," in value else value if value != "none" else '"none"'
-    if name in SEVERAL:
-        numbers = [float(v) for v in value.split(",")]
-        return in_code(numbers if len(numbers) > 1 else numbers[0])
-    if name in LISTS:
-        if value == "none":
+    match forms().get(name):
+        case "switch":
+            return "True"
+        case "number":
+            return f"[{value}]" if "," in value else value if value != "none" else '"none"'
+        case "numbers":
+            numbers = [float(v) for v in value.split(",")]
+            return in_code(numbers if len(numbers) > 1 else numbers[0])
+        case "names" if value == "none":
             return "()"
-        items = _items(value)
-        return in_code(items if len(items) > 1 else items[0])
+        case "names":
+            items = _items(value)
+            return in_code(items if len(items) > 1 else items[0])
     return in_code(value)
 
 

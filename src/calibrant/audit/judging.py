@@ -386,11 +386,6 @@ def three_digits(value: float) -> float:
     return math.floor(value * 10.0**digits + 1e-9) / 10.0**digits
 
 
-def size(low: float, high: float) -> tuple[float, float]:
-    """How large a gap between two signed ends is, at least and at most."""
-    return max(low, -high, 0.0), max(high, -low)
-
-
 def verdict_of(low: float, high: float, limit: float | None) -> Verdict:
     """The verdict on a certified range; "not_checked" without a limit."""
     if limit is None:

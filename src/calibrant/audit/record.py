@@ -149,6 +149,51 @@ class Finding(Plain):
     rows_at_least: bool = False
     clusters_needed: int | None = None
 
+    @property
+    def gap_ends(self) -> tuple[float, float]:
+        """The certified ends of the gap, with its sign; those of any gap where none is certified."""
+        of = self.gap.guaranteed
+        return (-1.0, 1.0) if of is None else (of.low, of.high)
+
+    @property
+    def error_ends(self) -> tuple[float, float]:
+        """Both certified ends of the calibration error, as the verdict leaves them, whatever is judged.
+
+        A group over the limit by its gap is over it by its calibration error too; one within it by its gap need not be.
+        """
+        known = self.verdict if self.by == "error" or self.verdict == "over" else None
+        return at_limit(self.lower.interval.low, self.upper.interval.high, known, self.limit)
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """Both certified ends of what is judged, as the verdict leaves them: what a report shows.
+
+        A group may be decided although its own range still holds the limit; what is decided moves the end to the limit.
+        """
+        if self.by == "error":
+            return self.error_ends
+        (low, high), error = size(*self.gap_ends), self.lower.interval.low
+        if self.verdict == "over" and self.limit is not None and error > self.limit >= low:  # by its error alone
+            return error, max(high, error)
+        return at_limit(low, high, self.verdict, self.limit)
+
+    @property
+    def two_scores(self) -> bool:
+        """Whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
+        return self.lower.interval.low > self.upper.interval.high
+
+
+def size(low: float, high: float) -> tuple[float, float]:
+    """How large a gap between two signed ends is, at least and at most."""
+    return max(low, -high, 0.0), max(abs(low), abs(high))
+
+
+def at_limit(low: float, high: float, verdict: str | None, limit: float | None) -> tuple[float, float]:
+    """Two ends, moved to the limit where the verdict is known to be beyond it."""
+    if limit is not None and verdict == "over":
+        return max(low, limit), high
+    return (low, min(high, limit)) if limit is not None and verdict == "within" else (low, high)
+
 
 class Groups(tuple[Finding, ...]):
     """The findings of groups in the order of the variables; one also by its name: ``groups["site = Valley"]``.

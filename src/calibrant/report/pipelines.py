@@ -11,7 +11,7 @@ from calibrant.arguments import flag
 from calibrant.audit.record import ALL_CLASSES, ERROR_SHOWN, AuditRecord, CheckRecord, Finding
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
-from calibrant.report.findings import ends, limit_for, limit_of, need_of, needed, ordered, subgroups_over
+from calibrant.report.findings import limit_of, need_of, needed, ordered, subgroups_over
 from calibrant.report.findings import state as state_of
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.terms import cardinal, joined, judged_range, p_reported
@@ -78,7 +78,7 @@ def _named(some: Sequence[Judged]) -> str:
 def _finding(record: AuditRecord, f: Finding) -> Judged:
     kind: Kind = "group" if f.variables else "everyone"
     name = label(f)
-    least = num.lower_bound(ends(record, f)[0], limit_for(record, f))
+    least = num.lower_bound(f.shown[0], f.limit)
     if f.withheld is not None:
         return Judged(kind, name, "undecided", f"withheld: {sanitize(f.withheld)}", "withheld")
     if f.verdict == "not_checked":
@@ -128,7 +128,7 @@ def _all_classes(record: AuditRecord, check: CheckRecord, limit: float) -> Judge
     if check.estimate is None or record.withheld is not None:
         return Judged("check", name, "undecided", sanitize(check.reason or record.withheld or "").rstrip("."))
     ends = check.estimate.interval
-    span = num.between(num.lower_bound(ends.low, limit), num.upper_bound(ends.high, limit))
+    span = num.span(ends.low, ends.high, limit)
     state: dict[str, State] = {"over": "over", "within": "within"}
     return Judged("check", name, state.get(check.status, "undecided"), f"errors of {span} points, {of}", span)
 

@@ -156,7 +156,7 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
         of = f"; clusters ({' and '.join(map(sanitize, two_way))}) cross"
     lines = [f"{num.count(results[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in results:
-        low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
+        low, high = num.bounds(e.interval.low, e.interval.high)
         span = num.between(low, high)
         if e.interval.high >= 1.0:
             span = f"at least {low}"
@@ -252,7 +252,7 @@ def class_repairs(curve: Curve) -> str:
     )
     rows = [["", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)"]]
     for line in lines_of(curve):
-        ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
+        ends = num.span(float(line["low"]), float(line["high"]))
         cells = [f"{float(line[m]):.4f} ({float(line[f'{m}_change']):+.4f})" for m in ("log_loss", "brier")]
         rows.append([str(line["repair"]), ends, *cells])
     lines += aligned(rows)
@@ -372,7 +372,7 @@ def _error_shown(result: Comparison) -> str:
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = row["error_low"], row["error_high"]
-    error = "" if low is None else num.between(num.lower_bound(low), num.upper_bound(high))
+    error = "" if low is None else num.span(low, high)
     name = row["probability"]
     moved = "" if name == AS_AUDITED or row["largest_gap"] is None else f"{row['groups_better']}/{row['groups_worse']}"
     return (

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from calibrant.report.wording.parts import verdict_word as verdict_word
     from calibrant.report.wording.terms import VERDICTS as VERDICTS
     from calibrant.report.wording.terms import certified_range as certified_range
-    from calibrant.report.wording.terms import error_bounds as error_bounds
     from calibrant.report.wording.terms import judged_range as judged_range
     from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.sample import keyed as keyed
@@ -100,7 +99,6 @@ _WHERE = {
     "crossing": "calibrant.report.findings",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
-    "error_bounds": "calibrant.report.wording.terms",
     "facts": "calibrant.report.brief",
     "literal": "calibrant.report.spans",
     "headline": "calibrant.report.wording.headline",

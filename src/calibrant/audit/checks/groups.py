@@ -16,9 +16,9 @@ from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.inputs import two_way
-from calibrant.audit.judging import Shares, size, worst
+from calibrant.audit.judging import Shares, worst
 from calibrant.audit.pooling import Name, group_populations, identifier
-from calibrant.audit.record import Finding, Verdict
+from calibrant.audit.record import Finding, Verdict, size
 from calibrant.audit.rounding import Sums, reported_layer, two_digits
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence, bet_sizes_for, rejected
 from calibrant.certify.decidable import Grouped, by_fewer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, size
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
@@ -18,7 +18,6 @@ from calibrant.report.wording.terms import (
     at_thresholds,
     bound_of,
     capital,
-    gap_ends,
     joined,
     joint_shares,
     jointly_wrong,
@@ -83,24 +82,22 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
     every = f", all {who} simultaneously" if record.groups or record.classes else ""
     text = f"{start} range guaranteed at this sample size{every}, which decides. The surest first, not the largest."
     if facts.limit_of(record) is not None:
-        states = {state_of(record, f)[0] for f in (record.everyone, *record.groups, *record.classes)}
+        states = {state_of(f)[0] for f in (record.everyone, *record.groups, *record.classes)}
         text += "".join(f" {meaning}" for state, meaning in MEANINGS.items() if state in states)
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
         judged = f"Everyone and {who} are judged by {one}."
         apart = "Gaps are drawn, in which errors cancel; everyone is judged by calibration error, in which none do."
         text += f" {judged}" if one == groups else f" {apart}"
-    if any(_passes(record, f) for f in record.groups):
+    if any(_passes(f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return text if drawn else f"{text} {jointly_wrong(record)}."  # the page says it where it is signed
 
 
-def _passes(record: AuditRecord, finding: Finding) -> bool:
+def _passes(finding: Finding) -> bool:
     """Whether a group is within by its gap, and its range is not."""
-    limit = facts.limit_for(record, finding)
-    if finding.verdict != "within" or limit is None or not facts.by_gap(record, finding):
+    if finding.verdict != "within" or finding.limit is None or finding.by == "error":
         return False
-    low, high = gap_ends(finding)
-    return max(high, -low) > limit
+    return size(*finding.gap_ends)[1] > finding.limit
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:

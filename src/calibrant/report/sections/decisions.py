@@ -139,7 +139,7 @@ def _range(ends: tuple[float, float, float]) -> str:
 
 
 def _cell(ends: tuple[float, float, float]) -> str:
-    return f"{num.between(num.lower_bound(ends[1]), num.upper_bound(ends[2]))}%"
+    return f"{num.span(ends[1], ends[2])}%"
 
 
 def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
@@ -151,7 +151,7 @@ def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
             _cell(one.missed) if one.missed else "–",
             " to ".join(num.signed_range(*one.net_benefit[1:])),
             " to ".join(num.signed_range(*one.over_all[1:])),
-            num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
+            num.span(one.regret[1], one.regret[2]),
         )
         rows.append((_named(one.name), *cells))
     more = len(lines) - EACH_MOST
@@ -225,7 +225,7 @@ def _estimated(one: Line) -> str:
 def _certified(one: Line) -> str:
     if one["value"] is None:
         return num.NO_GAP
-    return num.between(num.lower_bound(one["guaranteed_low"]), num.upper_bound(one["guaranteed_high"]))
+    return num.span(one["guaranteed_low"], one["guaranteed_high"])
 
 
 def _apart(one: Line) -> tuple[str | Text, ...]:

@@ -25,11 +25,9 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
-    gap_ends,
     joined,
     over_expected,
     together,
-    two_way,
     verdict_on,
     whose_gaps,
 )
@@ -173,7 +171,7 @@ def table(record: AuditRecord) -> doc.Table:
     """All groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.by_evidence(record.groups)[: facts.MOST_ROWS]
     judged, gap, rare = limit is not None, facts.by_gap(record, "groups"), facts.rare(record)
-    top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
+    top = places.ruler_top([f.shown for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         doc.Column(say("Group")),
@@ -199,14 +197,14 @@ def table(record: AuditRecord) -> doc.Table:
 
 
 def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
-    limit, predicted, observed = facts.limit_for(record, f), f.expected / f.rows, f.events / f.rows
-    low, high = facts.ends(record, f)
-    track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
+    limit, predicted, observed = f.limit, f.expected / f.rows, f.events / f.rows
+    low, high = f.shown
+    track = svg.track(low, high, top, f.verdict, f"{num.span(low, high, limit)} points", limit)
     reported_in = facts.fives(record, f.rows) if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     digits = facts.decimals(record)
-    first, last = num.signed_range(*gap_ends(f), digits)
+    first, last = num.signed_range(*f.gap_ends, digits)
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
@@ -216,7 +214,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
         "–" if reported_in else over_expected(f),
         doc.Cell(sort=f"{low:.4g}", picture=track),
         error_range(record, f),
-        doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
+        doc.Cell(say(verdict_on(f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
@@ -224,13 +222,9 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
 
 def error_range(record: AuditRecord, f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if facts.by_gap(record, f) or two_way(f):
+    if f.by == "gap" or f.two_scores:
         return certified_range(record, f, dashed=True)
-    return _range(*facts.ends(record, f), facts.limit_for(record, f))
-
-
-def _range(low: float, high: float, limit: float | None) -> str:
-    return num.between(num.lower_bound(low, limit), num.upper_bound(high, limit))
+    return num.span(*f.shown, f.limit)
 
 
 def _caption(record: AuditRecord) -> str:

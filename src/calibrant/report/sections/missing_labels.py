@@ -114,7 +114,7 @@ def _range(record: AuditRecord, one: People, at: int) -> str:
     if by_gap(record, "everyone" if one.everyone else "groups"):
         reported = " to ".join(num.signed_range(low, high))
     else:
-        reported = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
+        reported = num.span(low, high, limit_of(record))
     return reported if limit_of(record) is None else f"{reported} · {VERDICTS[one.verdicts[at]].lower()}"
 
 

@@ -26,13 +26,10 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
-    error_bounds,
-    gap_ends,
     joined,
     judged_range,
     people_share,
     together,
-    two_way,
     whose_gaps,
 )
 from calibrant.results import Estimate
@@ -101,8 +98,8 @@ def overall_answer(record: AuditRecord) -> Text:
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
     start = f"On average by {certified_range(record, one)} points."
-    if two_way(one):
-        low, high = error_bounds(record, one)
+    if one.two_scores:
+        low, high = num.bounds(*one.error_ends, one.limit)
         start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
     mostly = {
         "low": "Mostly the model underpredicts: it",
@@ -110,7 +107,7 @@ def overall_answer(record: AuditRecord) -> Text:
         "unclear": "On balance it is not shown to be off: the model",
     }.get(facts.gap_side(record) or "", "The model")
     if facts.lost(record):
-        low, high = num.signed_range(*gap_ends(one), facts.decimals(record))
+        low, high = num.signed_range(*one.gap_ends, facts.decimals(record))
         return say(f"The gap is {low} to {high} points. {happened(record, predicted, observed)}.")
     return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
@@ -265,7 +262,7 @@ def certified(record: AuditRecord) -> doc.Table:
 def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
     """Each quantity, points, what it is about and assumes; an estimate not known here is shown by its name."""
     one = record.everyone
-    low, high = error_bounds(record, one)
+    low, high = num.bounds(*one.error_ends, one.limit)
     rows = [
         ("Calibration error, at least", low, "the raw score", assumption(one.lower)),
         ("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
@@ -299,7 +296,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
         subject = f"the raw score, given the scores and attributes of these {facts.noun(record)}"
         rows.append(("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
     if (e := record.estimates.get(facts.ALL_CLASSES)) is not None:
-        shown = num.between(num.lower_bound(e.interval.low), num.upper_bound(e.interval.high))
+        shown = num.span(e.interval.low, e.interval.high)
         subject = "every class’s probability, raw from below, rounded from above"
         rows.append(("Calibration error of all classes, added up", shown, subject, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce", facts.ALL_CLASSES}):

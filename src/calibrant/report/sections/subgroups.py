@@ -345,7 +345,7 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     e, limit = record.estimates.get(facts.SUBGROUPS), facts.limit_of(record)
     numbers = ""
     if e is not None:
-        low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
+        low, high = num.bounds(e.interval.low, e.interval.high, limit)
         size = people_share(float(e.settings["clear_size"]))
         numbers = f"worst at least {low} points; of {size} of the {facts.noun(record)} or more, at most {high}"
     if check.outcome is not None:

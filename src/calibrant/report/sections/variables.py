@@ -205,7 +205,7 @@ def certified_or(estimate: float, low: float | None, high: float | None) -> str:
     """A certified range in points, or the estimate where there is none."""
     if low is None or high is None:
         return f"about {num.nearest(estimate)}"
-    return num.between(num.lower_bound(low), num.upper_bound(high))
+    return num.span(low, high)
 
 
 def place(r: Ranked) -> str:

@@ -14,7 +14,6 @@ from calibrant.report.findings import (
     cluster_totals,
     crossing,
     declared,
-    ends,
     limit_of,
     lost,
     noun,
@@ -47,7 +46,7 @@ def no_plan(record: AuditRecord) -> str:
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
     """Return whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
-    limit, (low, high) = limit_of(record), ends(record, finding)
+    limit, (low, high) = limit_of(record), finding.shown
     return limit is not None and high - low > WIDE * limit
 
 

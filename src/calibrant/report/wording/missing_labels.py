@@ -14,7 +14,6 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import dropped, limit_of, lost, noun, unestimated
 from calibrant.report.spans import Text, clipped, code, label, literal, say
-from calibrant.report.wording.terms import gap_ends
 from calibrant.sanitize import sanitize
 
 LINES = 4  # of one population: those known alone, and three assumptions about the others
@@ -206,7 +205,7 @@ def way(record: AuditRecord) -> Iterator[str]:
             least=f"{int(least * 1000) / 1000:g}",
             most=f"{int(10.0 / least) / 10 + 0.1:.1f}",
         )
-        low, high = gap_ends(record.everyone)
+        low, high = record.everyone.gap_ends
         if not low <= record.everyone.gap.value <= high:
             yield OUTSIDE
     yield NO_ESTIMATE.format(f"{of['horizon']:g}") if unestimated(record.everyone) else ESTIMATED
@@ -252,7 +251,7 @@ def happened(record: AuditRecord, predicted: str, observed: str) -> str:
     """What is predicted and what is known of what happened, in percent, as the start of a sentence."""
     if lost(record) != "unknown":
         return f"Predicted {predicted}%, {'estimated' if lost(record) else 'observed'} {observed}%"
-    low, high = gap_ends(record.everyone)
+    low, high = record.everyone.gap_ends
     mean = record.everyone.expected / record.everyone.rows
     ends = (max(mean + low, 0.0), min(mean + high, 1.0))
     return f"Predicted {predicted}%, {num.nearest(ends[0])}% to {num.nearest(ends[1])}% happened"

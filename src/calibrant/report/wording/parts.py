@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, at_limit
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import groupings
@@ -13,7 +13,6 @@ from calibrant.report.wording.clusters import CLUSTERS, independent, one_cluster
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     VERDICTS,
-    gap_ends,
     p_reported,
     people_share,
     verdict_on,
@@ -44,9 +43,9 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     """The status of a part of the verdict and its word; of groups how many are in each state, the worst first."""
     state = facts.state(record, part)
     if part == "everyone" and state in facts.VERDICT_STATES:
-        return state_of(record, record.everyone)
+        return state_of(record.everyone)
     if part in ("groups", "classes") and state in facts.VERDICT_STATES:
-        status, word = _counted(record, record.groups if part == "groups" else record.classes)
+        status, word = _counted(record.groups if part == "groups" else record.classes)
         if part == "classes" and status == "within" and (n := facts.common_less(record)):
             status, word = "measured", f"{word}; the limit is larger than the mean probability of {num.count(n)}"
         if part == "groups" or (summed := facts.summed(record)) == "not_checked":
@@ -65,24 +64,24 @@ def marked(record: AuditRecord, part: str) -> str:
     return status if status in ("within", "undecided", "over", "error_shown") else ""
 
 
-def state_of(record: AuditRecord, finding: Finding) -> tuple[str, str]:
+def state_of(finding: Finding) -> tuple[str, str]:
     """The status of a finding and its word: the verdict, and that error is shown where it says less."""
-    verdict, word = finding.verdict, verdict_on(record, finding)
+    verdict, word = finding.verdict, verdict_on(finding)
     if finding.error_shown and verdict in ("undecided", "not_checked") and finding.withheld is None:
         return STATES["error_shown"]
-    if verdict == "within" and finding.error_shown and not gap_shows_none(record, finding):
+    if verdict == "within" and finding.error_shown and not gap_shows_none(finding):
         return "within", f"{word}, error shown"
     return ("measured" if verdict == "not_checked" and finding.withheld is None else STATES[verdict][0]), word
 
 
-def gap_shows_none(record: AuditRecord, finding: Finding) -> bool:
+def gap_shows_none(finding: Finding) -> bool:
     """Whether the gap, which is judged, shows no error: what the calibration error shows stands next to it."""
-    low, high = gap_ends(finding)
-    return facts.by_gap(record, finding) and low <= 0.0 <= high
+    low, high = finding.gap_ends
+    return finding.by == "gap" and low <= 0.0 <= high
 
 
-def _counted(record: AuditRecord, findings: Sequence[Finding]) -> tuple[str, str]:
-    each = [state_of(record, f) for f in findings]
+def _counted(findings: Sequence[Finding]) -> tuple[str, str]:
+    each = [state_of(f) for f in findings]
     known = {
         s: sum(status == s for status, _ in each) for s in ("over", "error_shown", "within", "undecided", "measured")
     }
@@ -126,14 +125,14 @@ def unchecked(record: AuditRecord) -> Text:
 def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
-    high = max(facts.ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
-    return facts.decided(0.0, high, facts.state(record, "groups"), limit)[1]
+    high = max(f.shown[1] for f in record.groups) if e is None else e.interval.high
+    return at_limit(0.0, high, facts.state(record, "groups"), limit)[1]
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
     """Return why the range of a group that is shown goes beyond what no group exceeds; empty where none does."""
     limit, high = facts.limit_of(record), worst_end(record) if record.groups else 1.0
-    widest = max((facts.ends(record, f)[1] for f in shown if f.variables), default=0.0)
+    widest = max((f.shown[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
         return ""
     return (
@@ -217,7 +216,7 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
         by = independent(record)
         rows = by.many if by is CLUSTERS else facts.noun(record)
         return say(f"Too few {rows} to say what no subgroup exceeds.")
-    high = facts.decided(0.0, e.interval.high, known, limit)[1]
+    high = at_limit(0.0, e.interval.high, known, limit)[1]
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := facts.screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"

@@ -243,10 +243,6 @@ def clusters_searched(record: AuditRecord) -> bool:
     return bool(record.curve(TOGETHER).settings.get("identifiers"))
 
 
-def needed(record: AuditRecord) -> str:
-    return f"clusters ({sanitize(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
-
-
 def screened(record: AuditRecord) -> Mapping[str, Any]:
     """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
     results: Mapping[str, Any] = record.data.get("screen") or {}

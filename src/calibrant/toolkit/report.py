@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from calibrant.report.document import Section as Section
     from calibrant.report.document import Table as Table
     from calibrant.report.document import number_table as number_table
-    from calibrant.report.findings import cluster_totals as cluster_totals
-    from calibrant.report.findings import crossing as crossing
     from calibrant.report.findings import limit_of as limit_of
     from calibrant.report.findings import noun as noun
     from calibrant.report.findings import ordered as ordered
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import cells as cells
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
-    from calibrant.report.wording.clusters import counted as counted
+    from calibrant.report.wording.clusters import units_of as units_of
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
@@ -95,8 +93,7 @@ _WHERE = {
     "clip": "calibrant.report.terminal",
     "clipped": "calibrant.report.spans",
     "code": "calibrant.report.spans",
-    "counted": "calibrant.report.wording.clusters",
-    "crossing": "calibrant.report.findings",
+    "units_of": "calibrant.report.wording.clusters",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
     "facts": "calibrant.report.brief",
@@ -127,7 +124,6 @@ _WHERE = {
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
-    "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "worded": "calibrant.report.languages.translator",
     "write_all": "calibrant.report.outputs.files",

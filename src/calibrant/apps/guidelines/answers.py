@@ -22,10 +22,7 @@ from calibrant.toolkit.report import (
     Finding,
     Span,
     Text,
-    cluster_totals,
     code,
-    counted,
-    crossing,
     limit_of,
     literal,
     name,
@@ -39,6 +36,7 @@ from calibrant.toolkit.report import (
     shared_by,
     stated_of,
     states,
+    units_of,
 )
 from calibrant.toolkit.report import numbers as num
 
@@ -126,7 +124,8 @@ def dates(record: AuditRecord) -> Lines:
 
 def cluster_count(record: AuditRecord) -> Lines:
     """Return how many clusters the rows belong to, where a column names them."""
-    return (say(*counted(record), "."),) if counted(record) else NO_LINES
+    counted = units_of(record).counted
+    return (say(*counted, "."),) if counted else NO_LINES
 
 
 def preparation(record: AuditRecord) -> Lines:
@@ -311,8 +310,7 @@ def methods(record: AuditRecord) -> Lines:
 def clusters(record: AuditRecord) -> Lines:
     """Return how clusters were handled, and which model reported how they differ."""
     made = list(cluster_count(record))
-    if cluster_totals(record):
-        share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"
+    if share := units_of(record).apart:
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
     return (
         *made,

@@ -10,7 +10,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, stated_of
 from calibrant.report.spans import Text, code, literal, pointer, say
-from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
+from calibrant.report.wording.clusters import correlated, units_of
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.parts import state_of, unchecked
@@ -121,7 +121,7 @@ def _misread(record: AuditRecord) -> Iterator[Text]:
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
-    yield from in_clusters(record)
+    yield from units_of(record).lines
     if result := facts.shared_by(record):
         yield correlated(record, result)
     yield from _small(record)
@@ -149,7 +149,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             yield (*say(f"{lead}: "), *_names(text), *say("" if facts.clusters_searched(record) else unseen))
     yield from _score(record)
     yield from _subgroups(record)
-    yield from _clusters(record)
+    yield from units_of(record).looked
     for lead, text in notices(record):
         if lead == NOTICES[AGAIN][0]:
             yield say(f"{lead}: ", *text)
@@ -175,11 +175,6 @@ def _counted(record: AuditRecord) -> Iterator[Text]:
             yield say(
                 f"{what} counts separately, by ", code("--fail-on"), f": error shown ({p_reported(check.outcome)})."
             )
-
-
-def _clusters(record: AuditRecord) -> Iterator[Text]:
-    if not facts.cluster_totals(record) and facts.shared_by(record) is None and record.curve(facts.TOGETHER).settings:
-        yield counts_as_independent(record)
 
 
 def _names(text: Text) -> Text:
@@ -245,7 +240,8 @@ def not_checked(record: AuditRecord) -> Text:
     if not missing:
         return ()
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
-    return say(f"{joined(missing)}: not a pass.", *quick, *one_column(record), " ", pointer("Every check", "checks"))
+    more = (*quick, *units_of(record).one_column)
+    return say(f"{joined(missing)}: not a pass.", *more, " ", pointer("Every check", "checks"))
 
 
 # ---- the block to sign ----

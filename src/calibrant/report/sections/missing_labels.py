@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Details, Entry, Node, Paragraph, Table, number_table
-from calibrant.report.findings import by_gap, cluster_totals, limit_of, lines_of, lost, noun
+from calibrant.report.findings import by_gap, limit_of, lines_of, lost, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
-from calibrant.report.wording.clusters import independent
+from calibrant.report.wording.clusters import units_of
 from calibrant.report.wording.missing_labels import People, each, implied, people, ratio, recorded
 from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
@@ -42,27 +42,13 @@ def missing(record: AuditRecord) -> Iterator[Node]:
     kept = people(record)
     if not kept:
         return
-    read = (OF_LOST if lost(record) else READ) + _of_clusters(record) + (STANDS if limit_of(record) is not None else "")
+    read = (OF_LOST if lost(record) else READ) + units_of(record).without_outcome
+    read += STANDS if limit_of(record) is not None else ""
     nodes: list[Node] = [Paragraph(say(read)), _ranges(record, kept)]
     nodes += [Paragraph(say(text))] if (text := implied(record)) else []
     if record.curve("without_label").columns:
         nodes += [_who(record), Paragraph(say(NO_PROOF), "note")]
     yield Details(heading(record, kept[0]), tuple(nodes), id="missing-labels")
-
-
-def _of_clusters(record: AuditRecord) -> str:
-    """Return how many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
-    s = record.curve("missing_labels").settings
-    if "clusters" not in s:
-        return ""
-    if not record.data.get("cluster"):
-        return " Ranges are of the weighted rows."
-    some, weighted = f"{num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])}", record.data.get("weights")
-    reported = " Ranges are of the weighted rows." if weighted else ""
-    return (
-        f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one "
-        f"independent observation.{reported}"
-    )
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -128,9 +114,9 @@ def _stood(one: People) -> str:
 
 
 def _who(record: AuditRecord) -> Table:
-    c = record.curve("without_label").columns
+    c, dependent = record.curve("without_label").columns, units_of(record).counted
     heads = ("Who is without", capital(noun(record)), "Outcome not known", "Standardised difference", "p")
-    rows, last, untested = [], "", "not tested" if cluster_totals(record) else "too few"
+    rows, last, untested = [], "", "not tested" if dependent else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
     for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
         first, last = variable != last, str(variable)
@@ -150,7 +136,7 @@ def _who(record: AuditRecord) -> Table:
         rows.append((say(code(shown(variable)), ": ", literal(clipped(shown(level)))), *cells))
     more = len(c["level"]) - MOST
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    caption = DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest
+    caption = DIFFERS + (UNTESTED if dependent else TESTED) + rest
     return number_table(caption, heads, rows, "cards")
 
 
@@ -180,7 +166,8 @@ BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     if people(record):
-        by = BY_CLUSTERS.format(one=independent(record).one) if cluster_totals(record) else ""
+        units = units_of(record)
+        by = BY_CLUSTERS.format(one=units.one) if units.counted else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))
 
 

@@ -174,6 +174,11 @@ class Finding(Plain):
         return at_limit(low, high, self.verdict, self.limit)
 
     @property
+    def proved_above(self) -> bool:
+        """Whether the calibration error is certified from above: not by weights of censoring."""
+        return self.upper.settings.get("way") != "weights"
+
+    @property
     def two_scores(self) -> bool:
         """Whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
         return self.lower.interval.low > self.upper.interval.high

@@ -86,7 +86,7 @@ def _finding(record: AuditRecord, f: Finding) -> Judged:
         return Judged(kind, name, "absent", "no limit was given")
     if f.verdict == "over":
         return Judged(kind, name, "over", f"at least {least} points off", f"at least {least}")
-    span = judged_range(record, f)
+    span = judged_range(f)
     reported = f"{span} points off"
     if f.verdict == "undecided" and (need := need_of(f)) is not None:
         reported += f", {num.amount(*need)} {units_of(record).needed} would decide"

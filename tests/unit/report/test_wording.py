@@ -317,8 +317,8 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit():
     record = factories.record(one, judge="gap", limit=0.02)
     assert headline(record).startswith("On balance within the limit overall; errors cancel. ")
     assert plain(parts(record)[0].text).endswith("Errors cancel: calibration error at least 9.2 guaranteed.")
-    assert terms.certified_range(record, record.everyone) == "9.2 to 10.9"
-    assert terms.judged_range(record, record.everyone) == "0.0 to 0.4"
+    assert terms.certified_range(record.everyone) == "9.2 to 10.9"
+    assert terms.judged_range(record.everyone) == "0.0 to 0.4"
     assert plain(overall_answer(record)).startswith("On average by 9.2 to 10.9 points.")
     read = line(CheckRecord(code="error-everyone", status="within"), record)
     assert plain(read.question) == "Everyone: gap at most 2.0 points"

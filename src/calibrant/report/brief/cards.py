@@ -106,11 +106,11 @@ def _everyone(record: AuditRecord) -> Text:
         return say(f"{start} Guaranteed: gap {gap_guaranteed(record, one)}.")
     low, high = one.gap_ends
     cancel = "; errors cancel in the gap" if record.error_shown["everyone"] and low <= 0.0 <= high else ""
-    return say(f"{start} Guaranteed: {_error(record, one)}{cancel}.")
+    return say(f"{start} Guaranteed: {_error(one)}{cancel}.")
 
 
-def _error(record: AuditRecord, finding: Finding) -> str:
-    reported = judged_range(record, finding)
+def _error(finding: Finding) -> str:
+    reported = judged_range(finding)
     if reported.startswith("0.0 "):
         reported = f"{least_error(finding)}{reported.removeprefix('0.0')}"
     return reported if finding.two_scores else f"calibration error {reported}"
@@ -168,7 +168,7 @@ def _exchanged(record: AuditRecord) -> Text:
 def _sure(record: AuditRecord, finding: Finding) -> str:
     """What is guaranteed of a group: at least how far it is off, where anything is; else the range of its gap."""
     if finding.by == "error":
-        return f"{_error(record, finding)} guaranteed"
+        return f"{_error(finding)} guaranteed"
     if by_error(finding):
         return f"calibration error at least {least_error(finding)} guaranteed"
     reported = num.lower_bound(finding.shown[0], finding.limit, facts.decimals(record))

@@ -166,7 +166,7 @@ def _table(record: AuditRecord) -> doc.Table:
                 predicted,
                 observed,
                 f"{num.gap(f.gap.value)} ({first} to {last})",
-                certified_range(record, f, dashed=True),
+                certified_range(f, dashed=True),
                 verdict,
             )
         )

@@ -151,7 +151,7 @@ def about(record: AuditRecord) -> str:
 
 def _of_each(record: AuditRecord) -> str:
     """How many rows of each group a gap by weights of censoring is of; nothing of others."""
-    if facts.lost(record) != "weights":
+    if record.everyone.proved_above:
         return ""
     judged = [f for f in record.groups if f.withheld is None]
     named = [f"{clipped(label(f), NAMED)} {num.count(f.upper.n)}" for f in judged[:COUNTED]]
@@ -211,17 +211,17 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
         f"{num.reported_gap(f.gap.value, reported_in, digits)} ({first} to {last})",
         "–" if reported_in else over_expected(f),
         doc.Cell(sort=f"{low:.4g}", picture=track),
-        error_range(record, f),
+        error_range(f),
         doc.Cell(say(verdict_on(f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
 
 
-def error_range(record: AuditRecord, f: Finding) -> str:
+def error_range(f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
     if f.by == "gap" or f.two_scores:
-        return certified_range(record, f, dashed=True)
+        return certified_range(f, dashed=True)
     return num.span(*f.shown, f.limit)
 
 

@@ -15,7 +15,7 @@ from calibrant.report.findings import by_gap, limit_of, lines_of, lost, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
 from calibrant.report.wording.clusters import units_of
-from calibrant.report.wording.missing_labels import People, each, implied, people, ratio, recorded
+from calibrant.report.wording.missing_labels import People, any_lost, each, implied, people, ratio, recorded
 from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
 MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
@@ -188,8 +188,8 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
     if not lines:
         return
     judged = limit_of(record) is not None
-    gone = {horizon: (how, unknown) for horizon, how, unknown in each(record)}
-    happened = "Estimated, in 100" if lost(record) or any(n for _, n in gone.values()) else "Happened, in 100"
+    gone = {horizon: how.cell.format(num.count(n)) for horizon, how, n in each(record)}
+    happened = "Estimated, in 100" if any_lost(record) else "Happened, in 100"
     heads = [
         "Horizon",
         *(["Rows lost"] if gone else []),
@@ -208,9 +208,7 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
         cells = [NONE if line[k] is None else f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
         cells += [NONE if line["gap"] is None else num.gap(float(line["gap"]))]
         more = (VERDICTS[line["verdict"]], summed) if judged else ()
-        how, unknown = gone.get(line["horizon"], ("", 0))
-        ways = "weights" if how == "weights" else "nothing assumed"
-        left = (f"{num.count(unknown)}, {ways}" if unknown else "none",) if gone else ()
+        left = (gone.get(line["horizon"], "none"),) if gone else ()
         rows.append((f"{float(line['horizon']):g}", *left, *cells, f"{low} to {high}", *more))
     caption = CAPTION.format(
         count=num.count(len(rows)),

@@ -97,7 +97,7 @@ def overall_answer(record: AuditRecord) -> Text:
     """The first line of "How far off are the probabilities?"."""
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
-    start = f"On average by {certified_range(record, one)} points."
+    start = f"On average by {certified_range(one)} points."
     if one.two_scores:
         low, high = num.bounds(*one.error_ends, one.limit)
         start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
@@ -267,7 +267,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
         ("Calibration error, at least", low, "the raw score", assumption(one.lower)),
         ("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
-    rows = rows[:1] if facts.lost(record) == "weights" else rows  # above it nothing is proved
+    rows = rows if one.proved_above else rows[:1]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
@@ -415,7 +415,7 @@ def bins_off(record: AuditRecord) -> int:
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
     assumes = one.gap.assumes if facts.by_gap(record, "everyone") else one.upper.assumes
-    shown = f"{judged_range(record, one)} points"
+    shown = f"{judged_range(one)} points"
     return OutlineCheck(
         f"Everyone: {error_at_most(record, 'everyone')}", shown, f"certified; assumes {sanitize(assumes)}"
     )

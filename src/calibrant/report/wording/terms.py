@@ -14,7 +14,6 @@ from calibrant.report.findings import (
     gaps_of,
     impossible,
     limit_of,
-    lost,
     noun,
 )
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
@@ -73,7 +72,7 @@ def joined(texts: Sequence[str]) -> str:
 
 def whose_gaps(record: AuditRecord) -> str:
     """Return whose gaps were certified, in words."""
-    if lost(record) == "weights":
+    if not record.everyone.proved_above:
         return f"the {num.count(record.everyone.upper.n)} {noun(record)} that are no pilots"
     return {"rows": "the {} in the data", "population": "all {} like these"}[gaps_of(record)].format(noun(record))
 
@@ -136,20 +135,20 @@ def fitted_to(scale: object) -> str:
     return f"fitted to {words}" if words else ""
 
 
-def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
+def certified_range(finding: Finding, *, dashed: bool = False) -> str:
     """The certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
     low, high = num.bounds(*finding.error_ends, finding.limit)
-    if lost(record) == "weights":  # above it nothing is proved
+    if not finding.proved_above:
         return f"{low} or more"
     if finding.two_scores:
         return f"raw {low}, rounded {high}"
     return num.between(low, high) if dashed else f"{low} to {high}"
 
 
-def judged_range(record: AuditRecord, finding: Finding) -> str:
+def judged_range(finding: Finding) -> str:
     """The certified range of what the limit is about: the calibration error, or the size of the gap."""
     if finding.by == "error":
-        return certified_range(record, finding)
+        return certified_range(finding)
     return " to ".join(num.bounds(*finding.shown, finding.limit))
 
 

@@ -433,16 +433,15 @@ def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
-    result = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
-    return None if result is None else (result, finding.rows_at_least)
+    needs = (finding.clusters_needed, finding.rows_needed)
+    return next(((need, finding.rows_at_least) for need in needs if need is not None), None)
 
 
 def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
     """The same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
-    reported = worst.settings
-    noun = "rows" if reported.get("clusters_needed") is None else "clusters"
-    need = reported.get(f"{noun}_needed")
-    return None if need is None else (int(need), bool(reported[f"{noun}_at_least"]))
+    s = worst.settings
+    known = (noun for noun in ("clusters", "rows") if s.get(f"{noun}_needed") is not None)
+    return next(((int(s[f"{noun}_needed"]), bool(s[f"{noun}_at_least"])) for noun in known), None)
 
 
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:

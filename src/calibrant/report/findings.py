@@ -238,11 +238,6 @@ def declared(record: AuditRecord) -> bool:
     return bool(record.settings.get("independent"))
 
 
-def clusters_searched(record: AuditRecord) -> bool:
-    """Whether columns were looked at too that are no covariates, such as identifiers."""
-    return bool(record.curve(TOGETHER).settings.get("identifiers"))
-
-
 def screened(record: AuditRecord) -> Mapping[str, Any]:
     """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
     results: Mapping[str, Any] = record.data.get("screen") or {}

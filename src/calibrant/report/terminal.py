@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import ChainMap
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -150,10 +151,9 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
 
     `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
-    cluster_sums = next((e.settings["clusters"] for e in results if "clusters" in e.settings), 0) if cluster else 0
-    of = f" of {num.count(int(cluster_sums))} clusters ({sanitize(cluster)})" if cluster_sums else ""
-    if two_way := next((e.settings["two_way"] for e in results if "two_way" in e.settings), ()):
-        of = f"; clusters ({' and '.join(map(sanitize, two_way))}) cross"
+    s = ChainMap(*(dict(e.settings) for e in results))
+    of = f" of {num.count(s['clusters'])} clusters ({sanitize(cluster)})" if cluster and "clusters" in s else ""
+    of = f"; clusters ({' and '.join(map(sanitize, s['two_way']))}) cross" if "two_way" in s else of
     lines = [f"{num.count(results[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in results:
         low, high = num.bounds(e.interval.low, e.interval.high)

@@ -62,7 +62,8 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if context.people.are_rows or context.people.crossing:
         return CheckResult()
     rows = context.sketch.rows()
-    if int((np.unique(np.asarray(rows.cluster), return_counts=True)[1] >= context.mask).sum()) < FEWEST:
+    count = np.unique(np.asarray(rows.cluster), return_counts=True)[1]
+    if int((count >= context.mask).sum()) < FEWEST:
         return CheckResult()
     context.needs_outcomes()
     clip = CLIP if bool(((rows.p == 0.0) | (rows.p == 1.0)).any()) else 0.0

@@ -480,7 +480,7 @@ def _collect(record: AuditRecord) -> Decision:
     """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
     one, few = record.everyone, facts.with_verdict(record, "undecided")
     need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record), few)
-    over = [f for f in some if _estimated_over(f)] if need is None or need[1] else []
+    over = [f for f in some if f.limit is not None and _size(f) > f.limit] if need is None or need[1] else []
     if over and any(too_wide(record, f) for f in over):
         need = None
     elif over:
@@ -511,10 +511,6 @@ def _who_settles(record: AuditRecord, some: Sequence[Finding]) -> str:
         return "everyone"
     few = {1: "the undecided group", 2: "one of two undecided groups"}
     return few.get(len(some), f"half of {cardinal(len(some))} undecided groups")
-
-
-def _estimated_over(finding: Finding) -> bool:
-    return finding.limit is not None and _size(finding) > finding.limit
 
 
 def _clear(finding: Finding) -> bool:

@@ -146,7 +146,8 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             grouped = names <= {name for group in record.data.get("by") or () for name in group}  # and shown as such
             lead = "Neither ranked nor tested, like identifiers" if names and grouped else lead
             unseen = " If one names a household or a site, its rows are not independent and ranges are too narrow."
-            yield (*say(f"{lead}: "), *_names(text), *say("" if facts.clusters_searched(record) else unseen))
+            seen = record.curve(facts.TOGETHER).settings.get("identifiers")
+            yield (*say(f"{lead}: "), *_names(text), *say("" if seen else unseen))
     yield from _score(record)
     yield from _subgroups(record)
     yield from units_of(record).looked

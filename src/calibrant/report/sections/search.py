@@ -12,7 +12,7 @@ from calibrant.report import svg
 from calibrant.report.findings import STRONG, Line, decimals, fives, lines_of, noun, products, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, Text, code, lines, literal, say, shown
-from calibrant.report.wording.terms import LOOKED_AT, WHO, cardinal, joined, p_reported, variable_names
+from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, joined, p_reported, variable_names
 
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"

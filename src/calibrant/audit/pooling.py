@@ -398,7 +398,7 @@ class People:
     def of(cls, sketch: Sketch) -> People:
         """Those of a sketch."""
         if sketch.two_way is not None and (crossing := sketch.two_way.crossing) is not None:
-            return CrossedPeople(sketch, crossing)
+            return TwoWayPeople(sketch, crossing)
         return ClusteredPeople(sketch) if sketch.spec.cluster else cls(sketch)
 
     def in_groups(self) -> NDArray[np.int64]:
@@ -434,7 +434,7 @@ class ClusteredPeople(People):
         return float(self.sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
 
 
-class CrossedPeople(ClusteredPeople):
+class TwoWayPeople(ClusteredPeople):
     """Clusters of two columns that cross, of the column of which a group has fewer."""
 
     def __init__(self, sketch: Sketch, crossing: Crossing) -> None:

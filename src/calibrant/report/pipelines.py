@@ -14,7 +14,7 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, need_of, ordered, subgroups_over
 from calibrant.report.findings import state as state_of
 from calibrant.report.spans import clipped, label
-from calibrant.report.wording.clusters import units_of
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.terms import cardinal, joined, judged_range, p_reported
 from calibrant.sanitize import sanitize
 
@@ -89,7 +89,7 @@ def _finding(record: AuditRecord, f: Finding) -> Judged:
     span = judged_range(f)
     reported = f"{span} points off"
     if f.verdict == "undecided" and (need := need_of(f)) is not None:
-        reported += f", {num.amount(*need)} {units_of(record).needed} would decide"
+        reported += f", {num.amount(*need)} {independent(record).needed} would decide"
     if f.error_shown and f.verdict in ("within", "undecided"):
         reported += ", error shown"
     return Judged(kind, name, f.verdict, reported, span)

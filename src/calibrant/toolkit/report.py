@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import cells as cells
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
-    from calibrant.report.wording.clusters import units_of as units_of
+    from calibrant.report.wording.clusters import independent as independent
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
@@ -93,7 +93,7 @@ _WHERE = {
     "clip": "calibrant.report.terminal",
     "clipped": "calibrant.report.spans",
     "code": "calibrant.report.spans",
-    "units_of": "calibrant.report.wording.clusters",
+    "independent": "calibrant.report.wording.clusters",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
     "facts": "calibrant.report.brief",

@@ -23,6 +23,7 @@ from calibrant.toolkit.report import (
     Span,
     Text,
     code,
+    independent,
     limit_of,
     literal,
     name,
@@ -36,7 +37,6 @@ from calibrant.toolkit.report import (
     shared_by,
     stated_of,
     states,
-    units_of,
 )
 from calibrant.toolkit.report import numbers as num
 
@@ -124,7 +124,7 @@ def dates(record: AuditRecord) -> Lines:
 
 def cluster_count(record: AuditRecord) -> Lines:
     """Return how many clusters the rows belong to, where a column names them."""
-    counted = units_of(record).counted
+    counted = independent(record).counted
     return (say(*counted, "."),) if counted else NO_LINES
 
 
@@ -310,7 +310,7 @@ def methods(record: AuditRecord) -> Lines:
 def clusters(record: AuditRecord) -> Lines:
     """Return how clusters were handled, and which model reported how they differ."""
     made = list(cluster_count(record))
-    if share := units_of(record).apart:
+    if share := independent(record).apart:
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
     return (
         *made,

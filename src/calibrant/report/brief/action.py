@@ -24,7 +24,7 @@ from calibrant.report.wording.change import (
     recommended_line,
     score_lowered,
 )
-from calibrant.report.wording.clusters import names_of, no_number, too_wide, units_of, wider
+from calibrant.report.wording.clusters import independent, names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import everyone_off, for_use, group_named, off_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
@@ -493,7 +493,7 @@ def _collect(record: AuditRecord) -> Decision:
         more = f"{size}: too close to the limit to say how many. This lists what these {facts.noun(record)} can decide."
         start = f"{meanwhile(record)}Collect more {facts.noun(record)}, first for "
         return Decision(say(start, who, more), _plan(record))
-    text = no_number(record, units_of(record).needed, *some)
+    text = no_number(record, independent(record).needed, *some)
     if need is not None:
         text = f"Collect more: {_who_settles(record, some)} would settle {_growth(record, need)}."
     if one.verdict != "undecided" and len(record.groups) > FEWER:
@@ -545,12 +545,12 @@ def _need(record: AuditRecord) -> Need | None:
 
 def _growth(record: AuditRecord, need: Need) -> str:
     """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
-    (more, at_least), rows, units = need, record.everyone.rows, units_of(record)
-    about = f"{num.amount(more, at_least)} {units.needed}"
-    if units.part:
-        return f"with {about}: the sketch holds {units.part}"
-    time = _time(record, round((more - units.now) * rows / units.now))
-    return f"when this log has grown from {num.count(units.now)} to {about}{time}"
+    (more, at_least), rows, by = need, record.everyone.rows, independent(record)
+    about = f"{num.amount(more, at_least)} {by.needed}"
+    if by.part:
+        return f"with {about}: the sketch holds {by.part}"
+    time = _time(record, round((more - by.now) * rows / by.now))
+    return f"when this log has grown from {num.count(by.now)} to {about}{time}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

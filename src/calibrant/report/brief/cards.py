@@ -9,7 +9,7 @@ from calibrant.report import numbers as num
 from calibrant.report.commands import naming_groups
 from calibrant.report.findings import decimals
 from calibrant.report.spans import Span, Text, clipped, code, say
-from calibrant.report.wording.clusters import too_narrow, units_of
+from calibrant.report.wording.clusters import independent, too_narrow
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.missing_labels import happened, known_only
 from calibrant.report.wording.parts import gap_shows_none, subgroups_reported, unshown_reason, verdict_word
@@ -203,7 +203,7 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     if not rule:
         high = worst.interval.high
         if high >= facts.UNREPORTED:
-            return say(f"Too few {units_of(record).called} to say what none exceeds.")
+            return say(f"Too few {independent(record).called} to say what none exceeds.")
         return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
     at = c["rule"].index(rule)
     if not known and num.gap(float(c["gap"][at])) == num.gap(0.0):

@@ -10,7 +10,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, stated_of
 from calibrant.report.spans import Text, code, literal, pointer, say
-from calibrant.report.wording.clusters import correlated, units_of
+from calibrant.report.wording.clusters import correlated, independent
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.parts import state_of, unchecked
@@ -121,7 +121,7 @@ def _misread(record: AuditRecord) -> Iterator[Text]:
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
-    yield from units_of(record).lines
+    yield from independent(record).lines
     if result := facts.shared_by(record):
         yield correlated(record, result)
     yield from _small(record)
@@ -150,7 +150,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             yield (*say(f"{lead}: "), *_names(text), *say("" if seen else unseen))
     yield from _score(record)
     yield from _subgroups(record)
-    yield from units_of(record).looked
+    yield from independent(record).looked
     for lead, text in notices(record):
         if lead == NOTICES[AGAIN][0]:
             yield say(f"{lead}: ", *text)
@@ -241,7 +241,7 @@ def not_checked(record: AuditRecord) -> Text:
     if not missing:
         return ()
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
-    more = (*quick, *units_of(record).one_column)
+    more = (*quick, *independent(record).one_column)
     return say(f"{joined(missing)}: not a pass.", *more, " ", pointer("Every check", "checks"))
 
 

@@ -16,7 +16,7 @@ from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
 from calibrant.report.wording.change import CHANGE, changed, changes, group_of
-from calibrant.report.wording.clusters import units_of
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.parts import beyond_worst, marked, unshown_reason
 from calibrant.report.wording.terms import (
@@ -110,7 +110,7 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The most evident come first.")
-    rows = units_of(record).called
+    rows = independent(record).called
     few = f"For {cardinal(undecided)} there are too few {rows} to decide; the most evident come first."
     return say(f"{first} {few}")
 
@@ -160,7 +160,7 @@ def _of_each(record: AuditRecord) -> str:
 
 def _not_of_rows(record: AuditRecord) -> str:
     """Return why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
-    if not (which := units_of(record).gaps_of):
+    if not (which := independent(record).gaps_of):
         return ""
     return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
 
@@ -184,7 +184,7 @@ def table(record: AuditRecord) -> doc.Table:
         doc.Column(lines("Calibration", "error, points"), "r iv", "Calibration error, certified range, points"),
         doc.Column(say("Verdict"), "vd", where=doc.WHOLE if judged else doc.NOWHERE),
         doc.Column(
-            lines(units_of(record).would_decide, "would decide"),
+            lines(independent(record).would_decide, "would decide"),
             "r need",
             where=doc.WHOLE if judged else doc.NOWHERE,
         ),

@@ -13,7 +13,7 @@ from calibrant.report.findings import STRONG, SUBGROUPS, draws_of, impossible, n
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections import curves, search
 from calibrant.report.spans import Text, code, say
-from calibrant.report.wording.clusters import chance, units_of
+from calibrant.report.wording.clusters import chance, independent
 from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
 
 LOCAL = "local-calibration"
@@ -193,7 +193,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         )
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
-        by = units_of(record)
+        by = independent(record)
         often = f"{by.most} {num.percent(float(s['alpha']))} of 100 audits, {by.when}"
         made = MAPS.format(null=chance(record, int(s["draws"])), often=often)
         yield Entry("Maps", say(made, code(curve.method), "."))

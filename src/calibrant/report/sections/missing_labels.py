@@ -14,7 +14,7 @@ from calibrant.report.document import Details, Entry, Node, Paragraph, Table, nu
 from calibrant.report.findings import by_gap, limit_of, lines_of, lost, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
-from calibrant.report.wording.clusters import units_of
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import People, any_lost, each, implied, people, ratio, recorded
 from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
@@ -42,7 +42,7 @@ def missing(record: AuditRecord) -> Iterator[Node]:
     kept = people(record)
     if not kept:
         return
-    read = (OF_LOST if lost(record) else READ) + units_of(record).without_outcome
+    read = (OF_LOST if lost(record) else READ) + independent(record).without_outcome
     read += STANDS if limit_of(record) is not None else ""
     nodes: list[Node] = [Paragraph(say(read)), _ranges(record, kept)]
     nodes += [Paragraph(say(text))] if (text := implied(record)) else []
@@ -114,7 +114,7 @@ def _stood(one: People) -> str:
 
 
 def _who(record: AuditRecord) -> Table:
-    c, dependent = record.curve("without_label").columns, units_of(record).counted
+    c, dependent = record.curve("without_label").columns, independent(record).counted
     heads = ("Who is without", capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     rows, last, untested = [], "", "not tested" if dependent else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
@@ -166,8 +166,8 @@ BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     if people(record):
-        units = units_of(record)
-        by = BY_CLUSTERS.format(one=units.one) if units.counted else ""
+        what = independent(record)
+        by = BY_CLUSTERS.format(one=what.one) if what.counted else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))
 
 

@@ -17,7 +17,7 @@ from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
 from calibrant.report.sections.missing_labels import by_horizon, missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
-from calibrant.report.wording.clusters import chance, units_of, weighing
+from calibrant.report.wording.clusters import chance, independent, weighing
 from calibrant.report.wording.missing_labels import happened, how_lost, of_known
 from calibrant.report.wording.parts import marked
 from calibrant.report.wording.terms import (
@@ -392,14 +392,14 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
-    by = units_of(record)
+    by = independent(record)
     often = f"{by.least} {times} of {of} audits, {by.when}"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
     yield doc.Entry("Figure", say(BINS + words, code(curve.method), "."))
 
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
-    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows=units_of(record).many)
+    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows=independent(record).many)
     return say(f"{reported} Function ", code(estimate.method), ".")
 
 
@@ -453,7 +453,7 @@ def _reliability(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     shown = p <= float(record.settings["alpha"])
-    return OutlineCheck(question, numbers, f"test of the whole curve against {units_of(record).chance}", shown)
+    return OutlineCheck(question, numbers, f"test of the whole curve against {independent(record).chance}", shown)
 
 
 def _measured(question: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:

@@ -27,7 +27,7 @@ from calibrant.report.findings import (
 )
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
-from calibrant.report.wording.clusters import units_of, weighing
+from calibrant.report.wording.clusters import independent, weighing
 from calibrant.report.wording.notices import HOW, MEANS, notices
 from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of
 from calibrant.sanitize import sanitize
@@ -112,7 +112,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
     def reported(word: str) -> Text:
         return NOT_PASSED if words[word] is None else say(literal(words[word]))
 
-    units = units_of(record)
+    what = independent(record)
     outcome = say(
         code(data.get("label", "")),
         " = ",
@@ -136,7 +136,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
         doc.Entry("Population", reported("population")),
         doc.Entry("Period", reported("period")),
         doc.Entry("Rows", say(_read(record))),
-        *((doc.Entry(units.head, units.counted),) if units.head else ()),
+        *((doc.Entry(what.head, what.counted),) if what.head else ()),
         doc.Entry("Limit", say(sanitize(bound.strip()))),
         doc.Entry("Groups", _groups(record)),
     ]
@@ -350,12 +350,13 @@ def methods(record: AuditRecord) -> Iterator[doc.Node]:
     of = record.data.get("confidence")  # how it came to be decides what an audit of it is about
     confidence = (doc.Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
     sections = (e for d in declared() for e in d.methods(record))
-    yield doc.Entries(tuple(_called(e, record) for e in (*confidence, *sections, *units_of(record).methods, *ALWAYS)))
+    every = (*confidence, *sections, *independent(record).methods, *ALWAYS)
+    yield doc.Entries(tuple(_called(e, record) for e in every))
 
 
 def glossary(record: AuditRecord) -> Iterator[doc.Node]:
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step, rows = num.step(record.settings["steps"]), units_of(record).many
+    step, rows = num.step(record.settings["steps"]), independent(record).many
     ours = (
         doc.Entry(word, say(text.format(step=step, times=times, of=of, rows=rows)))
         for word, text in WORDS.items()

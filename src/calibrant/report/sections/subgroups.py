@@ -14,7 +14,7 @@ from calibrant.report import svg
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, lines, literal, say, shown
-from calibrant.report.wording.clusters import units_of
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import OF_KNOWN, partly
 from calibrant.report.wording.parts import marked, subgroups_reported
 from calibrant.report.wording.terms import (
@@ -327,7 +327,7 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    term = units_of(record).term
+    term = independent(record).term
     limits = BETS.format(of=term) if term else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["subgroups"])))
     yield doc.Entry("Subgroups", say(words, code(e.method), " and ", code("diagnose.subgroups"), "."))

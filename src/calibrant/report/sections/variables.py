@@ -20,7 +20,7 @@ from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence,
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
-from calibrant.report.wording.clusters import chance, units_of
+from calibrant.report.wording.clusters import chance, independent
 from calibrant.report.wording.inferred import inference, wrong
 from calibrant.report.wording.terms import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.sanitize import sanitize
@@ -332,7 +332,7 @@ WORDS = (
 def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
-        null = units_of(record).signs or NULLS[n is not None].format(draws=num.count(n or 0))
+        null = independent(record).signs or NULLS[n is not None].format(draws=num.count(n or 0))
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")
@@ -340,7 +340,7 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     for curve in list(record.family("variable_curve").values())[:1]:
         s = curve.settings
         times, of = num.confidence(1 - float(s["alpha"]))
-        reported = {"times": f"{units_of(record).least} {times}", "of": of, "null": chance(record, int(s["draws"]))}
+        reported = {"times": f"{independent(record).least} {times}", "of": of, "null": chance(record, int(s["draws"]))}
         words = say(BY_VARIABLE.format(span=num.percent(float(s["span"])), degree=s["degree"], **reported))
         yield doc.Entry("Curves", say(*words, code(curve.method), "."))
 

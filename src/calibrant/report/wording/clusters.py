@@ -59,7 +59,7 @@ def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
     reported = f"The error is too close to the limit to say how many {few} would decide."
     if any(too_wide(record, f) for f in undecided):
         reported = f"More {few} are needed: the range is too wide to say how many."
-    return units_of(record).no_plan or reported
+    return independent(record).no_plan or reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def weighing(record: AuditRecord) -> Weighing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Units:
+class Independent:
     """What counts as independent in an audit, in words: by default its rows, which count alike."""
 
     called: str  # what there may be too few of
@@ -122,7 +122,7 @@ class Units:
     methods: tuple[Entry, ...] = ()
 
 
-def units_of(record: AuditRecord) -> Units:
+def independent(record: AuditRecord) -> Independent:
     """What counts as independent in an audit."""
     if not cluster_totals(record):
         return _rows(record)
@@ -131,13 +131,13 @@ def units_of(record: AuditRecord) -> Units:
     return _clusters(record) if record.data.get("cluster") else _weighted(record)
 
 
-def _rows(record: AuditRecord) -> Units:
+def _rows(record: AuditRecord) -> Independent:
     alone = shared_by(record) is None and record.curve(TOGETHER).settings
     looked = (counts_as_independent(record),) if alone else ()
-    return Units(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
+    return Independent(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
 
 
-def _weighted(record: AuditRecord) -> Units:
+def _weighted(record: AuditRecord) -> Independent:
     """Rows that do not count alike, each by itself."""
     result, weights = cluster_totals(record), weighing(record)
     precise = f"as precise as {num.count(result['effective'])} of equal weight"
@@ -148,7 +148,7 @@ def _weighted(record: AuditRecord) -> Units:
     return _certified(one, record, holds, width[:1].upper() + width[1:])
 
 
-OF_CLUSTERS = Units(
+OF_CLUSTERS = Independent(
     called="clusters",
     needed="clusters",
     now=0,
@@ -167,7 +167,7 @@ OF_CLUSTERS = Units(
 )
 
 
-def _clusters(record: AuditRecord) -> Units:
+def _clusters(record: AuditRecord) -> Independent:
     result, weights, column = cluster_totals(record), weighing(record), str(record.data["cluster"])
     number, s = num.count(result["count"]), record.curve("missing_labels").settings
     about = "" if result["exact"] else "about "
@@ -185,17 +185,17 @@ def _clusters(record: AuditRecord) -> Units:
         f"one independent observation.{weights.ranges}",
     )
     holds = say(f"ranges hold however correlated the rows of one cluster are; {precise}")
-    return _certified(one, record, holds, _alike(record, "The rows of one cluster", [result["held"]]))
+    return _certified(one, record, holds, _shared(record, "The rows of one cluster", [result["held"]]))
 
 
-def _crossing(record: AuditRecord) -> Units:
+def _crossing(record: AuditRecord) -> Independent:
     """Rows that share clusters of either of two columns, which cross."""
     result, weights, both = cluster_totals(record), weighing(record), crossing(record)
     names, (one, other) = tuple(map(sanitize, both)), map(code, both)
     n, m = map(num.count, both.values())
     of = say(" of ", f"{n} clusters (", one, ")", " and ", f"{m} clusters (", other, "), which cross")
     more, by = " and more of ".join(names), [code(f"--cluster {name}") for name in both]
-    units = replace(
+    made = replace(
         OF_CLUSTERS,
         needed=f"clusters ({sanitize(record.data['cluster'])})",
         now=int(result["held"]),
@@ -214,9 +214,9 @@ def _crossing(record: AuditRecord) -> Units:
         f", and hold however correlated others are; as precise as {num.count(result['effective'])} independent blocks."
         f"{weights.also}",
     )
-    alike = _alike(record, "Rows that share a cluster of either", list(both.values()))
+    shared = _shared(record, "Rows that share a cluster of either", list(both.values()))
     methods = (Entry("Clusters that cross", say(TWO_WAY.format(*names))),)
-    return replace(_certified(units, record, holds, alike), methods=methods)
+    return replace(_certified(made, record, holds, shared), methods=methods)
 
 
 def _number(record: AuditRecord) -> str:
@@ -230,7 +230,7 @@ def _nested(record: AuditRecord) -> Text:
     return say(", in which ", *parts, " lie") if parts else ()
 
 
-def _alike(record: AuditRecord, rows: str, numbers: Sequence[int]) -> str:
+def _shared(record: AuditRecord, rows: str, numbers: Sequence[int]) -> str:
     """How correlated rows are, how much wider that makes ranges, or that it is for few clusters."""
     result = cluster_totals(record)
     effect, wider = float(result["design_effect"]), result["wider"]
@@ -244,28 +244,28 @@ def _alike(record: AuditRecord, rows: str, numbers: Sequence[int]) -> str:
     return f"{shared}{start} {WIDER.format(wider)} as of independent rows."
 
 
-def _certified(units: Units, record: AuditRecord, holds: Text, width: str) -> Units:
+def _certified(by: Independent, record: AuditRecord, holds: Text, width: str) -> Independent:
     """With which are certified, how much wider that makes ranges, and which were weighted down; and how."""
-    result, many, more = cluster_totals(record), units.many, []
+    result, many, more = cluster_totals(record), by.many, []
     pilots = num.count(result["pilots"])
     part = "" if result["exact"] else f"{num.count(result['held'])} of about {num.count(result['count'])}"
     if part:
         more.append(f"Certified on the rows of {part} {many}, chosen without looking at outcomes.")
     more += [width] if width else []
     if n := int(result["truncated_weights"]):
-        which = f"{units.one} was larger" if n == 1 else f"{many} were larger"
+        which = f"{by.one} was larger" if n == 1 else f"{many} were larger"
         more.append(f"{num.count(n)} {which} than the largest of {pilots} pilot {many} and weighted down to it.")
-    lines = (say(*units.counted, ": ", *holds), *((say(" ".join(more)),) if more else ()))
+    lines = (say(*by.counted, ": ", *holds), *((say(" ".join(more)),) if more else ()))
     chosen = CHOSEN.format(
-        of=f"{pilots} {units.one if result['pilots'] == 1 else many}",
+        of=f"{pilots} {by.one if result['pilots'] == 1 else many}",
         give="gives" if result["pilots"] == 1 else "give",
         effective=num.count(result["effective"]),
     )
-    return replace(units, part=part, lines=lines, methods=(Entry("Clusters and weights", say(chosen)),))
+    return replace(by, part=part, lines=lines, methods=(Entry("Clusters and weights", say(chosen)),))
 
 
 def chance(record: AuditRecord, draws: int) -> str:
-    return f"{num.count(draws)} sets of {units_of(record).chance}"
+    return f"{num.count(draws)} sets of {independent(record).chance}"
 
 
 def wider(effect: float) -> str:

@@ -6,14 +6,13 @@ Of those lost before a horizon: the way that was chosen, and its price.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from calibrant.arguments import lacking
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import dropped, limit_of, lost, noun, unestimated
+from calibrant.report.findings import Line, dropped, limit_of, lost, noun, unestimated
 from calibrant.report.spans import Text, clipped, code, label, literal, say
 from calibrant.sanitize import sanitize
 
@@ -181,7 +180,7 @@ ODDS = (
 )
 
 
-def _by_weights(of: Mapping[str, Any]) -> Iterator[str]:
+def _by_weights(of: Line) -> Iterator[str]:
     """Yield what weights of censoring take for granted, and the law of censoring."""
     least = float(of["followed_at_least"])
     yield TAKES_WITHIN.format(sanitize(of["within"])) if of.get("within") else TAKES
@@ -207,7 +206,7 @@ class Way:
     takes: str = ""  # for granted
     how: str = ""  # it is computed
     # Of one horizon all that it takes for granted, by what a record says of it.
-    taken: Callable[[Mapping[str, Any]], Iterator[str]] = lambda _: iter((UNKNOWN,))
+    taken: Callable[[Line], Iterator[str]] = lambda _: iter((UNKNOWN,))
 
 
 ESTIMATES = "{} rows lost, %s, events estimated"

@@ -9,7 +9,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import groupings
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.clusters import units_of
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     VERDICTS,
@@ -104,7 +104,7 @@ def page_status(record: AuditRecord) -> str:
 
 def unchecked(record: AuditRecord) -> Text:
     """Return which columns of groups have none that is judged, and why; nothing where each has one."""
-    seen, units = {tuple(k for k, _ in f.variables) for f in record.groups}, units_of(record)
+    seen, by = {tuple(k for k, _ in f.variables) for f in record.groups}, independent(record)
     gone = [names for names in groupings(record) if names not in seen]
     alone = {names for names in gone if len(names) == 1}
     reported: list[Text] = []
@@ -113,8 +113,8 @@ def unchecked(record: AuditRecord) -> Text:
             continue  # for want of the groups of one column by itself
         which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), literal(shown(name)))]
         start, why = "Groups of ", "none can be shown without revealing a few people."
-        if names == (units.column,):
-            start, why = f"{units.one_each} groups of ", "one cluster each."
+        if names == (by.column,):
+            start, why = f"{by.one_each} groups of ", "one cluster each."
         reported.append(say(start, *which, f": not checked, {why}"))
     return _joined(reported)
 
@@ -168,7 +168,7 @@ def subgroups_reported(record: AuditRecord) -> Text:
         number, at_least = need
         n = num.amount(number, at_least)
         start, end = ("To find them within the limit takes ", "") if at_least else ("", " would decide")
-        reported.append(say(f"{start}{n if at_least else n.capitalize()} {units_of(record).needed}{end}."))
+        reported.append(say(f"{start}{n if at_least else n.capitalize()} {independent(record).needed}{end}."))
     return _joined(reported)
 
 
@@ -210,7 +210,7 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, known = facts.limit_of(record), facts.state(record, "subgroups")
     if e.interval.high >= facts.UNREPORTED and known != "within":
-        return say(f"Too few {units_of(record).called} to say what no subgroup exceeds.")
+        return say(f"Too few {independent(record).called} to say what no subgroup exceeds.")
     high = at_limit(0.0, e.interval.high, known, limit)[1]
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := facts.screened(record):

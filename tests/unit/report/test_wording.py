@@ -262,6 +262,16 @@ def test_what_closed_testing_decided_is_never_contradicted():
     assert replace(groups[1], by="gap").error_ends == (0.012, 0.03)
 
 
+def test_what_a_report_shows_of_a_group_that_is_over_by_its_error_alone_is_the_error():
+    """The range of the gap holds 0, and the calibration error is certified over the limit."""
+    one = replace(factories.finding(0.03, 0.05, variables=[("g", "a")], observed=0.5), verdict="over", by="gap")
+    assert one.gap_ends == pytest.approx((-0.01, 0.01))
+    assert one.shown == (0.03, 0.03)
+    assert one.error_ends == (0.03, 0.05)
+    assert replace(one, verdict="within").shown == pytest.approx((0.0, 0.01))
+    assert replace(one, gap=replace(one.gap, guaranteed=None), verdict="undecided").shown == (0.0, 1.0)
+
+
 def test_pockets_of_opposite_signs_are_both_named():
     lines = factories.subgroup_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
     record = factories.scanned(factories.mixture("within", ["within"]), lines=lines)

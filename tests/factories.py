@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from calibrant.arguments import judged_by
 from calibrant.audit.judging import Shares, error_shown, verdicts
 from calibrant.audit.record import About, AuditRecord, CheckRecord, Finding, Verdict, joint_error
 from calibrant.results import Curve, Estimate, Interval, Layered, Outcome
@@ -1030,7 +1031,14 @@ def record(
     **settings: Any,
 ) -> AuditRecord:
     """Return a whole record around `everyone` and `groups`; extra keywords replace settings."""
-    one = everyone or finding(limit=limit)
+    one, *groups = (
+        replace(
+            f,
+            by=judged_by(settings.get("judge", "error"), "groups" if f.variables else "everyone"),
+            limit=limit if settings.get("limit_relative") is None else f.limit,
+        )
+        for f in (everyone or finding(limit=limit), *groups)
+    )
     gap, half = one.gap.value, 2.0 * math.sqrt(0.25 / one.rows)
     held = estimates
     if held is None:

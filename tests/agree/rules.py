@@ -39,7 +39,7 @@ def a_range_holds_its_value(of: Audited, seen: Read) -> Iterator[str]:
 @rule
 def nobody_plans_for_within_where_the_estimate_says_over(of: Audited, seen: Read) -> Iterator[str]:
     for f in (of.record.everyone, *of.record.groups):
-        limit = facts.limit_for(of.record, f)
+        limit = f.limit
         estimate = f.gap.value if f.by == "gap" else f.error.value
         if limit is not None and f.rows_at_least and facts.need_of(f) and abs(estimate) > limit:
             yield f"{f.id}: so many rows show it within {limit:g}, at an estimate of {estimate:g}"

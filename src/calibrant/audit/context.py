@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import pooled_counts, pooled_rows, sharing
+from calibrant.audit.pooling import People, pooled_counts, pooled_rows, sharing
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
@@ -31,10 +32,6 @@ TOGETHER = (
     "rows of one {what} are correlated: name the cluster, --cluster {name}, or declare rows independent, --cluster none"
 )
 COPIES = "rows are copies of others: remove them, or name their cluster, --cluster COLUMN"
-ONE_COLUMN = (
-    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
-    "which answers it for these clusters of {1}, or --cluster {1}"
-)
 OF_LOST = "some outcomes by the horizon are unknown, and this is proved for known outcomes alone"
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
 
@@ -65,6 +62,11 @@ class AuditContext:
     )
 
     @cached_property
+    def people(self) -> People:
+        """Who its people are."""
+        return People.of(self.sketch)
+
+    @cached_property
     def repeats(self) -> Repeats:
         """Rows that occur more than once."""
         return self.sketch.repeats
@@ -72,20 +74,18 @@ class AuditContext:
     @property
     def copies(self) -> bool:
         """Rows are copies, and so many that nothing is decided; not where a cluster holds its copies together."""
-        alone = not self.sketch.spec.cluster and not self.meant
+        alone = self.people.are_rows and not self.meant
         return alone and self.repeats.copied and self.repeats.times > SAME_VARIANCE
 
     @cached_property
     def clusters_sought(self) -> Looked | None:
         """What was detected of columns whose values rows share; None where no rows are held that could tell."""
-        if self.sketch.spec.cluster:
+        if not self.people.are_rows:
             return None
-        shared = self.sketch.shared
-        if shared is None and (sample := self.sketch.parts.get("sample")) is not None:
+        shared, sample = self.sketch.shared, self.sketch.parts.get("sample")
+        if shared is None and sample is not None:
             shared = sample.shared(self.sketch.n)
-        if shared is None:
-            return None
-        return sought(shared, tuple(self.sketch.spec.by_name), self.seed)
+        return None if shared is None else sought(shared, tuple(self.sketch.spec.by_name), self.seed)
 
     @property
     def withheld_for(self) -> str:
@@ -118,11 +118,7 @@ class AuditContext:
 
         Clusters where rows share clusters, of those that are certified, and then no rows.
         """
-        if self.sketch.two_way is not None:  # of persons, of questions or of both: no plan says how many of which
-            return None, None
-        clusters = self.everyone.clusters if self.sketch.spec.cluster else None
-        result = None if rows is None else int(rows(self.sketch.n if clusters is None else clusters.count))
-        return (result, None) if clusters is None else (None, result)
+        return self.people.needed(rows, self.everyone)
 
     @property
     def mask(self) -> int:
@@ -195,7 +191,7 @@ class AuditContext:
     @property
     def clustered(self) -> Predictions | None:
         """The rows that are held, where rows share clusters: people are clusters then; else None."""
-        return self.read if isinstance(self.read, Predictions) and self.sketch.spec.cluster else None
+        return None if self.people.are_rows else cast(Predictions, self.read)
 
     @cached_property
     def fewest_rows(self) -> int:
@@ -251,7 +247,8 @@ class AuditContext:
     @property
     def ranked(self) -> Predictions | Sketch:
         """The same, of a sketch its counts with small levels joined: what adds up levels reads these."""
-        return pooled_counts(self.fullest, self.mask) if isinstance(self.fullest, Sketch) else self.fullest_pooled
+        pooled = self.fullest_pooled
+        return pooled_counts(self.sketch, self.mask) if pooled is self.sketch else pooled
 
     def forget(self) -> None:
         """Drop what answered questions left with the rows (features, models, cells), before what reads none of it."""
@@ -273,14 +270,8 @@ class AuditContext:
 
     def needs_no_crossing(self) -> None:
         """Say what is proved of clusters of one column alone, where clusters cross."""
-        if self.one_column:
-            raise NotComputable(self.one_column)
-
-    @property
-    def one_column(self) -> str:
-        """The reason why a question is left open where clusters cross, and the way out; empty where they do not."""
-        rows = self.sketch.two_way
-        return "" if rows is None or rows.crossing is None else ONE_COLUMN.format(*rows.crossing.names)
+        if self.people.one_column:
+            raise NotComputable(self.people.one_column)
 
     def needs_covariates(self) -> None:
         """Say that a check is not run where there are no covariates."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.record import AuditRecord, Finding, Verdict, joint_error, name_of
+from calibrant.audit.record import AuditRecord, Verdict, joint_error, name_of
 from calibrant.data.reading import Reading
 from calibrant.results import Curve
 
@@ -92,13 +92,9 @@ def _lines(record: AuditRecord) -> Iterator[tuple[object, ...]]:
             name_of(one),
             one.rows,
             one.expected / one.rows,
-            _observed(one) if "estimate" not in one.gap.settings else None,
+            min(max(one.events / one.rows, 0.0), 1.0) if "estimate" not in one.gap.settings else None,
             one.gap.value if "estimate" not in one.gap.settings else None,
             -1.0 if ends is None else ends.low,
             1.0 if ends is None else ends.high,
             one.verdict,
         )
-
-
-def _observed(one: Finding) -> float:
-    return min(max(one.events / one.rows, 0.0), 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import OTHERS
-from calibrant.audit.pooling import MASK, pool_levels
+from calibrant.audit.pooling import MASK, People, pool_levels
 from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.predictions import MulticlassPredictions
@@ -81,7 +81,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str
         results
         | _others(sketch, fewest)
         | confidence(sketch)
-        | ({"two_way": both} if (both := two_way(sketch)) else {})
+        | ({"two_way": both} if (both := People.of(sketch).crossing) else {})
     )
 
 
@@ -111,12 +111,6 @@ def _unlabelled(sketch: Sketch) -> int:
     """Return how many people lack a label: rows, or clusters where rows share clusters."""
     result = Cells.of(sketch) if sketch.kept is not None else None
     return result.clusters[1] if isinstance(result, ClusterCells) else sketch.unlabelled
-
-
-def two_way(sketch: Sketch) -> dict[str, int]:
-    """The two columns whose clusters cross, each with its number of clusters; empty where none do."""
-    result = None if sketch.two_way is None else sketch.two_way.crossing
-    return {} if result is None else dict(zip(result.names, result.clusters, strict=True))
 
 
 def confidence(sketch: Sketch) -> dict[str, object]:
@@ -206,7 +200,7 @@ def columns(sketch: Sketch, fewest: int) -> dict[str, dict[str, Any]]:
     }
     for name in spec.key:
         results[name] = {"kind": "id", "used": "key", "missing": None}
-    clusters = tuple(two_way(sketch)) or (spec.cluster, *nested)
+    clusters = tuple(People.of(sketch).crossing) or (spec.cluster, *nested)
     for name, used in (*((c, "cluster") for c in clusters), (spec.weights, "weights")):
         if name:
             results.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})

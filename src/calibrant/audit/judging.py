@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from os import PathLike, fspath
 from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
@@ -35,14 +37,16 @@ from calibrant.arguments import (
     names,
     number,
     optional,
+    refuse,
     share,
+    shown,
+    text,
 )
 from calibrant.audit.pooling import FEWEST, MASK
 from calibrant.audit.record import (
     ALL_CLASSES,
     ERROR_SHOWN,
     About,
-    AboutInput,
     AuditRecord,
     CheckRecord,
     Finding,
@@ -50,7 +54,6 @@ from calibrant.audit.record import (
     Share,
     Verdict,
     Wrong,
-    words_of,
 )
 from calibrant.certify.closed import OVER_BY_GAP
 from calibrant.certify.missing_labels import ODDS, checked_odds
@@ -58,6 +61,8 @@ from calibrant.errors import BadInput
 from calibrant.stats.nulls import holm
 from calibrant.views.population import Target, checked_bandwidth
 
+AboutInput = Mapping[str, object] | str | PathLike[str] | None
+LARGEST = 100_000  # bytes of a file of words for the report: names within names take more time than their length
 STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
 SUBGROUPS = "subgroups"  # code of a check
@@ -388,11 +393,6 @@ def three_digits(value: float) -> float:
     return math.floor(value * 10.0**digits + 1e-9) / 10.0**digits
 
 
-def size(low: float, high: float) -> tuple[float, float]:
-    """How large a gap between two signed ends is, at least and at most."""
-    return max(low, -high, 0.0), max(high, -low)
-
-
 def verdict_of(low: float, high: float, limit: float | None) -> Verdict:
     """The verdict on a certified range; "not_checked" without a limit."""
     if limit is None:
@@ -514,3 +514,51 @@ def _epoch_date() -> str | None:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(int(stamp), UTC).date().isoformat()
+
+
+# ---- words for the report ----
+
+
+def words_of(
+    about: AboutInput, known: Sequence[str], stated: Mapping[str, object], caller: Caller = PYTHON
+) -> dict[str, str]:
+    """The words that a mapping or a TOML file has, joined with what is said by itself, which wins."""
+    reported = _read(about, caller)
+    if unknown := next((name for name in reported if name not in known), None):
+        raise BadInput(f"{caller.name('about')}: {shown(unknown)} is not known: use {', '.join(sorted(known))}")
+    reported |= {k: v for k, v in stated.items() if v is not None}
+    return {k: _words(k, v, caller) for k, v in reported.items() if v is not None}
+
+
+def _words(name: str, value: object, caller: Caller) -> str:
+    """Words as they were given; but for a name, a date and an event those of one line."""
+    called = f"{caller.name('about')}: {name}" if caller.command else name
+    if name in {f.name for f in fields(About)}:
+        words = text(called, value)
+        if not words.strip() or words.splitlines() != [words]:
+            refuse(called, value, "words in one line", "or leave it out")
+        return words
+    return text(called, value, hint="such as '2026-01-31'" if name == "date" else "")
+
+
+def _read(about: AboutInput, caller: Caller) -> dict[str, object]:
+    if about is None or isinstance(about, Mapping):
+        return dict(about or {})
+    if not isinstance(about, (str, PathLike)):
+        raise BadInput(f"{caller.name('about')}={shown(about)}: pass a mapping or the path of a TOML file")
+    path = fspath(about)
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise BadInput(f"{caller.name('about')} {path} has more than {LARGEST:,} bytes: write six lines")
+        return tomllib.loads(raw.decode())
+    except OSError as e:
+        raise BadInput(f"{caller.name('about')} {path}: {e.strerror or e}") from None
+    except BadInput:
+        raise
+    except (ValueError, RecursionError) as e:  # not TOML or UTF-8, a number without end, lists within lists
+        why = str(e)[:120]
+        raise BadInput(
+            f"{caller.name('about')} {path} is no TOML ({why}): write lines like model = 'risk 3.1'"
+        ) from None

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import Judge
 from calibrant.audit.context import AuditContext, CheckResult
-from calibrant.audit.judging import size as size_of
 from calibrant.audit.judging import verdict_of
 from calibrant.audit.pooling import identifier
 from calibrant.audit.record import Finding, Share
+from calibrant.audit.record import size as size_of
 from calibrant.audit.rounding import Sums
 from calibrant.certify.horizon import BAND, Reach, Strata, certified, estimated
 from calibrant.certify.missing_labels import ASSUMES, OF_CLUSTERS

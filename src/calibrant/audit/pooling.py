@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.rounding import few
+from calibrant.data.inputs import Crossing
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import MISSING, OTHER
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.repair import disclosure
-from calibrant.results import Outcome
+from calibrant.results import Estimate, Outcome
 from calibrant.views.population import Population
 from calibrant.views.sample import Members, clusters_in, groups_of, people_in
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
 RATED = re.compile(r"grade|rating|class|tier|band|stage", re.IGNORECASE)  # columns whose letters are in order
+OF_EITHER = "clusters of {} or of {}"
+ONE_COLUMN = (
+    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
+    "which answers it for these clusters of {1}, or --cluster {1}"
+)
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
 
@@ -282,7 +289,7 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
     count would follow from the pair table's margins.
     """
     out: list[tuple[Name, list[int], int]] = []
-    base, rows = 0, people_of(sketch)
+    base, rows = 0, People.of(sketch).in_groups()
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
     for g, names in enumerate(sketch.spec.groupings):
@@ -346,7 +353,7 @@ def _two_way_table(
     if names in start:  # a table of the pair
         first = start[names]
         a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
-        counts, cluster = people_of(sketch)[first : first + len(a)], None
+        counts, cluster = People.of(sketch).in_groups()[first : first + len(a)], None
     elif _all_rows_kept(sketch, rows, names) and rows is not None and rows.covariates is not None:
         a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
         counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
@@ -375,20 +382,72 @@ def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
     return how.kind != "category" or not set(v.values) - set(how.levels)
 
 
-def people_of(sketch: Sketch) -> NDArray[np.int64]:
-    """Return how many people each group of a sketch has: rows, or clusters (of those held) where rows share clusters.
+class People:
+    """Who the people of a sketch are: here its rows, each of them another."""
 
-    Where clusters cross, those of the column of which it has fewer.
-    """
-    rows: NDArray[np.int64] = sketch.group_levels.sum(axis=(1, 2, 3))
-    if not sketch.spec.cluster or not len(rows):
-        return rows
-    groups = Members.of(sketch, sketch).group
-    if sketch.two_way is not None and sketch.two_way.crossing is not None:
-        one, other = (clusters_in(groups, code, len(rows)) for code in sketch.two_way.crossing.codes)
+    are_rows = True
+    called = ""  # what a group must have enough of to be shown; empty for what rows are called
+    crossing: Mapping[str, int] = MappingProxyType({})  # the two columns whose clusters cross, each with their number
+    one_column = ""  # why a question is left open where clusters cross, and the way out
+
+    def __init__(self, sketch: Sketch) -> None:
+        self.sketch = sketch
+        self.rows: NDArray[np.int64] = sketch.group_levels.sum(axis=(1, 2, 3))
+
+    @classmethod
+    def of(cls, sketch: Sketch) -> People:
+        """Those of a sketch."""
+        if sketch.two_way is not None and (crossing := sketch.two_way.crossing) is not None:
+            return TwoWayPeople(sketch, crossing)
+        return ClusteredPeople(sketch) if sketch.spec.cluster else cls(sketch)
+
+    def in_groups(self) -> NDArray[np.int64]:
+        """How many each group has."""
+        return self.rows
+
+    def needed(self, among: Callable[[int], float] | None, _everyone: Population) -> tuple[int | None, int | None]:
+        """The rows and the clusters that a finding needs, by how many a log of so many calls for."""
+        return None if among is None else int(among(self.sketch.n)), None
+
+    def times(self, tested: Estimate) -> float:
+        """How many times as many there are as were tested."""
+        return self.sketch.n / tested.n
+
+
+class ClusteredPeople(People):
+    """Clusters of rows, of those that are held: a cluster may be one person with many rows."""
+
+    are_rows = False
+    called = "clusters"
+
+    def in_groups(self) -> NDArray[np.int64]:
+        return self._in_groups(Members.of(self.sketch, self.sketch).group) if len(self.rows) else self.rows
+
+    def _in_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        cluster = np.unique(self.sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
+        return clusters_in(groups, cluster, len(self.rows))
+
+    def needed(self, among: Callable[[int], float] | None, everyone: Population) -> tuple[int | None, int | None]:
+        return None, None if among is None else int(among(everyone.diagonals[0].count))
+
+    def times(self, tested: Estimate) -> float:
+        return float(self.sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
+
+
+class TwoWayPeople(ClusteredPeople):
+    """Clusters of two columns that cross, of the column of which a group has fewer."""
+
+    def __init__(self, sketch: Sketch, crossing: Crossing) -> None:
+        super().__init__(sketch)
+        self.codes, self.crossing = crossing.codes, dict(zip(crossing.names, crossing.clusters, strict=True))
+        self.called, self.one_column = (text.format(*crossing.names) for text in (OF_EITHER, ONE_COLUMN))
+
+    def _in_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        one, other = (clusters_in(groups, code, len(self.rows)) for code in self.codes)
         return np.minimum(one, other)
-    cluster = np.unique(sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
-    return clusters_in(groups, cluster, len(rows))
+
+    def needed(self, _among: Callable[[int], float] | None, _everyone: Population) -> tuple[None, None]:
+        return None, None  # of persons, of questions or of both: no plan says how many of which
 
 
 def pair_pools(

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
-from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
-from calibrant.arguments import PYTHON, By, Caller, refuse, shown, text
+from calibrant.arguments import By, shown
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Framed, Interval, Layered, Outcome, Plain, converted, decoded, plain_json
@@ -33,10 +31,8 @@ HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a
 SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NOUN = "rows"  # what a row is, where nobody says
 WRITTEN = "pass the text that to_json wrote"
-LARGEST = 100_000  # bytes of a file of words for the report: names within names take more time than their length
 LONGEST, NAMED = 200, 12  # characters of a name that is looked for; names in a refusal
 NO_CURVE = Curve(method="", columns={})
-AboutInput = Mapping[str, object] | str | PathLike[str] | None
 Verdict = Literal["within", "undecided", "over", "not_checked"]
 Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
 Part = Literal["everyone", "groups", "subgroups", "classes"]  # of an audit, about which a verdict is
@@ -148,6 +144,56 @@ class Finding(Plain):
     pooled: int = 0
     rows_at_least: bool = False
     clusters_needed: int | None = None
+
+    @property
+    def gap_ends(self) -> tuple[float, float]:
+        """The certified ends of the gap, with its sign; those of any gap where none is certified."""
+        of = self.gap.guaranteed
+        return (-1.0, 1.0) if of is None else (of.low, of.high)
+
+    @property
+    def error_ends(self) -> tuple[float, float]:
+        """Both certified ends of the calibration error, as the verdict leaves them, whatever is judged.
+
+        A group over the limit by its gap is over it by its calibration error too; one within it by its gap need not be.
+        """
+        known = self.verdict if self.by == "error" or self.verdict == "over" else None
+        return at_limit(self.lower.interval.low, self.upper.interval.high, known, self.limit)
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """Both certified ends of what is judged, as the verdict leaves them: what a report shows.
+
+        A group may be decided although its own range still holds the limit; what is decided moves the end to the limit.
+        """
+        if self.by == "error":
+            return self.error_ends
+        (low, high), error = size(*self.gap_ends), self.lower.interval.low
+        if self.verdict == "over" and self.limit is not None and error > self.limit >= low:  # by its error alone
+            return error, max(high, error)
+        return at_limit(low, high, self.verdict, self.limit)
+
+    @property
+    def proved_above(self) -> bool:
+        """Whether the calibration error is certified from above: not by weights of censoring."""
+        return self.upper.settings.get("way") != "weights"
+
+    @property
+    def two_scores(self) -> bool:
+        """Whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
+        return self.lower.interval.low > self.upper.interval.high
+
+
+def size(low: float, high: float) -> tuple[float, float]:
+    """How large a gap between two signed ends is, at least and at most."""
+    return max(low, -high, 0.0), max(abs(low), abs(high))
+
+
+def at_limit(low: float, high: float, verdict: str | None, limit: float | None) -> tuple[float, float]:
+    """Two ends, moved to the limit where the verdict is known to be beyond it."""
+    if limit is not None and verdict == "over":
+        return max(low, limit), high
+    return (low, min(high, limit)) if limit is not None and verdict == "within" else (low, high)
 
 
 class Groups(tuple[Finding, ...]):
@@ -522,48 +568,3 @@ class About:
     def to_dict(self) -> dict[str, Any]:
         """The words by name."""
         return asdict(self)
-
-
-def words_of(
-    about: AboutInput, known: Sequence[str], stated: Mapping[str, object], caller: Caller = PYTHON
-) -> dict[str, str]:
-    """The words that a mapping or a TOML file has, joined with what is said by itself, which wins."""
-    reported = _read(about, caller)
-    if unknown := next((name for name in reported if name not in known), None):
-        raise BadInput(f"{caller.name('about')}: {shown(unknown)} is not known: use {', '.join(sorted(known))}")
-    reported |= {k: v for k, v in stated.items() if v is not None}
-    return {k: _words(k, v, caller) for k, v in reported.items() if v is not None}
-
-
-def _words(name: str, value: object, caller: Caller) -> str:
-    """Words as they were given; but for a name, a date and an event those of one line."""
-    called = f"{caller.name('about')}: {name}" if caller.command else name
-    if name in {f.name for f in fields(About)}:
-        words = text(called, value)
-        if not words.strip() or words.splitlines() != [words]:
-            refuse(called, value, "words in one line", "or leave it out")
-        return words
-    return text(called, value, hint="such as '2026-01-31'" if name == "date" else "")
-
-
-def _read(about: AboutInput, caller: Caller) -> dict[str, object]:
-    if about is None or isinstance(about, Mapping):
-        return dict(about or {})
-    if not isinstance(about, (str, PathLike)):
-        raise BadInput(f"{caller.name('about')}={shown(about)}: pass a mapping or the path of a TOML file")
-    path = fspath(about)
-    try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise BadInput(f"{caller.name('about')} {path} has more than {LARGEST:,} bytes: write six lines")
-        return tomllib.loads(raw.decode())
-    except OSError as e:
-        raise BadInput(f"{caller.name('about')} {path}: {e.strerror or e}") from None
-    except BadInput:
-        raise
-    except (ValueError, RecursionError) as e:  # not TOML or UTF-8, a number without end, lists within lists
-        why = str(e)[:120]
-        raise BadInput(
-            f"{caller.name('about')} {path} is no TOML ({why}): write lines like model = 'risk 3.1'"
-        ) from None

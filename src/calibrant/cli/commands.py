@@ -35,6 +35,7 @@ from calibrant.sanitize import as_message, sanitize
 from calibrant.views.rules import selected
 
 EVERY = ("*",)
+Files = Query | list[str] | str
 EXAMPLE = "calibrant-example.html"
 
 # ---- from options to what is read and what is judged ----
@@ -65,7 +66,7 @@ def inputs_of(a: Namespace) -> list[str] | list[Query]:
     return [Query(a.sql)] if a.sql else list(a.files)
 
 
-def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> Sketch | Query | list[str] | str:
+def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> Sketch | Files:
     """The one sketch that sketch files add up to, the files, or the query."""
     files = [f for f in data if isinstance(f, str)]
     if not files and isinstance(data[0], Query):
@@ -76,6 +77,14 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
     if any(sketches):
         raise BadInput("sketches and data files do not mix: audit them apart, or sketch the data and merge")
     return list(files) if len(files) > 1 else files[0]
+
+
+def source_of_rows(data: Sequence[str] | Sequence[Query], allow_same: bool, no_sketch: str) -> Files:
+    """The files, or the query; `no_sketch` says why a sketch is refused."""
+    whole = source(data, allow_same)
+    if isinstance(whole, Sketch):
+        raise BadInput(no_sketch)
+    return whole
 
 
 def report_left_out(data: Sketch | Predictions) -> None:
@@ -158,6 +167,7 @@ def audit(a: Namespace) -> int:
     return record.exit_status
 
 
+NO_ROWS = "a sketch holds no rows to write: name the files that it was made of"
 AS_WRITTEN = "a report may say a few more or fewer, where it rounds"
 
 
@@ -169,9 +179,7 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     if stated := [name for name in ("json", "open") if getattr(a, name)]:
         raise BadInput(f"--rows-of writes rows and audits nothing: leave {COMMAND.says(*stated)} out")
     path = checked_targets({"-o": out}, data)["-o"]
-    options, whole = reading(a, tests=True), source(data, a.allow_same)
-    if isinstance(whole, Sketch):
-        raise BadInput("a sketch holds no rows to write: name the files that it was made of")
+    options, whole = reading(a, tests=True), source_of_rows(data, a.allow_same, NO_ROWS)
     if options.at is not None:
         raise BadInput("--rows-of writes rows of a file as they are: of outcomes by a horizon leave --time out")
     opened = spread(open_source(whole, form=options.form), options.scores)
@@ -250,9 +258,7 @@ def certify(a: Namespace) -> int:
     return 0
 
 
-def certified_data(
-    files: Sketch | Query | list[str] | str, options: Reading
-) -> tuple[Sketch | Predictions, dict[str, object], str]:
+def certified_data(files: Sketch | Files, options: Reading) -> tuple[Sketch | Predictions, dict[str, object], str]:
     """The sketch of files, and the column of clusters.
 
     Their rows, and how to name groups then, where clusters cross, or rows without a label have clusters or weights.

@@ -11,7 +11,7 @@ from calibrant.arguments import COMMAND, Caller, names, of_declared
 from calibrant.audit.compare import audits_compared, compared, scores_of_columns, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source
+from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source, source_of_rows
 from calibrant.cli.options import CLASSES
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
@@ -144,9 +144,7 @@ def _models(a: Namespace) -> ModelComparison:
     first = a.reference or models[0]
     others = tuple(m for m in models if m != first)
     options = Terms.of(caller=COMMAND, **of_declared(TermOptions, vars(a)))
-    data = source(inputs_of(a), a.allow_same)
-    if isinstance(data, Sketch):
-        raise BadInput("a sketch holds one model's scores: pass the rows")
+    data = source_of_rows(inputs_of(a), a.allow_same, "a sketch holds one model's scores: pass the rows")
     how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *OF_HORIZON, *FORM)} | {
         "score": first,
         "variables": () if a.cluster else EVERY,

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from calibrant.arguments import COMMAND
-from calibrant.cli.commands import certified_data, inputs_of, reading, report_left_out, report_seen_events, source
+from calibrant.cli.commands import (
+    certified_data,
+    inputs_of,
+    reading,
+    report_left_out,
+    report_seen_events,
+    source,
+    source_of_rows,
+)
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised, with_classes
@@ -107,9 +115,8 @@ def _strong(a: Namespace) -> list[Estimate]:
                        "--error E for the rows that detect an error of E")  # fmt: skip
     data = None
     if a.data or a.sql:
-        read = source(inputs_of(a))
-        if isinstance(read, Sketch):
-            raise BadInput("--strong simulates outcomes of rows: pass the data file in place of the sketch")
+        no_sketch = "--strong simulates outcomes of rows: pass the data file in place of the sketch"
+        read = source_of_rows(inputs_of(a), False, no_sketch)
         options = reading(a, variables=EVERY)
         data = classes_in_memory(read, options).top_label() if options.scores else in_memory(read, options.named())
         report_left_out(data)

@@ -19,6 +19,7 @@ from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.data.specs.options import NONE
 from calibrant.report.findings import drops_missing, groupings, lost
 from calibrant.report.spans import label
+from calibrant.report.wording.clusters import weighing
 from calibrant.report.wording.in_python import DATA, FORM, OF_ROWS, WIDTH, arguments, call, called, in_code, rows_where
 from calibrant.sanitize import sanitize
 
@@ -263,7 +264,7 @@ def _clustered(record: AuditRecord, column: str) -> str:
     table = f"{DATA}.covariates"
     texts = [f"{table}[{in_code(name)}]" for name in _together(record, column)]
     cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
-    passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
+    passed = {name: f"{DATA}.{name}" for name in weighing(record).passed}
     return f"{DATA} = " + called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
 
 

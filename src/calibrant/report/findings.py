@@ -11,7 +11,7 @@ from calibrant.arguments import MASK, judged_by
 from calibrant.audit.record import ALL_CLASSES as ALL_CLASSES
 from calibrant.audit.record import CLASS_LOCAL as CLASS_LOCAL
 from calibrant.audit.record import CLASS_STRONG as CLASS_STRONG
-from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding
+from calibrant.audit.record import NOUN, SAME_VARIANCE, AuditRecord, CheckRecord, Finding, at_limit, size
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize
 
@@ -32,14 +32,11 @@ Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "a
 State = Literal["over", "undecided", "error_shown", "within", "not_checked", "absent", "withheld"]
 
 
-def ordered(
-    groups: Sequence[Finding],
-    ends: Callable[[Finding], tuple[float, float]] = lambda f: (f.lower.interval.low, f.upper.interval.high),
-) -> list[Finding]:
+def ordered(groups: Sequence[Finding]) -> list[Finding]:
     """Return groups worst first: broken, undecided, met; within each by lower, then by upper end."""
 
     def key(f: Finding) -> tuple[float, float, float, str]:
-        low, high = ends(f)
+        low, high = f.lower.interval.low, f.upper.interval.high
         first, second = (high, low) if f.verdict == "within" else (low, high)
         return RANK.get(f.verdict, 3), -first, -second, f.id
 
@@ -91,7 +88,7 @@ def named_off(record: AuditRecord, which: Callable[[Finding], bool]) -> list[Off
     """The groups and the classes of which that holds, the most evident first."""
     classes = {f.id for f in record.classes}
     every = by_evidence([*record.groups, *record.classes])
-    return [Off(ends(record, f)[0], f, of_class=f.id in classes) for f in every if which(f)]
+    return [Off(f.shown[0], f, of_class=f.id in classes) for f in every if which(f)]
 
 
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
@@ -121,14 +118,9 @@ def limit_of(record: AuditRecord) -> float | None:
     return None if limit is None else float(limit)
 
 
-def limit_for(record: AuditRecord, finding: Finding) -> float | None:
-    """The limit of a finding as a fraction: its own where the limit is a share of the mean score."""
-    return limit_of(record) if record.settings.get("limit_relative") is None else finding.limit
-
-
 def common_less(record: AuditRecord) -> int:
     """How many classes have a mean probability below their limit, so that too high a probability is never over it."""
-    return sum((limit_for(record, f) or 0.0) > f.expected / f.rows for f in record.classes)
+    return sum((f.limit or 0.0) > f.expected / f.rows for f in record.classes)
 
 
 def noun(record: AuditRecord) -> str:
@@ -246,15 +238,6 @@ def declared(record: AuditRecord) -> bool:
     return bool(record.settings.get("independent"))
 
 
-def clusters_searched(record: AuditRecord) -> bool:
-    """Whether columns were looked at too that are no covariates, such as identifiers."""
-    return bool(record.curve(TOGETHER).settings.get("identifiers"))
-
-
-def needed(record: AuditRecord) -> str:
-    return f"clusters ({sanitize(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
-
-
 def screened(record: AuditRecord) -> Mapping[str, Any]:
     """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
     results: Mapping[str, Any] = record.data.get("screen") or {}
@@ -273,9 +256,8 @@ def stated_of(record: AuditRecord, what: str) -> str:
     return sanitize(stated).strip() if stated else ""
 
 
-def by_gap(record: AuditRecord, of: Finding | str) -> bool:
-    """Whether a finding or a part is judged by the gap, in which errors cancel, and not by the calibration error."""
-    part = of if isinstance(of, str) else "groups" if of.variables else "everyone"
+def by_gap(record: AuditRecord, part: str) -> bool:
+    """Whether a part is judged by the gap, in which errors cancel, and not by the calibration error."""
     return judged_by(str(record.settings["judge"]), part) == "gap"
 
 
@@ -295,48 +277,16 @@ def gaps_of(record: AuditRecord) -> str:
     return str(record.everyone.gap.settings.get("target", "population"))
 
 
-def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
-    """Return both certified ends of what is judged, as the verdict leaves them.
-
-    A group may be decided although its own range still holds the limit; what is decided moves the end to the limit.
-    """
-    low, high, limit = finding.lower.interval.low, finding.upper.interval.high, limit_for(record, finding)
-    if by_gap(record, finding):
-        error = low
-        low, high = gap_range(finding)
-        if finding.verdict == "over" and limit is not None and error > limit >= low:  # over by its error alone
-            return error, max(high, error)
-    return decided(low, high, finding.verdict, limit)
-
-
 def ordinary_level(record: AuditRecord) -> float | None:
     """The level of the ordinary intervals of gaps; None where none is known."""
     of = record.everyone.gap.interval
     return None if of is None else of.level
 
 
-def gap_range(finding: Finding) -> tuple[float, float]:
-    """The certified range of the size of a gap."""
-    of = finding.gap.guaranteed
-    return (0.0, 1.0) if of is None else size(of.low, of.high)
-
-
 def cancels(record: AuditRecord) -> bool:
     """Whether everyone's gap is judged and the calibration error is certified over the limit: errors cancel."""
     limit, least = limit_of(record), record.everyone.lower.interval.low
     return by_gap(record, "everyone") and limit is not None and record.everyone.verdict != "over" and least > limit
-
-
-def size(low: float, high: float) -> tuple[float, float]:
-    """The range of the size of a gap that lies between two signed ends."""
-    return max(low, -high, 0.0), max(abs(low), abs(high))
-
-
-def decided(low: float, high: float, verdict: str | None, limit: float | None) -> tuple[float, float]:
-    """Return two ends moved to the limit where the verdict is known to be beyond it."""
-    if limit is not None and verdict == "over":
-        return max(low, limit), high
-    return (low, min(high, limit)) if limit is not None and verdict == "within" else (low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,16 +428,15 @@ def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
-    result = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
-    return None if result is None else (result, finding.rows_at_least)
+    needs = (finding.clusters_needed, finding.rows_needed)
+    return next(((need, finding.rows_at_least) for need in needs if need is not None), None)
 
 
 def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
     """The same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
-    reported = worst.settings
-    noun = "rows" if reported.get("clusters_needed") is None else "clusters"
-    need = reported.get(f"{noun}_needed")
-    return None if need is None else (int(need), bool(reported[f"{noun}_at_least"]))
+    s = worst.settings
+    known = (noun for noun in ("clusters", "rows") if s.get(f"{noun}_needed") is not None)
+    return next(((int(s[f"{noun}_needed"]), bool(s[f"{noun}_at_least"])) for noun in known), None)
 
 
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
@@ -522,7 +471,7 @@ def range_of(line: Line, when: str, limit: float | None) -> tuple[float, float] 
     if low is None:
         return None
     low, high = size(low, high) if line["measure"] == "gap" else (low, high)
-    return decided(float(low), float(high), line[when], limit)
+    return at_limit(float(low), float(high), line[when], limit)
 
 
 @dataclass(frozen=True, slots=True)

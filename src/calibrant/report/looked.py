@@ -13,6 +13,7 @@ from calibrant.inspect.command import HORIZON, typed_option
 from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, WEIGHTLESS, Column, Look
 from calibrant.inspect.roles import called
 from calibrant.report import numbers as num
+from calibrant.report.outputs.plans import counts_of
 from calibrant.report.spans import one_stop
 from calibrant.report.terminal import aligned, cells, clip, pad, wrap
 from calibrant.report.wording.notices import MEANS, UNFINISHED
@@ -253,11 +254,10 @@ def _decided(plan: Curve) -> list[str]:
 
 def _decides_rows(plan: Curve) -> list[tuple[str, ...]]:
     """A row each of everyone and of the largest and smallest groups, below the heads."""
-    clusters = plan.columns["clusters"][0] is not None
-    heads = ("", "rows", *(["clusters"] if clusters else []), "gap within", "error within")
-    rows = [heads]
+    counts = counts_of(plan)
+    rows = [("", *counts, "gap within", "error within")]
     for i, name in enumerate(plan.columns["group"]):
-        sizes = [plan.columns[k][i] for k in ("rows", *(["clusters"] if clusters else []))]
+        sizes = [plan.columns[k][i] for k in counts]
         ends = [plan.columns[k][i] for k in ("gap_within", "error_within")]
         rows.append((sanitize(name), *map(num.count, sizes), *map(_at_most, ends)))
     return rows

@@ -56,9 +56,19 @@ def upper_bound(probability: float, limit: float | None = None) -> str:
     return written(cut(exact(probability), decimals_of(limit), ROUND_CEILING))
 
 
+def bounds(low: float, high: float, limit: float | None = None) -> tuple[str, str]:
+    """Write both certified ends, fractions, in points: rounded outward, true to the limit."""
+    return lower_bound(low, limit), upper_bound(high, limit)
+
+
+def span(low: float, high: float, limit: float | None = None) -> str:
+    """The same as a range in a table."""
+    return between(*bounds(low, high, limit))
+
+
 def ends(low: float, high: float, limit: float | None = None) -> str:
-    """Write two certified ends in points; where they cross they are about two scores, and it says which."""
-    least, most = lower_bound(low, limit), upper_bound(high, limit)
+    """The same; where they cross they are about two scores, and it says which."""
+    least, most = bounds(low, high, limit)
     return between(least, most) if low <= high else f"raw at least {least}, rounded at most {most}"
 
 
@@ -222,7 +232,7 @@ def interval(estimate: Estimate | None) -> str:
         return ""
     low, high = float(estimate.interval.low), float(estimate.interval.high)
     if estimate.unit == "probability":
-        return f"{lower_bound(low)} to {upper_bound(high)} points"
+        return f"{' to '.join(bounds(low, high))} points"
     return f"{float(estimate.value):.4g} ({low:.4g} to {high:.4g})"
 
 

@@ -11,9 +11,10 @@ from calibrant.arguments import flag
 from calibrant.audit.record import ALL_CLASSES, ERROR_SHOWN, AuditRecord, CheckRecord, Finding
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
-from calibrant.report.findings import ends, limit_for, limit_of, need_of, needed, ordered, subgroups_over
+from calibrant.report.findings import limit_of, need_of, ordered, subgroups_over
 from calibrant.report.findings import state as state_of
 from calibrant.report.spans import clipped, label
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.terms import cardinal, joined, judged_range, p_reported
 from calibrant.sanitize import sanitize
 
@@ -78,17 +79,17 @@ def _named(some: Sequence[Judged]) -> str:
 def _finding(record: AuditRecord, f: Finding) -> Judged:
     kind: Kind = "group" if f.variables else "everyone"
     name = label(f)
-    least = num.lower_bound(ends(record, f)[0], limit_for(record, f))
+    least = num.lower_bound(f.shown[0], f.limit)
     if f.withheld is not None:
         return Judged(kind, name, "undecided", f"withheld: {sanitize(f.withheld)}", "withheld")
     if f.verdict == "not_checked":
         return Judged(kind, name, "absent", "no limit was given")
     if f.verdict == "over":
         return Judged(kind, name, "over", f"at least {least} points off", f"at least {least}")
-    span = judged_range(record, f)
+    span = judged_range(f)
     reported = f"{span} points off"
     if f.verdict == "undecided" and (need := need_of(f)) is not None:
-        reported += f", {num.amount(*need)} {needed(record)} would decide"
+        reported += f", {num.amount(*need)} {independent(record).needed} would decide"
     if f.error_shown and f.verdict in ("within", "undecided"):
         reported += ", error shown"
     return Judged(kind, name, f.verdict, reported, span)
@@ -128,7 +129,7 @@ def _all_classes(record: AuditRecord, check: CheckRecord, limit: float) -> Judge
     if check.estimate is None or record.withheld is not None:
         return Judged("check", name, "undecided", sanitize(check.reason or record.withheld or "").rstrip("."))
     ends = check.estimate.interval
-    span = num.between(num.lower_bound(ends.low, limit), num.upper_bound(ends.high, limit))
+    span = num.span(ends.low, ends.high, limit)
     state: dict[str, State] = {"over": "over", "within": "within"}
     return Judged("check", name, state.get(check.status, "undecided"), f"errors of {span} points, {of}", span)
 

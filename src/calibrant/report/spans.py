@@ -102,17 +102,12 @@ def value_label(finding: Finding) -> str:
     return f"{text} pooled" if finding.pooled and "pooled" not in text else text
 
 
-def variable_label(finding: Finding) -> str:
-    """The variables that define a group, without their values."""
-    return ", ".join(shown(k) for k, _ in finding.variables)
-
-
 def label(finding: Finding) -> str:
     """The full name of a group, such as "sex = m"; "everyone" for all."""
     if not finding.variables:
         return "everyone"
     if finding.pooled:
-        return f"{variable_label(finding)}: {value_label(finding)}"
+        return f"{', '.join(shown(k) for k, _ in finding.variables)}: {value_label(finding)}"
     return ", ".join(f"{shown(k)} = {shown(v)}" for k, v in finding.variables)
 
 

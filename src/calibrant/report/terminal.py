@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import ChainMap
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -150,13 +151,12 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
 
     `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
-    cluster_sums = next((e.settings["clusters"] for e in results if "clusters" in e.settings), 0) if cluster else 0
-    of = f" of {num.count(int(cluster_sums))} clusters ({sanitize(cluster)})" if cluster_sums else ""
-    if two_way := next((e.settings["two_way"] for e in results if "two_way" in e.settings), ()):
-        of = f"; clusters ({' and '.join(map(sanitize, two_way))}) cross"
+    s = ChainMap(*(dict(e.settings) for e in results))
+    of = f" of {num.count(s['clusters'])} clusters ({sanitize(cluster)})" if cluster and "clusters" in s else ""
+    of = f"; clusters ({' and '.join(map(sanitize, s['two_way']))}) cross" if "two_way" in s else of
     lines = [f"{num.count(results[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in results:
-        low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
+        low, high = num.bounds(e.interval.low, e.interval.high)
         span = num.between(low, high)
         if e.interval.high >= 1.0:
             span = f"at least {low}"
@@ -252,7 +252,7 @@ def class_repairs(curve: Curve) -> str:
     )
     rows = [["", "error of all classes, guaranteed", "log loss (change)", "Brier score (change)"]]
     for line in lines_of(curve):
-        ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
+        ends = num.span(float(line["low"]), float(line["high"]))
         cells = [f"{float(line[m]):.4f} ({float(line[f'{m}_change']):+.4f})" for m in ("log_loss", "brier")]
         rows.append([str(line["repair"]), ends, *cells])
     lines += aligned(rows)
@@ -372,7 +372,7 @@ def _error_shown(result: Comparison) -> str:
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = row["error_low"], row["error_high"]
-    error = "" if low is None else num.between(num.lower_bound(low), num.upper_bound(high))
+    error = "" if low is None else num.span(low, high)
     name = row["probability"]
     moved = "" if name == AS_AUDITED or row["largest_gap"] is None else f"{row['groups_better']}/{row['groups_worse']}"
     return (

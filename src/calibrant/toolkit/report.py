@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from calibrant.report.document import Section as Section
     from calibrant.report.document import Table as Table
     from calibrant.report.document import number_table as number_table
-    from calibrant.report.findings import cluster_totals as cluster_totals
-    from calibrant.report.findings import crossing as crossing
     from calibrant.report.findings import limit_of as limit_of
     from calibrant.report.findings import noun as noun
     from calibrant.report.findings import ordered as ordered
@@ -59,14 +57,13 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import cells as cells
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
-    from calibrant.report.wording.clusters import counted as counted
+    from calibrant.report.wording.clusters import independent as independent
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
     from calibrant.report.wording.parts import verdict_word as verdict_word
     from calibrant.report.wording.terms import VERDICTS as VERDICTS
     from calibrant.report.wording.terms import certified_range as certified_range
-    from calibrant.report.wording.terms import error_bounds as error_bounds
     from calibrant.report.wording.terms import judged_range as judged_range
     from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.sample import keyed as keyed
@@ -96,11 +93,9 @@ _WHERE = {
     "clip": "calibrant.report.terminal",
     "clipped": "calibrant.report.spans",
     "code": "calibrant.report.spans",
-    "counted": "calibrant.report.wording.clusters",
-    "crossing": "calibrant.report.findings",
+    "independent": "calibrant.report.wording.clusters",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
-    "error_bounds": "calibrant.report.wording.terms",
     "facts": "calibrant.report.brief",
     "literal": "calibrant.report.spans",
     "headline": "calibrant.report.wording.headline",
@@ -129,7 +124,6 @@ _WHERE = {
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
-    "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "worded": "calibrant.report.languages.translator",
     "write_all": "calibrant.report.outputs.files",

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import calibrant as cal
-from calibrant.audit.judging import WORDS
-from calibrant.audit.record import words_of
+from calibrant.audit.judging import WORDS, words_of
 
 
 @pytest.mark.parametrize("words", ["", "  ", "\t", "two\nlines", "one\r", "one\n", "a\u2028b", "a\x0bb"])

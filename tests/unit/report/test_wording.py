@@ -189,7 +189,7 @@ def test_error_that_is_shown_of_any_size_is_named_where_nothing_is_over_the_limi
     assert headline(record) == "Within the limit overall. Valley is miscalibrated."
     assert verdict_word(record, "groups") == ("error_shown", "Error shown")
     within = replace(group, verdict="within")
-    assert state_of(record, within) == ("within", "Within the limit, error shown")
+    assert state_of(within) == ("within", "Within the limit, error shown")
     one = replace(record.everyone, error_shown=True)
     shown = replace(record, everyone=one, error_shown={**record.error_shown, "everyone": True})
     assert headline(shown) == "Within the limit overall, with error shown. Valley is miscalibrated."
@@ -257,9 +257,19 @@ def test_what_closed_testing_decided_is_never_contradicted():
     groups = [replace(over, verdict="over"), replace(within, verdict="within")]
     record = factories.record(groups=groups)
     assert "calibration error 1.5 to 3.0 guaranteed" in plain(parts(record)[1].text)
-    assert terms.bounds(groups[0], 0.015, "error") == ("1.5", "3.0")
-    assert terms.bounds(groups[1], 0.015, "error") == ("1.2", "1.5")
-    assert terms.bounds(groups[1], 0.015, "gap") == ("1.2", "3.0")
+    assert record.groups[0].error_ends == record.groups[0].shown == (0.015, 0.03)
+    assert record.groups[1].error_ends == record.groups[1].shown == (0.012, 0.015)
+    assert replace(groups[1], by="gap").error_ends == (0.012, 0.03)
+
+
+def test_what_a_report_shows_of_a_group_that_is_over_by_its_error_alone_is_the_error():
+    """The range of the gap holds 0, and the calibration error is certified over the limit."""
+    one = replace(factories.finding(0.03, 0.05, variables=[("g", "a")], observed=0.5), verdict="over", by="gap")
+    assert one.gap_ends == pytest.approx((-0.01, 0.01))
+    assert one.shown == (0.03, 0.03)
+    assert one.error_ends == (0.03, 0.05)
+    assert replace(one, verdict="within").shown == pytest.approx((0.0, 0.01))
+    assert replace(one, gap=replace(one.gap, guaranteed=None), verdict="undecided").shown == (0.0, 1.0)
 
 
 def test_pockets_of_opposite_signs_are_both_named():
@@ -317,8 +327,8 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit():
     record = factories.record(one, judge="gap", limit=0.02)
     assert headline(record).startswith("On balance within the limit overall; errors cancel. ")
     assert plain(parts(record)[0].text).endswith("Errors cancel: calibration error at least 9.2 guaranteed.")
-    assert terms.certified_range(record, one) == "9.2 to 10.9"
-    assert terms.judged_range(record, one) == "0.0 to 0.4"
+    assert terms.certified_range(record.everyone) == "9.2 to 10.9"
+    assert terms.judged_range(record.everyone) == "0.0 to 0.4"
     assert plain(overall_answer(record)).startswith("On average by 9.2 to 10.9 points.")
     read = line(CheckRecord(code="error-everyone", status="within"), record)
     assert plain(read.question) == "Everyone: gap at most 2.0 points"

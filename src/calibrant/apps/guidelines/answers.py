@@ -22,11 +22,8 @@ from calibrant.toolkit.report import (
     Finding,
     Span,
     Text,
-    cluster_totals,
     code,
-    counted,
-    crossing,
-    error_bounds,
+    independent,
     limit_of,
     literal,
     name,
@@ -127,7 +124,8 @@ def dates(record: AuditRecord) -> Lines:
 
 def cluster_count(record: AuditRecord) -> Lines:
     """Return how many clusters the rows belong to, where a column names them."""
-    return (say(*counted(record), "."),) if counted(record) else NO_LINES
+    counted = independent(record).counted
+    return (say(*counted, "."),) if counted else NO_LINES
 
 
 def preparation(record: AuditRecord) -> Lines:
@@ -206,7 +204,7 @@ def shared(record: AuditRecord) -> Lines:
 def sample(record: AuditRecord) -> Lines:
     """Return rows and events, how precise they make the answer, and how many would decide what is undecided."""
     one = record.everyone
-    low, high = error_bounds(record, one)
+    low, high = num.bounds(*one.error_ends, one.limit)
     made = [say(f"{_people(record)}, {num.count(one.events)} with the outcome.")]
     each = f"certified, each bound at {_level(record)} separately"
     made.append(say(f"The calibration error is at least {low} and, rounded, at most {high} points ({each})."))
@@ -314,8 +312,7 @@ def methods(record: AuditRecord) -> Lines:
 def clusters(record: AuditRecord) -> Lines:
     """Return how clusters were handled, and which model reported how they differ."""
     made = list(cluster_count(record))
-    if cluster_totals(record):
-        share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"
+    if share := independent(record).apart:
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
     return (
         *made,
@@ -354,8 +351,8 @@ def fairness(record: AuditRecord) -> Lines:
 def performance(record: AuditRecord) -> Lines:
     """Return discrimination, calibration and scores with intervals, then every group's certified range."""
     made = [say(_measure(MEASURES[k][0], record.measures[k])) for k in MEASURES if k in record.measures]
-    made.append(_certified(record, record.everyone))
-    return (*made, *(_certified(record, f) for f in ordered(record.groups)), *_decided(record))
+    made.append(_certified(record.everyone))
+    return (*made, *(_certified(f) for f in ordered(record.groups)), *_decided(record))
 
 
 def _thresholds(record: AuditRecord) -> tuple[float, ...]:
@@ -382,10 +379,9 @@ def _holds(e: Estimate) -> str:
     return "certified" if e.interval.guarantee == "finite-sample" else e.interval.guarantee
 
 
-def _certified(record: AuditRecord, f: Finding) -> Text:
-    low, high = error_bounds(record, f)
-    gap = f.gap.guaranteed
-    a, b = num.signed_range(*((-1.0, 1.0) if gap is None else (gap.low, gap.high)))
+def _certified(f: Finding) -> Text:
+    low, high = num.bounds(*f.error_ends, f.limit)
+    a, b = num.signed_range(*f.gap_ends)
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "not_checked" else ""
     ranges = (
         f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
@@ -410,7 +406,7 @@ def updated(record: AuditRecord) -> Lines:
     return tuple(
         say(
             f"{'As audited' if r['probability'] == AS_AUDITED else sentence(repair_named(str(r['recipe'])))[:-1]}: ",
-            f"calibration error {num.lower_bound(float(r['error_low']))} to {num.upper_bound(float(r['error_high']))} "
+            f"calibration error {' to '.join(num.bounds(r['error_low'], r['error_high']))} "
             f"points, Brier score {num.decimals(r['brier'], EACH)}, AUROC {num.decimals(r['auroc'], EACH)}",
         )
         for r in repairs_of(record)

@@ -158,7 +158,7 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
     if changed:
         heads = ("Who", "Before", "Now", "Certified change in points")
         rows = tuple(
-            Row(tuple(map(Cell, (*_who(new), *_reported(before, old), *_reported(now, new), say(_change(d))))))
+            Row(tuple(map(Cell, (*_who(new), *_reported(old), *_reported(new), say(_change(d))))))
             for old, new, d in changed[:MOST]
         )
         yield Table(tuple(Column(say(h)) for h in heads), rows)
@@ -182,8 +182,8 @@ def _who(finding: Finding) -> tuple[Text]:
     return (say(Span(clipped(label(finding)), "name") if finding.variables else "Everyone"),)
 
 
-def _reported(record: AuditRecord, finding: Finding) -> tuple[Text]:
-    return (say(f"{judged_range(record, finding)}, {VERDICTS[finding.verdict].lower()}"),)
+def _reported(finding: Finding) -> tuple[Text]:
+    return (say(f"{judged_range(finding)}, {VERDICTS[finding.verdict].lower()}"),)
 
 
 def _change(d: Difference) -> str:
@@ -330,9 +330,7 @@ def _section(record: AuditRecord, language: str) -> str:
 
 
 def _table(record: AuditRecord) -> Table:
-    rows = [
-        ("Average calibration error, in points", certified_range(record, record.everyone, dashed=True), "certified")
-    ]
+    rows = [("Average calibration error, in points", certified_range(record.everyone, dashed=True), "certified")]
     for key, (_, name) in NAMED.items():
         if (e := record.estimates.get(key)) is not None:
             rows.append((name, f"{float(e.value):.4f} ({e.interval:.4f})", "estimate"))

@@ -17,7 +17,7 @@ CODE, DEPENDENCE_METHOD = "dependence", "audit.dependence"
 
 def dependence(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Look at every column whose values rows share, at pairs and at triples, where nobody named the cluster."""
-    if context.sketch.spec.cluster:
+    if not context.people.are_rows:
         return CheckResult()
     looked = context.clusters_sought
     if looked is None:
@@ -59,10 +59,10 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     A cluster may be one person with many rows, so that of a single one no name and no count is reported: its place
     among the others, its intercept and the limits, rounded.
     """
-    rows = context.sketch.rows() if context.sketch.spec.cluster else None
-    if rows is None or rows.cluster is None:
+    if context.people.are_rows or context.people.crossing:
         return CheckResult()
-    count = np.unique(rows.cluster, return_counts=True)[1]
+    rows = context.sketch.rows()
+    count = np.unique(np.asarray(rows.cluster), return_counts=True)[1]
     if int((count >= context.mask).sum()) < FEWEST:
         return CheckResult()
     context.needs_outcomes()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from calibrant.audit import lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
-from calibrant.audit.judging import size, verdict_of
-from calibrant.audit.record import Finding, Status, Verdict
+from calibrant.audit.judging import verdict_of
+from calibrant.audit.record import Finding, Status, Verdict, size
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence
 from calibrant.certify.groups import signed
 from calibrant.certify.jittered import jittered

@@ -15,10 +15,9 @@ from calibrant.audit.checks.everyone import Layers, between, layered, status
 from calibrant.audit.checks.missing_labels import Outward
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
-from calibrant.audit.inputs import two_way
-from calibrant.audit.judging import Shares, size, worst
+from calibrant.audit.judging import Shares, worst
 from calibrant.audit.pooling import Name, group_populations, identifier
-from calibrant.audit.record import Finding, Verdict
+from calibrant.audit.record import Finding, Verdict, size
 from calibrant.audit.rounding import Sums, reported_layer, two_digits
 from calibrant.certify.closed import ErrorEvidence, Evidence, Limit, SignedEvidence, bet_sizes_for, rejected
 from calibrant.certify.decidable import Grouped, by_fewer
@@ -210,10 +209,8 @@ def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
 
 
 def _people(context: AuditContext) -> str:
-    """Return what a group must have enough of to be shown: see `people_of`."""
-    if both := two_way(context.sketch):
-        return "clusters of {} or of {}".format(*both)
-    return "clusters" if context.sketch.spec.cluster else context.judging.about.noun or "rows"
+    """Return what a group must have enough of to be shown."""
+    return context.people.called or context.judging.about.noun or "rows"
 
 
 def certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:

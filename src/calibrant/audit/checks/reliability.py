@@ -54,7 +54,7 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
 
 def _ladders(context: AuditContext) -> tuple[Ladder, ...]:
     """Where people are acted on, as far as that is reported."""
-    if context.everyone.two_way:
+    if context.people.one_column:
         return ()
     return tuple(Ladder.of(context.everyone, t) for t in context.judging.thresholds)
 
@@ -222,8 +222,8 @@ def smoothed(context: AuditContext) -> Curve:
     """
     from calibrant.diagnose.reliability_curve import METHOD, Drawing, curve_of
 
-    if context.everyone.two_way:
-        return Curve(method=METHOD, columns={}, settings={"reason": context.one_column})
+    if reason := context.people.one_column:
+        return Curve(method=METHOD, columns={}, settings={"reason": reason})
     how = Drawing(grid=POINTS, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed, smallest=context.mask)
     try:
         return reported_line(curve_of(context.everyone, how))

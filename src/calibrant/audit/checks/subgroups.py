@@ -80,17 +80,9 @@ def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
         for side in ("lower", "upper")
     )
     tables = tables_of(context.tested, None, ORDER, context.seed, by_clusters=True)
-    reported = reported_worst(least, most, tables, context, _times(context, least))
+    reported = reported_worst(least, most, tables, context, context.people.times(least))
     low = max(reported.interval.low, floor)
     return replace(reported, value=max(reported.value, low), interval=replace(reported.interval, low=low))
-
-
-def _times(context: AuditContext, result: Estimate) -> float:
-    """Return how many times as much there is as was tested: rows, or clusters where there are any."""
-    clusters = result.settings.get("clusters")
-    if clusters is None or not context.sketch.spec.cluster:
-        return context.sketch.n / result.n
-    return float(context.sketch.parts["sample"].of_clusters) / float(clusters)
 
 
 def _status(context: AuditContext, worst: Estimate) -> Status:
@@ -143,7 +135,7 @@ def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
     """
     from calibrant.diagnose.subgroups import subgroup_map
 
-    if context.sketch.spec.cluster:
+    if not context.people.are_rows:
         return {}
 
     for conditions, floor in zip(result.settings["conditions"], result.columns["floor"], strict=True):

@@ -15,7 +15,7 @@ from calibrant.report.commands import from_python
 from calibrant.report.findings import by_gap, limit_of, noun, stated_of
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.change import changed
-from calibrant.report.wording.clusters import counted
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.decisions import apart_reported, worst_reported
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.in_python import in_python
@@ -65,7 +65,7 @@ def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
     event = "" if event is None else f" = {event}"
     outcome = f"{record.data.get('label', '')}{event}" if outcome is None else outcome
     yield doc.Paragraph(say(literal(outcome)), where=doc.EVERYWHERE)
-    rows = counted(record) or say(f"{num.count(record.everyone.rows)} {noun(record)}")
+    rows = independent(record).counted or say(f"{num.count(record.everyone.rows)} {noun(record)}")
     yield doc.Paragraph(rows, where=doc.EVERYWHERE)
     if gone := left_out(record):
         yield doc.Paragraph(gone, where=doc.EVERYWHERE)

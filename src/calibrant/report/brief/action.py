@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, size
 from calibrant.report import commands
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
@@ -24,7 +24,7 @@ from calibrant.report.wording.change import (
     recommended_line,
     score_lowered,
 )
-from calibrant.report.wording.clusters import names_of, no_number, too_wide, wider
+from calibrant.report.wording.clusters import independent, names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import everyone_off, for_use, group_named, off_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
@@ -197,9 +197,9 @@ def _in_question(record: AuditRecord) -> str:
 def _gap_decides(record: AuditRecord) -> bool:
     """Whether everyone is undecided by the calibration error, and guaranteed to be within the limit by the gap."""
     one, limit = record.everyone, facts.limit_of(record)
-    if one.verdict != "undecided" or facts.by_gap(record, one) or limit is None or one.gap.guaranteed is None:
+    if one.verdict != "undecided" or one.by == "gap" or limit is None or one.gap.guaranteed is None:
         return False
-    return facts.gap_range(one)[1] <= limit and one.error.value <= limit
+    return size(*one.gap_ends)[1] <= limit and one.error.value <= limit
 
 
 def _one_of_each(record: AuditRecord) -> Decision:
@@ -435,7 +435,7 @@ def _fewer(record: AuditRecord) -> tuple[tuple[str, ...], int, float]:
     every = {name for names in facts.groupings(record) for name in names}
     fewer = [(by, n, met) for by, n, met in lines if in_pairs or {*by} != every]
     few = facts.with_verdict(record, "undecided")
-    if not fewer or record.everyone.verdict == "undecided" or any(_clear(record, f) for f in few):
+    if not fewer or record.everyone.verdict == "undecided" or any(_clear(f) for f in few):
         return (), 0, 0.0
     by, n, met = max(fewer, key=lambda line: (line[2] / line[1], line[1]))
     now = sum(f.verdict != "undecided" for f in record.groups if [v for v, _ in f.variables] in [[name] for name in by])
@@ -480,20 +480,20 @@ def _collect(record: AuditRecord) -> Decision:
     """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
     one, few = record.everyone, facts.with_verdict(record, "undecided")
     need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record), few)
-    over = [f for f in some if _estimated_over(record, f)] if need is None or need[1] else []
+    over = [f for f in some if f.limit is not None and _size(f) > f.limit] if need is None or need[1] else []
     if over and any(too_wide(record, f) for f in over):
         need = None
     elif over:
         first = facts.by_evidence(over)[0]
         who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
         size = _estimated_size(record, first)
-        if _clear(record, first):
+        if _clear(first):
             more = f"{size}: estimated, not guaranteed."
             return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
         more = f"{size}: too close to the limit to say how many. This lists what these {facts.noun(record)} can decide."
         start = f"{meanwhile(record)}Collect more {facts.noun(record)}, first for "
         return Decision(say(start, who, more), _plan(record))
-    text = no_number(record, facts.needed(record), *some)
+    text = no_number(record, independent(record).needed, *some)
     if need is not None:
         text = f"Collect more: {_who_settles(record, some)} would settle {_growth(record, need)}."
     if one.verdict != "undecided" and len(record.groups) > FEWER:
@@ -513,27 +513,22 @@ def _who_settles(record: AuditRecord, some: Sequence[Finding]) -> str:
     return few.get(len(some), f"half of {cardinal(len(some))} undecided groups")
 
 
-def _estimated_over(record: AuditRecord, finding: Finding) -> bool:
-    limit = facts.limit_for(record, finding)
-    return limit is not None and _size(record, finding) > limit
-
-
-def _clear(record: AuditRecord, finding: Finding) -> bool:
+def _clear(finding: Finding) -> bool:
     """Whether the ordinary interval, too, lies beyond the limit."""
-    limit, by_gap = facts.limit_for(record, finding), facts.by_gap(record, finding)
+    limit, by_gap = finding.limit, finding.by == "gap"
     of = finding.gap.interval if by_gap else finding.error.interval
     return limit is not None and of is not None and (of.low > limit or (by_gap and of.high < -limit))
 
 
-def _size(record: AuditRecord, finding: Finding) -> float:
-    return abs(finding.gap.value) if facts.by_gap(record, finding) else finding.error.value
+def _size(finding: Finding) -> float:
+    return abs(finding.gap.value) if finding.by == "gap" else finding.error.value
 
 
 def _estimated_size(record: AuditRecord, finding: Finding) -> str:
     if finding.variables:
         return _estimated(record, finding)
-    what = "gap" if facts.by_gap(record, finding) else "calibration error"
-    return f", whose {what} is about {num.nearest(_size(record, finding))} points"
+    what = "gap" if finding.by == "gap" else "calibration error"
+    return f", whose {what} is about {num.nearest(_size(finding))} points"
 
 
 def _plan(record: AuditRecord) -> str:
@@ -550,14 +545,12 @@ def _need(record: AuditRecord) -> Need | None:
 
 def _growth(record: AuditRecord, need: Need) -> str:
     """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
-    (more, at_least), rows, result = need, record.everyone.rows, facts.cluster_totals(record)
-    about = num.amount(more, at_least)
-    if result and not result["exact"]:
-        kept = f"{num.count(result['held'])} of about {num.count(result['count'])}"
-        return f"with {about} {facts.needed(record)}: the sketch holds {kept}"
-    now = int(result["held"]) if record.data.get("cluster") else rows
-    time = _time(record, round((more - now) * rows / now))
-    return f"when this log has grown from {num.count(now)} to {about} {facts.needed(record)}{time}"
+    (more, at_least), rows, by = need, record.everyone.rows, independent(record)
+    about = f"{num.amount(more, at_least)} {by.needed}"
+    if by.part:
+        return f"with {about}: the sketch holds {by.part}"
+    time = _time(record, round((more - by.now) * rows / by.now))
+    return f"when this log has grown from {num.count(by.now)} to {about}{time}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

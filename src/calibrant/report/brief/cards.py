@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, size
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.commands import naming_groups
 from calibrant.report.findings import decimals
 from calibrant.report.spans import Span, Text, clipped, code, say
-from calibrant.report.wording.clusters import CLUSTERS, independent, too_narrow
+from calibrant.report.wording.clusters import independent, too_narrow
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.missing_labels import happened, known_only
 from calibrant.report.wording.parts import gap_shows_none, subgroups_reported, unshown_reason, verdict_word
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     classes_counted,
-    error_bounds,
-    gap_ends,
     judged_range,
     over_expected,
     p_reported,
-    two_way,
 )
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
@@ -50,25 +47,23 @@ def estimate_of(record: AuditRecord, finding: Finding, *, unit: bool = False) ->
     return value if of is None else f"{value} ({num.gap(of.low, n)} to {num.gap(of.high, n)})"
 
 
-def by_error(record: AuditRecord, finding: Finding) -> bool:
+def by_error(finding: Finding) -> bool:
     """Whether its state is about the calibration error: it is what is judged, or shows what the gap does not."""
-    low, high = gap_ends(finding)
-    limit = facts.limit_for(record, finding)
-    over = limit is not None and max(low, -high) > limit
-    if not facts.by_gap(record, finding):
+    if finding.by == "error":
         return True
-    return not over if finding.verdict == "over" else finding.error_shown and gap_shows_none(record, finding)
+    over = finding.limit is not None and size(*finding.gap_ends)[0] > finding.limit
+    return not over if finding.verdict == "over" else finding.error_shown and gap_shows_none(finding)
 
 
-def least_error(record: AuditRecord, finding: Finding) -> str:
+def least_error(finding: Finding) -> str:
     """The lower end of the certified calibration error, with the digits that show it to be above 0 where it is."""
-    reported, low = error_bounds(record, finding)[0], finding.lower.interval.low
+    reported, low = num.lower_bound(finding.error_ends[0], finding.limit), finding.lower.interval.low
     return num.lower_bound(low, 0.0001) if finding.error_shown and low > 0 and float(reported) == 0 else reported
 
 
 def gap_guaranteed(record: AuditRecord, finding: Finding) -> str:
     """The guaranteed range of a gap, rounded outward; of rare events to hundredths of a point."""
-    low, high = num.signed_range(*gap_ends(finding), decimals(record))
+    low, high = num.signed_range(*finding.gap_ends, decimals(record))
     return f"{low} to {high}"
 
 
@@ -104,20 +99,21 @@ def _everyone(record: AuditRecord) -> Text:
     start = f"{happened(record, predicted, observed)}:{ratio} {estimate_of(record, one, unit=True)}."
     if facts.withheld(record):
         return say(f"{start} {too_narrow(record)}")
-    if facts.by_gap(record, one):
+    if one.by == "gap":
         if facts.cancels(record):
-            return say(f"{start} Errors cancel: calibration error at least {error_bounds(record, one)[0]} guaranteed.")
+            least = num.lower_bound(one.error_ends[0], one.limit)
+            return say(f"{start} Errors cancel: calibration error at least {least} guaranteed.")
         return say(f"{start} Guaranteed: gap {gap_guaranteed(record, one)}.")
-    low, high = gap_ends(one)
+    low, high = one.gap_ends
     cancel = "; errors cancel in the gap" if record.error_shown["everyone"] and low <= 0.0 <= high else ""
-    return say(f"{start} Guaranteed: {_error(record, one)}{cancel}.")
+    return say(f"{start} Guaranteed: {_error(one)}{cancel}.")
 
 
-def _error(record: AuditRecord, finding: Finding) -> str:
-    reported = judged_range(record, finding)
+def _error(finding: Finding) -> str:
+    reported = judged_range(finding)
     if reported.startswith("0.0 "):
-        reported = f"{least_error(record, finding)}{reported.removeprefix('0.0')}"
-    return reported if two_way(finding) else f"calibration error {reported}"
+        reported = f"{least_error(finding)}{reported.removeprefix('0.0')}"
+    return reported if finding.two_scores else f"calibration error {reported}"
 
 
 def _groups(record: AuditRecord) -> Text:
@@ -171,12 +167,11 @@ def _exchanged(record: AuditRecord) -> Text:
 
 def _sure(record: AuditRecord, finding: Finding) -> str:
     """What is guaranteed of a group: at least how far it is off, where anything is; else the range of its gap."""
-    limit, least = facts.limit_for(record, finding), facts.ends(record, finding)[0]
-    if not facts.by_gap(record, finding):
-        return f"{_error(record, finding)} guaranteed"
-    if by_error(record, finding):
-        return f"calibration error at least {least_error(record, finding)} guaranteed"
-    reported = num.lower_bound(least, limit, facts.decimals(record))
+    if finding.by == "error":
+        return f"{_error(finding)} guaranteed"
+    if by_error(finding):
+        return f"calibration error at least {least_error(finding)} guaranteed"
+    reported = num.lower_bound(finding.shown[0], finding.limit, facts.decimals(record))
     if float(reported) > 0:
         return f"at least {reported} guaranteed"
     return f"guaranteed {gap_guaranteed(record, finding)}"
@@ -208,8 +203,7 @@ def _most_evident(record: AuditRecord, worst: Estimate) -> Text:
     if not rule:
         high = worst.interval.high
         if high >= facts.UNREPORTED:
-            by = independent(record)
-            return say(f"Too few {by.many if by is CLUSTERS else facts.noun(record)} to say what none exceeds.")
+            return say(f"Too few {independent(record).called} to say what none exceeds.")
         return say(f"None of size is off by more than {num.upper_bound(high, limit)}.")
     at = c["rule"].index(rule)
     if not known and num.gap(float(c["gap"][at])) == num.gap(0.0):

@@ -15,7 +15,7 @@ from calibrant.report.places import THINNEST, anchor, percent, place, signed
 from calibrant.report.spans import clipped, label
 from calibrant.report.svg import Svg, tag
 from calibrant.report.wording.parts import state_of
-from calibrant.report.wording.terms import VERDICTS, error_bounds, gap_ends, two_way
+from calibrant.report.wording.terms import VERDICTS
 from calibrant.sanitize import sanitize
 
 ROWS, FOLDED, SUBGROUPS = 12, 8, 2  # lines that are seen, those opened on demand, and of subgroups
@@ -155,23 +155,23 @@ def forest(record: AuditRecord) -> doc.Forest:
 def _span(record: AuditRecord, finding: Finding) -> Span:
     """What of a line must fit the axis: its estimate and its interval; where there are none, what is guaranteed."""
     if not shown(record, finding):
-        return gap_ends(finding)
+        return finding.gap_ends
     of, value = finding.gap.interval, finding.gap.value
     return (value, value) if of is None else (min(of.low, value), max(of.high, value))
 
 
 def _line(record: AuditRecord, f: Finding, scale: Scale) -> doc.Line:
-    (status, word), known = state_of(record, f), shown(record, f)
+    (status, word), known = state_of(f), shown(record, f)
     ends = f.gap.interval if known else None
     interval = None if ends is None else (ends.low, ends.high)
     value = f.gap.value if known else None
-    sure = None if f.gap.guaranteed is None else gap_ends(f)
-    picture = estimated(scale, value, interval, sure, facts.limit_for(record, f), status)
+    sure = None if f.gap.guaranteed is None else f.gap_ends
+    picture = estimated(scale, value, interval, sure, f.limit, status)
     rows = num.count(f.rows) if f.variables else f"{num.count(f.rows)} {facts.noun(record)}"
     of_class = any(f is c for c in record.classes)  # by identity: a thousand classes are slow to compare
     what = "events" if not record.classes else "came true" if of_class else "right"
     of = f"{rows} · {_events(record, f)} {what}" if known else rows
-    error = f" ·\N{NO-BREAK SPACE}{_error(record, f)}" if f.withheld is None and by_error(record, f) else ""
+    error = f" ·\N{NO-BREAK SPACE}{_error(f)}" if f.withheld is None and by_error(f) else ""
     who = clipped(label(f), NAMED) if f.variables else "Most probable class" if record.classes else "Everyone"
     href = f"#{f.id}" if f.variables and len(record.groups) <= facts.MOST_ROWS else ""
     href = "#classes" if of_class else href
@@ -186,18 +186,18 @@ def _events(record: AuditRecord, f: Finding) -> str:
     return f"under {num.FIVE}" if few else f"{about}{num.count(f.events)}"
 
 
-def _error(record: AuditRecord, f: Finding) -> str:
+def _error(f: Finding) -> str:
     """The end of the certified calibration error that its verdict is about."""
-    low, high = error_bounds(record, f)
-    if two_way(f):
+    low, high = num.bounds(*f.error_ends, f.limit)
+    if f.two_scores:
         return f"raw error ≥ {low}, rounded ≤ {high}"
     nbsp = "\N{NO-BREAK SPACE}"  # the line breaks before it
-    if f.error_shown and f.verdict != "over" and not facts.by_gap(record, f):
+    if f.error_shown and f.verdict != "over" and f.by == "error":
         return f"error{nbsp}{low}{nbsp}to{nbsp}{high}"
     if f.verdict != "over" and not f.error_shown:
         return f"error{nbsp}≤{nbsp}{high}"
-    least, limit = least_error(record, f), facts.limit_for(record, f)
-    over = f.verdict == "over" and limit is not None and float(least) <= 100.0 * limit  # rounded down to the limit
+    least = least_error(f)
+    over = f.verdict == "over" and f.limit is not None and float(least) <= 100.0 * f.limit  # rounded down to the limit
     return f"error{nbsp}{'>' if over else '≥'}{nbsp}{least}"
 
 

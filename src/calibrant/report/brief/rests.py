@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, size
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, stated_of
 from calibrant.report.spans import Text, code, literal, pointer, say
-from calibrant.report.wording.clusters import correlated, counts_as_independent, in_clusters, one_column
+from calibrant.report.wording.clusters import correlated, independent
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.parts import state_of, unchecked
@@ -18,7 +18,6 @@ from calibrant.report.wording.terms import (
     at_thresholds,
     bound_of,
     capital,
-    gap_ends,
     joined,
     joint_shares,
     jointly_wrong,
@@ -83,24 +82,22 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
     every = f", all {who} simultaneously" if record.groups or record.classes else ""
     text = f"{start} range guaranteed at this sample size{every}, which decides. The surest first, not the largest."
     if facts.limit_of(record) is not None:
-        states = {state_of(record, f)[0] for f in (record.everyone, *record.groups, *record.classes)}
+        states = {state_of(f)[0] for f in (record.everyone, *record.groups, *record.classes)}
         text += "".join(f" {meaning}" for state, meaning in MEANINGS.items() if state in states)
         one, groups = ("gap" if facts.by_gap(record, part) else "calibration error" for part in ("everyone", "groups"))
         judged = f"Everyone and {who} are judged by {one}."
         apart = "Gaps are drawn, in which errors cancel; everyone is judged by calibration error, in which none do."
         text += f" {judged}" if one == groups else f" {apart}"
-    if any(_passes(record, f) for f in record.groups):
+    if any(_passes(f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return text if drawn else f"{text} {jointly_wrong(record)}."  # the page says it where it is signed
 
 
-def _passes(record: AuditRecord, finding: Finding) -> bool:
+def _passes(finding: Finding) -> bool:
     """Whether a group is within by its gap, and its range is not."""
-    limit = facts.limit_for(record, finding)
-    if finding.verdict != "within" or limit is None or not facts.by_gap(record, finding):
+    if finding.verdict != "within" or finding.limit is None or finding.by == "error":
         return False
-    low, high = gap_ends(finding)
-    return max(high, -low) > limit
+    return size(*finding.gap_ends)[1] > finding.limit
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
@@ -124,7 +121,7 @@ def _misread(record: AuditRecord) -> Iterator[Text]:
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
-    yield from in_clusters(record)
+    yield from independent(record).lines
     if result := facts.shared_by(record):
         yield correlated(record, result)
     yield from _small(record)
@@ -149,10 +146,11 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             grouped = names <= {name for group in record.data.get("by") or () for name in group}  # and shown as such
             lead = "Neither ranked nor tested, like identifiers" if names and grouped else lead
             unseen = " If one names a household or a site, its rows are not independent and ranges are too narrow."
-            yield (*say(f"{lead}: "), *_names(text), *say("" if facts.clusters_searched(record) else unseen))
+            seen = record.curve(facts.TOGETHER).settings.get("identifiers")
+            yield (*say(f"{lead}: "), *_names(text), *say("" if seen else unseen))
     yield from _score(record)
     yield from _subgroups(record)
-    yield from _clusters(record)
+    yield from independent(record).looked
     for lead, text in notices(record):
         if lead == NOTICES[AGAIN][0]:
             yield say(f"{lead}: ", *text)
@@ -187,11 +185,6 @@ def _about(code: str) -> str:
     from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
 
     return next((check.about for check in all_checks() if check.code == code and check.about), code)
-
-
-def _clusters(record: AuditRecord) -> Iterator[Text]:
-    if not facts.cluster_totals(record) and facts.shared_by(record) is None and record.curve(facts.TOGETHER).settings:
-        yield counts_as_independent(record)
 
 
 def _names(text: Text) -> Text:
@@ -257,7 +250,8 @@ def not_checked(record: AuditRecord) -> Text:
     if not missing:
         return ()
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
-    return say(f"{joined(missing)}: not a pass.", *quick, *one_column(record), " ", pointer("Every check", "checks"))
+    more = (*quick, *independent(record).one_column)
+    return say(f"{joined(missing)}: not a pass.", *more, " ", pointer("Every check", "checks"))
 
 
 # ---- the block to sign ----

@@ -73,17 +73,22 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}"
 
 
+def counts_of(plan: Curve) -> list[str]:
+    """What a plan counts of everyone and each group: rows, and clusters where rows share some."""
+    return [k for k in ("rows", "clusters") if plan.columns[k][0] is not None]
+
+
 def decidable(results: Sequence[Curve]) -> str:
     """What so many rows can decide, a line for everyone and each group."""
     (result,) = results
     s, c, limit = result.settings, result.columns, result.settings["limit"]
     over = "gap shown" if limit is None else f"gap over {num.limit_points(limit)}"
-    heads = ["", "rows", *(["clusters"] if c["clusters"][0] is not None else []), "gap within", "alone", over]
+    counts = counts_of(result)
+    heads = ["", *counts, "gap within", "alone", over]
     heads += ["error within", *([f"chance within {num.limit_points(limit)}"] if limit is not None else [])]
     rows: list[Sequence[str]] = [heads]
     for i, name in enumerate(c["group"]):
-        row = [clip(sanitize(name), 28), num.count(c["rows"][i])]
-        row += [num.count(c["clusters"][i])] if c["clusters"][i] is not None else []
+        row = [clip(sanitize(name), 28), *(num.count(c[k][i]) for k in counts)]
         row += [_planned(c[k][i], limit) for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
         row += [f"{100 * c['power_within'][i]:.0f}%"] if limit is not None else []
         rows.append(row)
@@ -102,7 +107,7 @@ def decidable(results: Sequence[Curve]) -> str:
             f"Of {num.count(len(c['group']) - 1)} groups {num.count(met)} can be shown to be within "
             f"{num.limit_points(limit)} points together; {num.count(alone)} if each were judged alone."
         )
-    if c["clusters"][0] is not None:
+    if "clusters" in counts:
         notes.append("Rows of one cluster are taken to be no more alike than their scores say: else it takes more.")
     notes.append(NO_CERTIFICATE)
     return "\n".join([*aligned(rows), "", *(line for note in notes for line in wrap(note))])

@@ -27,7 +27,6 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     classes_counted,
-    gap_ends,
     p_reported,
     repair_named,
     together,
@@ -117,7 +116,7 @@ def _in_order(record: AuditRecord) -> Iterator[doc.Figure]:
     """
     k = len(record.data["classes"])
     limit, every = facts.limit_of(record), list(record.classes)
-    gaps = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in every for low, high in [gap_ends(f)]]
+    gaps = [(100.0 * low, 100.0 * f.gap.value, 100.0 * high) for f in every for low, high in [f.gap_ends]]
     low, value, high = gaps[k - 1]  # at most the last but one: not the last
     cuts = [gaps[0], *gaps[k:], (-high, -value, -low)]
     names = [f.variables[0][1] for f in every[:k]]
@@ -136,7 +135,7 @@ def _sum(record: AuditRecord) -> str:
     if e is None:
         return ""
     limit = record.settings.get("limit_classes")
-    low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
+    low, high = num.bounds(e.interval.low, e.interval.high, limit)
     text = SUM.format(low=low, high=high, level=num.percent(e.interval.level))
     if limit is None or facts.withheld(record):
         return text
@@ -158,8 +157,8 @@ def _table(record: AuditRecord) -> doc.Table:
     rows = []
     for f in kept:
         predicted, observed = num.rates(f.expected / f.rows, f.events / f.rows)
-        first, last = num.signed_range(*gap_ends(f))
-        verdict = doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict)
+        first, last = num.signed_range(*f.gap_ends)
+        verdict = doc.Cell(say(verdict_on(f)), str(-facts.RANK[f.verdict]), icon=f.verdict)
         rows.append(
             doc.row(
                 say(literal(f.variables[0][1])),
@@ -167,7 +166,7 @@ def _table(record: AuditRecord) -> doc.Table:
                 predicted,
                 observed,
                 f"{num.gap(f.gap.value)} ({first} to {last})",
-                certified_range(record, f, dashed=True),
+                certified_range(f, dashed=True),
                 verdict,
             )
         )
@@ -322,7 +321,7 @@ def _repairs(record: AuditRecord, curve: Curve) -> doc.Table:
         for measure in ("log_loss", "brier"):
             change = "" if name == AS_AUDITED else f" ({num.decimals(float(line[f'{measure}_change']), 4)})"
             cells.append(f"{num.decimals(float(line[measure]), 4)}{change}")
-        ends = num.between(num.lower_bound(float(line["low"])), num.upper_bound(float(line["high"])))
+        ends = num.span(float(line["low"]), float(line["high"]))
         rows.append((capital(name if name == AS_AUDITED else repair_named(name)), ends, *cells))
     caption = (
         f"Fitted on {num.count(curve.settings['rows_fitted'])} {facts.noun(record)}, judged on "
@@ -362,7 +361,7 @@ def _local_check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 def _sum_check(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
     ends = check.estimate.interval if check.estimate else None
-    shown = "" if ends is None else f"{num.between(num.lower_bound(ends.low), num.upper_bound(ends.high))} points"
+    shown = "" if ends is None else f"{num.span(ends.low, ends.high)} points"
     return OutlineCheck("All classes together", shown, "the class-wise error: the errors of all classes, added up")
 
 

@@ -139,7 +139,7 @@ def _range(ends: tuple[float, float, float]) -> str:
 
 
 def _cell(ends: tuple[float, float, float]) -> str:
-    return f"{num.between(num.lower_bound(ends[1]), num.upper_bound(ends[2]))}%"
+    return f"{num.span(ends[1], ends[2])}%"
 
 
 def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
@@ -151,7 +151,7 @@ def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
             _cell(one.missed) if one.missed else "–",
             " to ".join(num.signed_range(*one.net_benefit[1:])),
             " to ".join(num.signed_range(*one.over_all[1:])),
-            num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
+            num.span(one.regret[1], one.regret[2]),
         )
         rows.append((_named(one.name), *cells))
     more = len(lines) - EACH_MOST
@@ -225,7 +225,7 @@ def _estimated(one: Line) -> str:
 def _certified(one: Line) -> str:
     if one["value"] is None:
         return num.NO_GAP
-    return num.between(num.lower_bound(one["guaranteed_low"]), num.upper_bound(one["guaranteed_high"]))
+    return num.span(one["guaranteed_low"], one["guaranteed_high"])
 
 
 def _apart(one: Line) -> tuple[str | Text, ...]:
@@ -258,38 +258,33 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     return OutlineCheck("What does acting from a threshold on mean?", reported, meaning)
 
 
+RATES = {  # by whether rows share clusters: rates of errors, and those of groups
+    False: ("by Clopper-Pearson", "intervals and certified ranges by Clopper-Pearson"),
+    True: (
+        "by test martingales on whole clusters",
+        "intervals with the variance of clusters (Korn and Graubard), certified ranges by bets on whole clusters",
+    ),
+}
+ABOUT_RATES = (
+    "Selection rate, true and false positive rate and precision, as fairness libraries define them: {}. "
+    "Certified ranges have another alpha of their own, shared in the same way. The largest difference lies between "
+    "the ranges of all groups' rates, so that it needs none."
+)
+
+
 def methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
     lines = acted(record)
     if not lines:
         return ()
-    rates = (
-        "by test martingales on whole clusters"
-        if "cluster" in str(record.curve(CODE).settings["assumes"])
-        else ("by Clopper-Pearson")
-    )
+    rates, groups = RATES["cluster" in str(record.curve(CODE).settings["assumes"])]
     text = (
         f"Rates of errors on each side of a threshold {rates}; the loss to error by bets on other uses of the score "
         "from below, on all uses at once from above; net benefit by bets. Half of an alpha of its own is everyone's, "
         "half the groups', shared equally by thresholds, groups and ends. Functions "
     )
-    text = f"{_about_rates(record)} {text}" if rates_at(record, lines[0].threshold) else text
+    text = f"{ABOUT_RATES.format(groups)} {text}" if rates_at(record, lines[0].threshold) else text
     functions = (code("measure.net_benefit"), ", ", code("measure.regret"), ", ", code("diagnose.decision_curve"))
     return (doc.Entry("Decisions", say(text, *functions, ".")),)
-
-
-def _about_rates(record: AuditRecord) -> str:
-    """How rates, their intervals and certified ranges come about."""
-    by_clusters = "cluster" in str(record.curve(CODE).settings["assumes"])
-    how = (
-        "intervals with the variance of clusters (Korn and Graubard), certified ranges by bets on whole clusters"
-        if by_clusters
-        else "intervals and certified ranges by Clopper-Pearson"
-    )
-    return (
-        f"Selection rate, true and false positive rate and precision, as fairness libraries define them: {how}. "
-        "Certified ranges have another alpha of their own, shared in the same way. The largest difference lies between "
-        "the ranges of all groups' rates, so that it needs none."
-    )
 
 
 def words(record: AuditRecord) -> tuple[doc.Entry, ...]:

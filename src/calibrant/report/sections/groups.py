@@ -16,7 +16,7 @@ from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
 from calibrant.report.wording.change import CHANGE, changed, changes, group_of
-from calibrant.report.wording.clusters import CLUSTERS, independent
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.parts import beyond_worst, marked, unshown_reason
 from calibrant.report.wording.terms import (
@@ -25,11 +25,9 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
-    gap_ends,
     joined,
     over_expected,
     together,
-    two_way,
     verdict_on,
     whose_gaps,
 )
@@ -112,8 +110,7 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The most evident come first.")
-    by = independent(record)
-    rows = by.many if by is CLUSTERS else facts.noun(record)
+    rows = independent(record).called
     few = f"For {cardinal(undecided)} there are too few {rows} to decide; the most evident come first."
     return say(f"{first} {few}")
 
@@ -154,7 +151,7 @@ def about(record: AuditRecord) -> str:
 
 def _of_each(record: AuditRecord) -> str:
     """How many rows of each group a gap by weights of censoring is of; nothing of others."""
-    if facts.lost(record) != "weights":
+    if record.everyone.proved_above:
         return ""
     judged = [f for f in record.groups if f.withheld is None]
     named = [f"{clipped(label(f), NAMED)} {num.count(f.upper.n)}" for f in judged[:COUNTED]]
@@ -163,9 +160,8 @@ def _of_each(record: AuditRecord) -> str:
 
 def _not_of_rows(record: AuditRecord) -> str:
     """Return why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
-    if not facts.cluster_totals(record):
+    if not (which := independent(record).gaps_of):
         return ""
-    which = "clusters" if record.data.get("cluster") else "weighted rows"
     return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
 
 
@@ -173,7 +169,7 @@ def table(record: AuditRecord) -> doc.Table:
     """All groups, the most evident first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.by_evidence(record.groups)[: facts.MOST_ROWS]
     judged, gap, rare = limit is not None, facts.by_gap(record, "groups"), facts.rare(record)
-    top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
+    top = places.ruler_top([f.shown for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         doc.Column(say("Group")),
@@ -188,7 +184,7 @@ def table(record: AuditRecord) -> doc.Table:
         doc.Column(lines("Calibration", "error, points"), "r iv", "Calibration error, certified range, points"),
         doc.Column(say("Verdict"), "vd", where=doc.WHOLE if judged else doc.NOWHERE),
         doc.Column(
-            lines("Clusters that" if record.data.get("cluster") else "Log rows that", "would decide"),
+            lines(independent(record).would_decide, "would decide"),
             "r need",
             where=doc.WHOLE if judged else doc.NOWHERE,
         ),
@@ -199,14 +195,14 @@ def table(record: AuditRecord) -> doc.Table:
 
 
 def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
-    limit, predicted, observed = facts.limit_for(record, f), f.expected / f.rows, f.events / f.rows
-    low, high = facts.ends(record, f)
-    track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
+    limit, predicted, observed = f.limit, f.expected / f.rows, f.events / f.rows
+    low, high = f.shown
+    track = svg.track(low, high, top, f.verdict, f"{num.span(low, high, limit)} points", limit)
     reported_in = facts.fives(record, f.rows) if f.variables else 0  # everyone is reported exactly
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     digits = facts.decimals(record)
-    first, last = num.signed_range(*gap_ends(f), digits)
+    first, last = num.signed_range(*f.gap_ends, digits)
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
@@ -215,22 +211,18 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
         f"{num.reported_gap(f.gap.value, reported_in, digits)} ({first} to {last})",
         "–" if reported_in else over_expected(f),
         doc.Cell(sort=f"{low:.4g}", picture=track),
-        error_range(record, f),
-        doc.Cell(say(verdict_on(record, f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
+        error_range(f),
+        doc.Cell(say(verdict_on(f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
 
 
-def error_range(record: AuditRecord, f: Finding) -> str:
+def error_range(f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if facts.by_gap(record, f) or two_way(f):
-        return certified_range(record, f, dashed=True)
-    return _range(*facts.ends(record, f), facts.limit_for(record, f))
-
-
-def _range(low: float, high: float, limit: float | None) -> str:
-    return num.between(num.lower_bound(low, limit), num.upper_bound(high, limit))
+    if f.by == "gap" or f.two_scores:
+        return certified_range(f, dashed=True)
+    return num.span(*f.shown, f.limit)
 
 
 def _caption(record: AuditRecord) -> str:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Details, Entry, Node, Paragraph, Table, number_table
-from calibrant.report.findings import by_gap, cluster_totals, limit_of, lines_of, lost, noun
+from calibrant.report.findings import by_gap, limit_of, lines_of, lost, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
 from calibrant.report.wording.clusters import independent
-from calibrant.report.wording.missing_labels import People, each, implied, people, ratio, recorded
+from calibrant.report.wording.missing_labels import People, any_lost, each, implied, people, ratio, recorded
 from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
 MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
@@ -42,27 +42,13 @@ def missing(record: AuditRecord) -> Iterator[Node]:
     kept = people(record)
     if not kept:
         return
-    read = (OF_LOST if lost(record) else READ) + _of_clusters(record) + (STANDS if limit_of(record) is not None else "")
+    read = (OF_LOST if lost(record) else READ) + independent(record).without_outcome
+    read += STANDS if limit_of(record) is not None else ""
     nodes: list[Node] = [Paragraph(say(read)), _ranges(record, kept)]
     nodes += [Paragraph(say(text))] if (text := implied(record)) else []
     if record.curve("without_label").columns:
         nodes += [_who(record), Paragraph(say(NO_PROOF), "note")]
     yield Details(heading(record, kept[0]), tuple(nodes), id="missing-labels")
-
-
-def _of_clusters(record: AuditRecord) -> str:
-    """Return how many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
-    s = record.curve("missing_labels").settings
-    if "clusters" not in s:
-        return ""
-    if not record.data.get("cluster"):
-        return " Ranges are of the weighted rows."
-    some, weighted = f"{num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])}", record.data.get("weights")
-    reported = " Ranges are of the weighted rows." if weighted else ""
-    return (
-        f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one "
-        f"independent observation.{reported}"
-    )
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -114,7 +100,7 @@ def _range(record: AuditRecord, one: People, at: int) -> str:
     if by_gap(record, "everyone" if one.everyone else "groups"):
         reported = " to ".join(num.signed_range(low, high))
     else:
-        reported = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
+        reported = num.span(low, high, limit_of(record))
     return reported if limit_of(record) is None else f"{reported} · {VERDICTS[one.verdicts[at]].lower()}"
 
 
@@ -128,9 +114,9 @@ def _stood(one: People) -> str:
 
 
 def _who(record: AuditRecord) -> Table:
-    c = record.curve("without_label").columns
+    c, dependent = record.curve("without_label").columns, independent(record).counted
     heads = ("Who is without", capital(noun(record)), "Outcome not known", "Standardised difference", "p")
-    rows, last, untested = [], "", "not tested" if cluster_totals(record) else "too few"
+    rows, last, untested = [], "", "not tested" if dependent else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
     for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
         first, last = variable != last, str(variable)
@@ -150,7 +136,7 @@ def _who(record: AuditRecord) -> Table:
         rows.append((say(code(shown(variable)), ": ", literal(clipped(shown(level)))), *cells))
     more = len(c["level"]) - MOST
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    caption = DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest
+    caption = DIFFERS + (UNTESTED if dependent else TESTED) + rest
     return number_table(caption, heads, rows, "cards")
 
 
@@ -180,7 +166,8 @@ BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     if people(record):
-        by = BY_CLUSTERS.format(one=independent(record).one) if cluster_totals(record) else ""
+        what = independent(record)
+        by = BY_CLUSTERS.format(one=what.one) if what.counted else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))
 
 
@@ -201,8 +188,8 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
     if not lines:
         return
     judged = limit_of(record) is not None
-    gone = {horizon: (how, unknown) for horizon, how, unknown in each(record)}
-    happened = "Estimated, in 100" if lost(record) or any(n for _, n in gone.values()) else "Happened, in 100"
+    gone = {horizon: how.cell.format(num.count(n)) for horizon, how, n in each(record)}
+    happened = "Estimated, in 100" if any_lost(record) else "Happened, in 100"
     heads = [
         "Horizon",
         *(["Rows lost"] if gone else []),
@@ -221,9 +208,7 @@ def by_horizon(record: AuditRecord) -> Iterator[Node]:
         cells = [NONE if line[k] is None else f"{float(line[k]) * 100:.1f}" for k in ("predicted", "observed")]
         cells += [NONE if line["gap"] is None else num.gap(float(line["gap"]))]
         more = (VERDICTS[line["verdict"]], summed) if judged else ()
-        how, unknown = gone.get(line["horizon"], ("", 0))
-        ways = "weights" if how == "weights" else "nothing assumed"
-        left = (f"{num.count(unknown)}, {ways}" if unknown else "none",) if gone else ()
+        left = (gone.get(line["horizon"], "none"),) if gone else ()
         rows.append((f"{float(line['horizon']):g}", *left, *cells, f"{low} to {high}", *more))
     caption = CAPTION.format(
         count=num.count(len(rows)),

@@ -17,7 +17,7 @@ from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
 from calibrant.report.sections.missing_labels import by_horizon, missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
-from calibrant.report.wording.clusters import chance, independent
+from calibrant.report.wording.clusters import chance, independent, weighing
 from calibrant.report.wording.missing_labels import happened, how_lost, of_known
 from calibrant.report.wording.parts import marked
 from calibrant.report.wording.terms import (
@@ -26,13 +26,10 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
-    error_bounds,
-    gap_ends,
     joined,
     judged_range,
     people_share,
     together,
-    two_way,
     whose_gaps,
 )
 from calibrant.results import Estimate
@@ -100,9 +97,9 @@ def overall_answer(record: AuditRecord) -> Text:
     """The first line of "How far off are the probabilities?"."""
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows, facts.decimals(record))
-    start = f"On average by {certified_range(record, one)} points."
-    if two_way(one):
-        low, high = error_bounds(record, one)
+    start = f"On average by {certified_range(one)} points."
+    if one.two_scores:
+        low, high = num.bounds(*one.error_ends, one.limit)
         start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
     mostly = {
         "low": "Mostly the model underpredicts: it",
@@ -110,7 +107,7 @@ def overall_answer(record: AuditRecord) -> Text:
         "unclear": "On balance it is not shown to be off: the model",
     }.get(facts.gap_side(record) or "", "The model")
     if facts.lost(record):
-        low, high = num.signed_range(*gap_ends(one), facts.decimals(record))
+        low, high = num.signed_range(*one.gap_ends, facts.decimals(record))
         return say(f"The gap is {low} to {high} points. {happened(record, predicted, observed)}.")
     return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
@@ -265,12 +262,12 @@ def certified(record: AuditRecord) -> doc.Table:
 def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
     """Each quantity, points, what it is about and assumes; an estimate not known here is shown by its name."""
     one = record.everyone
-    low, high = error_bounds(record, one)
+    low, high = num.bounds(*one.error_ends, one.limit)
     rows = [
         ("Calibration error, at least", low, "the raw score", assumption(one.lower)),
         ("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
-    rows = rows[:1] if facts.lost(record) == "weights" else rows  # above it nothing is proved
+    rows = rows if one.proved_above else rows[:1]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
@@ -299,7 +296,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
         subject = f"the raw score, given the scores and attributes of these {facts.noun(record)}"
         rows.append(("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
     if (e := record.estimates.get(facts.ALL_CLASSES)) is not None:
-        shown = num.between(num.lower_bound(e.interval.low), num.upper_bound(e.interval.high))
+        shown = num.span(e.interval.low, e.interval.high)
         subject = "every class’s probability, raw from below, rounded from above"
         rows.append(("Calibration error of all classes, added up", shown, subject, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce", facts.ALL_CLASSES}):
@@ -378,8 +375,7 @@ CURVE = (
 def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     one, exact = record.everyone, "values" in record.data["display"]
     step = "value of the score" if exact else f"rounding step of {num.step(record.settings['steps'])}"
-    width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
-    weighted = "each by its weight, " if record.data.get("weights") else ""
+    how = {"width": f"{float(record.settings.get('bandwidth') or 0.0):g}", "weighted": weighing(record).each}
     if facts.lost(record):
         yield doc.Entry("Rows lost", how_lost(record))
     else:
@@ -388,7 +384,7 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     yield from missing_labels.methods(record)
     for name, (term, text) in FURTHER.items():
         if name in record.estimates and not facts.lost(record):
-            yield doc.Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
+            yield doc.Entry(term, made(text.format(**how), record.estimates[name], record))
     curve = record.curve("reliability")
     s = curve.settings
     if "p_value" not in s:
@@ -419,7 +415,7 @@ def bins_off(record: AuditRecord) -> int:
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
     assumes = one.gap.assumes if facts.by_gap(record, "everyone") else one.upper.assumes
-    shown = f"{judged_range(record, one)} points"
+    shown = f"{judged_range(one)} points"
     return OutlineCheck(
         f"Everyone: {error_at_most(record, 'everyone')}", shown, f"certified; assumes {sanitize(assumes)}"
     )

@@ -27,8 +27,7 @@ from calibrant.report.findings import (
 )
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
-from calibrant.report.wording.clusters import counted, independent
-from calibrant.report.wording.clusters import methods as by_clusters
+from calibrant.report.wording.clusters import independent, weighing
 from calibrant.report.wording.notices import HOW, MEANS, notices
 from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of
 from calibrant.sanitize import sanitize
@@ -113,7 +112,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
     def reported(word: str) -> Text:
         return NOT_PASSED if words[word] is None else say(literal(words[word]))
 
-    unweighted = "; counts are not weighted" if data.get("weights") else ""
+    what = independent(record)
     outcome = say(
         code(data.get("label", "")),
         " = ",
@@ -122,7 +121,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
         if unestimated(one)
         else f": {'about ' if lost(record) else ''}{num.count(one.events)} of {num.count(one.rows)} "
         f"({num.nearest(one.events / one.rows)}%); ",
-        f"expected by the model {num.count(one.expected)}{unweighted}",
+        f"expected by the model {num.count(one.expected)}{weighing(record).counts}",
     )
     bound = "none"
     if limit is not None:
@@ -137,7 +136,7 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
         doc.Entry("Population", reported("population")),
         doc.Entry("Period", reported("period")),
         doc.Entry("Rows", say(_read(record))),
-        *((doc.Entry("Clusters" if data.get("cluster") else "Weights", counted(record)),) if counted(record) else ()),
+        *((doc.Entry(what.head, what.counted),) if what.head else ()),
         doc.Entry("Limit", say(sanitize(bound.strip()))),
         doc.Entry("Groups", _groups(record)),
     ]
@@ -339,9 +338,7 @@ JUDGED = "Within the limit, over the limit, undecided"  # a word of reports with
 
 
 def limits(record: AuditRecord) -> Iterator[doc.Node]:
-    which = f"these {_rows(record)} were drawn from"
-    if record.data.get("weights"):
-        which = f"that these {_rows(record)} stand for, each by its weight"
+    which = weighing(record).stand_for.format(_rows(record))
     tested = any(c.outcome is not None for c in record.checks)
     searched = SEARCHED["certified" if SUBGROUPS in record.estimates else "searched" if tested else ""]
     if chosen := screened(record):
@@ -353,7 +350,8 @@ def methods(record: AuditRecord) -> Iterator[doc.Node]:
     of = record.data.get("confidence")  # how it came to be decides what an audit of it is about
     confidence = (doc.Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
     sections = (e for d in declared() for e in d.methods(record))
-    yield doc.Entries(tuple(_called(e, record) for e in (*confidence, *sections, *by_clusters(record), *ALWAYS)))
+    every = (*confidence, *sections, *independent(record).methods, *ALWAYS)
+    yield doc.Entries(tuple(_called(e, record) for e in every))
 
 
 def glossary(record: AuditRecord) -> Iterator[doc.Node]:

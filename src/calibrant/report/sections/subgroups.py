@@ -14,7 +14,7 @@ from calibrant.report import svg
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, lines, literal, say, shown
-from calibrant.report.wording.clusters import CLUSTERS, independent
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import OF_KNOWN, partly
 from calibrant.report.wording.parts import marked, subgroups_reported
 from calibrant.report.wording.terms import (
@@ -327,9 +327,8 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    by = independent(record)
-    limits = BETS.format(of=f"{by.one}{', however correlated its rows are,' * (by is CLUSTERS)}")
-    limits = limits if facts.cluster_totals(record) else BINOMIAL
+    term = independent(record).term
+    limits = BETS.format(of=term) if term else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["subgroups"])))
     yield doc.Entry("Subgroups", say(words, code(e.method), " and ", code("diagnose.subgroups"), "."))
     if check is not None and check.outcome is not None:
@@ -345,7 +344,7 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     e, limit = record.estimates.get(facts.SUBGROUPS), facts.limit_of(record)
     numbers = ""
     if e is not None:
-        low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
+        low, high = num.bounds(e.interval.low, e.interval.high, limit)
         size = people_share(float(e.settings["clear_size"]))
         numbers = f"worst at least {low} points; of {size} of the {facts.noun(record)} or more, at most {high}"
     if check.outcome is not None:

@@ -20,7 +20,7 @@ from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence,
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
-from calibrant.report.wording.clusters import CLUSTERS, chance, independent
+from calibrant.report.wording.clusters import chance, independent
 from calibrant.report.wording.inferred import inference, wrong
 from calibrant.report.wording.terms import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.sanitize import sanitize
@@ -205,7 +205,7 @@ def certified_or(estimate: float, low: float | None, high: float | None) -> str:
     """A certified range in points, or the estimate where there is none."""
     if low is None or high is None:
         return f"about {num.nearest(estimate)}"
-    return num.between(num.lower_bound(low), num.upper_bound(high))
+    return num.span(low, high)
 
 
 def place(r: Ranked) -> str:
@@ -332,12 +332,7 @@ WORDS = (
 def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
-        by = independent(record)
-        null = (
-            f"{by.chance}, which is approximate"
-            if by is CLUSTERS
-            else NULLS[n is not None].format(draws=num.count(n or 0))
-        )
+        null = independent(record).signs or NULLS[n is not None].format(draws=num.count(n or 0))
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, Finding
 from calibrant.report import numbers as num
@@ -14,20 +14,27 @@ from calibrant.report.findings import (
     cluster_totals,
     crossing,
     declared,
-    ends,
     limit_of,
     lost,
     noun,
     refuted,
+    shared_by,
 )
 from calibrant.report.spans import Text, code, say
+from calibrant.report.wording.terms import capital
 from calibrant.sanitize import sanitize
 
 NAMED = 3  # columns of groups
 WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
-NOT_CORRELATED = "the rows of one cluster are hardly more correlated than others"
-
-
+WIDER = "the range of the overall gap is {:.1f} times as wide"
+CHOSEN = (
+    "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before "
+    "anything is estimated from them (Theorem CL from below, CU from above). {of}, chosen by name and set aside as "
+    "pilot sample, {give} the largest size; larger ones count as that. Assumed: clusters are independent, and weights "
+    "do not depend on outcomes. Effective number: the squared sum of sizes over the sum of squares, {effective}. "
+    "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep "
+    "clusters whole."
+)
 TWO_WAY = (
     "Clusters of both columns are assigned to as many groups each, by size and name. For an offset, rows of one group "
     "of {0} and of the group of {1} that many places on are a block; no two blocks of one offset share a cluster. Each "
@@ -39,15 +46,9 @@ TWO_WAY = (
 )
 
 
-def no_plan(record: AuditRecord) -> str:
-    """Return what would decide where clusters cross, of which no plan says how many; empty where they do not."""
-    both = " and more of ".join(map(sanitize, crossing(record)))
-    return f"More clusters of {both} would decide; how many is not planned where clusters cross." if both else ""
-
-
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
     """Return whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
-    limit, (low, high) = limit_of(record), ends(record, finding)
+    limit, (low, high) = limit_of(record), finding.shown
     return limit is not None and high - low > WIDE * limit
 
 
@@ -58,48 +59,209 @@ def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
     reported = f"The error is too close to the limit to say how many {few} would decide."
     if any(too_wide(record, f) for f in undecided):
         reported = f"More {few} are needed: the range is too wide to say how many."
-    return no_plan(record) or reported
-
-
-def one_column(record: AuditRecord) -> Text:
-    """Return which option has an answer to what is not checked where clusters cross; empty where they do not."""
-    if not (both := crossing(record)):
-        return ()
-    _, other = both
-    by = [code(f"--cluster {name}") for name in both]
-    return say(" By one column it is: ", by[0], ", about these clusters of ", code(other), ", or ", by[1], ".")
-
-
-def one_cluster_each(record: AuditRecord, column: str) -> str | None:
-    """Return how many values a column of groups has, where each is one cluster: it names the cluster; else None."""
-    result, data = cluster_totals(record), record.data
-    if not result or crossing(record) or column != data.get("cluster"):
-        return None
-    return f"{'' if result['exact'] else 'About '}{num.count(result['count'])}"
+    return independent(record).no_plan or reported
 
 
 @dataclass(frozen=True, slots=True)
+class Weighing:
+    """What is said of how much rows count: here that they count alike."""
+
+    by: Text = ()  # after what is counted
+    counts: str = ""  # after a count of events
+    also: str = ""  # after what ranges are about
+    ranges: str = ""
+    each: str = ""
+    stand_for: str = "these {} were drawn from"
+    passed: tuple[str, ...] = ()  # what `predictions` takes too
+
+
+def weighing(record: AuditRecord) -> Weighing:
+    """The same of a record."""
+    if not (column := record.data.get("weights")):
+        return Weighing()
+    return Weighing(
+        by=say(", weighted by ", code(column)),
+        counts="; counts are not weighted",
+        also=" Counts of rows and events are not weighted.",
+        ranges=" Ranges are of the weighted rows.",
+        each="each by its weight, ",
+        stand_for="that these {} stand for, each by its weight",
+        passed=("weights",),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Independent:
-    """What counts as independent, rows or whole clusters, in words."""
+    """What counts as independent in an audit, in words: by default its rows, which count alike."""
 
-    one: str
-    many: str
-    chance: str  # what a statistic is compared with
+    called: str  # what there may be too few of
+    needed: str  # the same, by which column
+    now: int  # how many there are
+    one: str = "row"
+    many: str = "rows"
+    chance: str = "simulated outcomes"  # what a statistic is compared with
     # `least`, `most`, `when`: how surely, and when, a band from that holds.
-    least: str
-    most: str
-    when: str
-
-
-ROWS = Independent("row", "rows", "simulated outcomes", "at least", "at most", "at any number of rows")
-CLUSTERS = Independent(
-    "cluster", "clusters", "random signs of whole clusters", "about", "about", "if clusters are many"
-)
+    least: str = "at least"
+    most: str = "at most"
+    when: str = "at any number of rows"
+    signs: str = ""  # the law of a statistic, where it is not that of a test's simulations
+    would_decide: str = "Log rows that"
+    head: str = ""  # of an entry that says what is counted
+    counted: Text = ()  # rows, of how many clusters, weighted by which column; nothing of independent rows
+    part: str = ""  # how many of how many a sketch holds, where that is not all
+    lines: tuple[Text, ...] = ()  # what ranges are about, and what they rest on: at most two
+    looked: tuple[Text, ...] = ()  # what was looked at for correlated rows, where none was detected
+    apart: str = ""  # what ranges take as independent, where it is not each row
+    gaps_of: str = ""  # whose gaps are, where they are not of the rows in the data
+    term: str = ""  # one independent term of a subgroup's error, where it is not an outcome
+    one_each: str = ""  # how many values the column has that names clusters: as groups they are one cluster each
+    column: str = ""  # which names clusters
+    without_outcome: str = ""  # how many have rows without an outcome, and that each is one bet
+    one_column: Text = ()  # which option has an answer to what is not checked where clusters cross
+    no_plan: str = ""  # what would decide, where no plan says how many
+    methods: tuple[Entry, ...] = ()
 
 
 def independent(record: AuditRecord) -> Independent:
     """What counts as independent in an audit."""
-    return CLUSTERS if record.data.get("cluster") else ROWS
+    if not cluster_totals(record):
+        return _rows(record)
+    if crossing(record):
+        return _crossing(record)
+    return _clusters(record) if record.data.get("cluster") else _weighted(record)
+
+
+def _rows(record: AuditRecord) -> Independent:
+    alone = shared_by(record) is None and record.curve(TOGETHER).settings
+    looked = (counts_as_independent(record),) if alone else ()
+    return Independent(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
+
+
+def _weighted(record: AuditRecord) -> Independent:
+    """Rows that do not count alike, each by itself."""
+    result, weights = cluster_totals(record), weighing(record)
+    precise = f"as precise as {num.count(result['effective'])} of equal weight"
+    holds = say(f"ranges are of the weighted rows, {precise}; counts of rows and events are not weighted.")
+    width = "" if result["wider"] is None else f"{WIDER.format(result['wider'])} as with equal weights."
+    one = replace(_rows(record), looked=(), head="Weights", apart="whole clusters", gaps_of="weighted rows", term="row")
+    one = replace(one, counted=say(_number(record), *weights.by), without_outcome=weights.ranges)
+    return _certified(one, record, holds, width[:1].upper() + width[1:])
+
+
+OF_CLUSTERS = Independent(
+    called="clusters",
+    needed="clusters",
+    now=0,
+    one="cluster",
+    many="clusters",
+    chance="random signs of whole clusters",
+    least="about",
+    most="about",
+    when="if clusters are many",
+    signs="random signs of whole clusters, which is approximate",
+    would_decide="Clusters that",
+    head="Clusters",
+    apart="whole clusters",
+    gaps_of="clusters",
+    term="cluster, however correlated its rows are,",
+)
+
+
+def _clusters(record: AuditRecord) -> Independent:
+    result, weights, column = cluster_totals(record), weighing(record), str(record.data["cluster"])
+    number, s = num.count(result["count"]), record.curve("missing_labels").settings
+    about = "" if result["exact"] else "about "
+    of = say(f" of {about}{number} clusters (", code(column), *_nested(record), ")")
+    precise = f"as precise as {num.count(result['effective'])} clusters of equal size.{weights.also}"
+    some = f"{num.count(s.get('clusters_unlabelled', 0))} of {num.count(s.get('clusters', 0))}"
+    one = replace(
+        OF_CLUSTERS,
+        needed=f"clusters ({sanitize(column)})",
+        now=int(result["held"]),
+        counted=say(_number(record), *of, *weights.by),
+        one_each=f"{capital(about)}{number}",
+        column=column,
+        without_outcome=f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is "
+        f"one independent observation.{weights.ranges}",
+    )
+    holds = say(f"ranges hold however correlated the rows of one cluster are; {precise}")
+    return _certified(one, record, holds, _shared(record, "The rows of one cluster", [result["held"]]))
+
+
+def _crossing(record: AuditRecord) -> Independent:
+    """Rows that share clusters of either of two columns, which cross."""
+    result, weights, both = cluster_totals(record), weighing(record), crossing(record)
+    names, (one, other) = tuple(map(sanitize, both)), map(code, both)
+    n, m = map(num.count, both.values())
+    of = say(" of ", f"{n} clusters (", one, ")", " and ", f"{m} clusters (", other, "), which cross")
+    more, by = " and more of ".join(names), [code(f"--cluster {name}") for name in both]
+    made = replace(
+        OF_CLUSTERS,
+        needed=f"clusters ({sanitize(record.data['cluster'])})",
+        now=int(result["held"]),
+        counted=say(_number(record), *of, *weights.by),
+        apart="rows that share no cluster of either column",
+        one_column=say(" By one column it is: ", by[0], ", about these clusters of ", other, ", or ", by[1], "."),
+        no_plan=f"More clusters of {more} would decide; how many is not planned where clusters cross.",
+    )
+    holds = say(
+        "ranges take ",
+        noun(record),
+        " as independent that share neither ",
+        one,
+        " nor ",
+        other,
+        f", and hold however correlated others are; as precise as {num.count(result['effective'])} independent blocks."
+        f"{weights.also}",
+    )
+    shared = _shared(record, "Rows that share a cluster of either", list(both.values()))
+    methods = (Entry("Clusters that cross", say(TWO_WAY.format(*names))),)
+    return replace(_certified(made, record, holds, shared), methods=methods)
+
+
+def _number(record: AuditRecord) -> str:
+    return f"{num.count(record.everyone.rows)} {noun(record)}"
+
+
+def _nested(record: AuditRecord) -> Text:
+    """Return which finer clusters lie whole in these; nothing where one column names the clusters."""
+    kept = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
+    parts = [piece for i, pair in enumerate(kept) for piece in (*((" and ",) if i else ()), *pair)]
+    return say(", in which ", *parts, " lie") if parts else ()
+
+
+def _shared(record: AuditRecord, rows: str, numbers: Sequence[int]) -> str:
+    """How correlated rows are, how much wider that makes ranges, or that it is for few clusters."""
+    result = cluster_totals(record)
+    effect, wider = float(result["design_effect"]), result["wider"]
+    shared = f"{rows} are hardly more correlated than others"
+    if effect > SAME_VARIANCE:
+        shared = f"{rows} are correlated (design effect {effect:.1f})"
+    if wider is None:
+        return f"{shared}."
+    few = effect <= SAME_VARIANCE < wider
+    start = f", but of {' and '.join(map(num.count, numbers))} clusters" if few else ":"
+    return f"{shared}{start} {WIDER.format(wider)} as of independent rows."
+
+
+def _certified(by: Independent, record: AuditRecord, holds: Text, width: str) -> Independent:
+    """With which are certified, how much wider that makes ranges, and which were weighted down; and how."""
+    result, many, more = cluster_totals(record), by.many, []
+    pilots = num.count(result["pilots"])
+    part = "" if result["exact"] else f"{num.count(result['held'])} of about {num.count(result['count'])}"
+    if part:
+        more.append(f"Certified on the rows of {part} {many}, chosen without looking at outcomes.")
+    more += [width] if width else []
+    if n := int(result["truncated_weights"]):
+        which = f"{by.one} was larger" if n == 1 else f"{many} were larger"
+        more.append(f"{num.count(n)} {which} than the largest of {pilots} pilot {many} and weighted down to it.")
+    lines = (say(*by.counted, ": ", *holds), *((say(" ".join(more)),) if more else ()))
+    chosen = CHOSEN.format(
+        of=f"{pilots} {by.one if result['pilots'] == 1 else many}",
+        give="gives" if result["pilots"] == 1 else "give",
+        effective=num.count(result["effective"]),
+    )
+    return replace(by, part=part, lines=lines, methods=(Entry("Clusters and weights", say(chosen)),))
 
 
 def chance(record: AuditRecord, draws: int) -> str:
@@ -155,122 +317,3 @@ def counts_as_independent(record: AuditRecord) -> Text:
         return say(none)
     named = names_of(by) if len(by) <= NAMED else say(f"the {num.count(len(by))} columns of ", code("--by"))
     return say(none, " Groups were not looked at as clusters: ", *named, ".")
-
-
-def counted(record: AuditRecord) -> Text:
-    """Return what is counted: rows, of how many clusters, weighted by which column; nothing of independent rows."""
-    result, data = cluster_totals(record), record.data
-    if not result:
-        return ()
-    rows = f"{num.count(record.everyone.rows)} {noun(record)}"
-    by = say(", weighted by ", code(data["weights"])) if data.get("weights") else ()
-    if both := crossing(record):
-        (one, n), (other, m) = both.items()
-        first, second = (
-            say(f"{num.count(n)} clusters (", code(one), ")"),
-            say(f"{num.count(m)} clusters (", code(other), ")"),
-        )
-        return say(f"{rows} of ", *first, " and ", *second, ", which cross", *by)
-    of = say(f" of {_clusters(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
-    return say(rows, *of, *by)
-
-
-def _nested(record: AuditRecord) -> Text:
-    """Return which finer clusters lie whole in these; nothing where one column names the clusters."""
-    kept = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
-    parts = [piece for i, pair in enumerate(kept) for piece in (*((" and ",) if i else ()), *pair)]
-    return say(", in which ", *parts, " lie") if parts else ()
-
-
-def in_clusters(record: AuditRecord) -> Iterator[Text]:
-    """Yield what ranges by clusters or weights are about, and what they rest on: at most two lines."""
-    if not cluster_totals(record):
-        return
-    yield say(*counted(record), ": ", *_holds(record))
-    if more := tuple(_more(record)):
-        yield say(" ".join(more))
-
-
-def _clusters(record: AuditRecord) -> str:
-    result = cluster_totals(record)
-    return f"{'' if result['exact'] else 'about '}{num.count(result['count'])} clusters"
-
-
-def _holds(record: AuditRecord) -> Text:
-    result, data = cluster_totals(record), record.data
-    effective = num.count(result["effective"])
-    also = " Counts of rows and events are not weighted." if data.get("weights") else ""
-    if both := crossing(record):
-        one, other = map(code, both)
-        shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
-        return say(
-            *shared,
-            f", and hold however correlated others are; as precise as {effective} independent blocks.{also}",
-        )
-    if not data.get("cluster"):
-        reported = f"as precise as {effective} of equal weight"
-        return say(f"ranges are of the weighted rows, {reported}; counts of rows and events are not weighted.")
-    return say(
-        f"ranges hold however correlated the rows of one cluster are; as precise as {effective} "
-        f"clusters of equal "
-        f"size.{also}"
-    )
-
-
-def _more(record: AuditRecord) -> Iterator[str]:
-    """Yield which clusters are certified, how much wider that makes ranges, and which were weighted down."""
-    result, clusters = cluster_totals(record), independent(record).many
-    if not result["exact"]:
-        kept = f"{num.count(result['held'])} of about {num.count(result['count'])} {clusters}"
-        yield f"Certified on the rows of {kept}, chosen without looking at outcomes."
-    effect, wider = float(result["design_effect"]), result["wider"]
-    as_wide = ": the range of the overall gap is {:.1f} times as wide as of independent rows"
-    wide = "" if wider is None else as_wide.format(wider)
-    if crossing(record):
-        shared = "are hardly more correlated than others"
-        if effect > SAME_VARIANCE:
-            shared = f"are correlated (design effect {effect:.1f})"
-        yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
-        return
-    if record.data.get("cluster"):
-        correlated = NOT_CORRELATED
-        if effect > SAME_VARIANCE:
-            correlated = f"the rows of one cluster are correlated (design effect {effect:.1f})"
-        yield f"{correlated[:1].upper()}{correlated[1:]}{_though_few(record, wide)}."
-    elif wider is not None:
-        yield f"The range of the overall gap is {wider:.1f} times as wide as with equal weights."
-    if result["truncated_weights"]:
-        n, pilots = int(result["truncated_weights"]), num.count(result["pilots"])
-        which = f"{clusters[:-1]} was larger" if n == 1 else f"{clusters} were larger"
-        yield f"{num.count(n)} {which} than the largest of {pilots} pilot {clusters} and weighted down to it."
-
-
-def _though_few(record: AuditRecord, wide: str) -> str:
-    """Return how much wider ranges are, and where rows are not correlated that it is for few clusters."""
-    result = cluster_totals(record)
-    if not wide or result["design_effect"] > SAME_VARIANCE or result["wider"] <= SAME_VARIANCE:
-        return wide
-    counts = [num.count(n) for n in crossing(record).values()] or [num.count(result["held"])]
-    return f", but of {' and '.join(counts)} clusters{wide.removeprefix(':')}"
-
-
-def methods(record: AuditRecord) -> tuple[Entry, ...]:
-    result = cluster_totals(record)
-    if not result:
-        return ()
-    if crossing(record):
-        return (Entry("Clusters that cross", say(TWO_WAY.format(*map(sanitize, crossing(record))))),)
-    one, pilots = result["pilots"] == 1, num.count(result["pilots"])
-    clusters = independent(record).one if one else independent(record).many
-    bets = (
-        "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before "
-        "anything is estimated from them (Theorem CL from below, CU from above). "
-    )
-    chosen = (
-        f"{pilots} {clusters}, chosen by name and set aside as pilot sample, give{'s' * one} the largest size; larger "
-        "ones count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
-        f"Effective number: the squared sum of sizes over the sum of squares, {num.count(result['effective'])}. "
-        "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep "
-        "clusters whole."
-    )
-    return (Entry("Clusters and weights", say(bets + chosen)),)

@@ -6,15 +6,14 @@ Of those lost before a horizon: the way that was chosen, and its price.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calibrant.arguments import lacking
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import dropped, limit_of, lost, noun, unestimated
+from calibrant.report.findings import Line, dropped, limit_of, lost, noun, unestimated
 from calibrant.report.spans import Text, clipped, code, label, literal, say
-from calibrant.report.wording.terms import gap_ends
 from calibrant.sanitize import sanitize
 
 LINES = 4  # of one population: those known alone, and three assumptions about the others
@@ -181,32 +180,53 @@ ODDS = (
 )
 
 
+def _by_weights(of: Line) -> Iterator[str]:
+    """Yield what weights of censoring take for granted, and the law of censoring."""
+    least = float(of["followed_at_least"])
+    yield TAKES_WITHIN.format(sanitize(of["within"])) if of.get("within") else TAKES
+    for name, p in (of.get("lost_unlike") or {}).items():
+        yield UNLIKE.format(sanitize(name), f"= {p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}")
+        if name not in of.get("own_law", ()):
+            yield NO_LAW.format(sanitize(name))
+    yield LAW.format(
+        of=f" of each level of {sanitize(of['within'])}" if of.get("within") else "",
+        pilots=num.count(of["pilots"]),
+        horizon=f"{of['horizon']:g}",
+        least=f"{int(least * 1000) / 1000:g}",
+        most=f"{int(10.0 / least) / 10 + 0.1:.1f}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is said of rows that were lost before a horizon, by the way that was chosen; here of none."""
+
+    cell: str = "none"  # of a table, of how many
+    rows: str = "no row lost, nothing assumed, events observed"  # the same in a sentence
+    takes: str = ""  # for granted
+    how: str = ""  # it is computed
+    # Of one horizon all that it takes for granted, by what a record says of it.
+    taken: Callable[[Line], Iterator[str]] = lambda _: iter((UNKNOWN,))
+
+
+ESTIMATES = "{} rows lost, %s, events estimated"
+ASSUMES_NOTHING = Way("{}, nothing assumed", ESTIMATES % "nothing assumed", UNKNOWN, HOW_UNKNOWN)
+WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW, _by_weights)
+WAYS = {"weights": WEIGHTS, "unknown": ASSUMES_NOTHING}
+
+
 def way(record: AuditRecord) -> Iterator[str]:
     """Yield how many rows were lost, the way that was chosen, and what it takes for granted; nothing of others."""
     of = record.data.get("horizon") or {}
     if not lost(record):
-        others = [assumed for _, assumed, unknown in each(record) if unknown]
-        yield from (TAKES if others[0] == "weights" else UNKNOWN, ESTIMATED) if others else ()
+        others = [how.takes for _, how, n in each(record) if n]
+        yield from (others[0], ESTIMATED) if others else ()
         return
     audited = of["rows"] - of["late"] - of["lacking"]
     yield f"{num.count(of['unknown'])} of {num.count(audited)} rows were lost before {of['horizon']:g}."
-    if lost(record) == "unknown":
-        yield UNKNOWN
-    else:
-        least = float(of["followed_at_least"])
-        yield TAKES_WITHIN.format(sanitize(of["within"])) if of.get("within") else TAKES
-        for name, p in (of.get("lost_unlike") or {}).items():
-            yield UNLIKE.format(sanitize(name), f"= {p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}")
-            if name not in of.get("own_law", ()):
-                yield NO_LAW.format(sanitize(name))
-        yield LAW.format(
-            of=f" of each level of {sanitize(of['within'])}" if of.get("within") else "",
-            pilots=num.count(of["pilots"]),
-            horizon=f"{of['horizon']:g}",
-            least=f"{int(least * 1000) / 1000:g}",
-            most=f"{int(10.0 / least) / 10 + 0.1:.1f}",
-        )
-        low, high = gap_ends(record.everyone)
+    yield from WAYS[lost(record)].taken(of)
+    if not record.everyone.proved_above:
+        low, high = record.everyone.gap_ends
         if not low <= record.everyone.gap.value <= high:
             yield OUTSIDE
     yield NO_ESTIMATE.format(f"{of['horizon']:g}") if unestimated(record.everyone) else ESTIMATED
@@ -217,28 +237,24 @@ def way(record: AuditRecord) -> Iterator[str]:
         yield f"{num.count(len(apart) - APART)} more groups are not judged."
 
 
-def each(record: AuditRecord) -> list[tuple[float, str, int]]:
+def each(record: AuditRecord) -> list[tuple[float, Way, int]]:
     """Of several horizons each, the way of its rows that were lost, and how many these are."""
     of = record.curve("horizons").settings
-    return list(zip(*(of.get(k, ()) for k in ("horizons", "ways", "unknown")), strict=True))
+    ways = zip(*(of.get(k, ()) for k in ("horizons", "ways", "unknown")), strict=True)
+    return [(horizon, WAYS.get(how, ASSUMES_NOTHING) if n else Way(), n) for horizon, how, n in ways]
 
 
 def any_lost(record: AuditRecord) -> bool:
     """Whether rows were lost before the horizon, of several before any."""
-    return bool(lost(record)) or any(unknown for _, _, unknown in each(record))
+    return bool(lost(record)) or any(n for _, _, n in each(record))
 
 
 def by_each(record: AuditRecord) -> Iterator[str]:
     """Yield a sentence for each of several horizons: rows lost, the way, what is judged, and what the share is."""
     of = record.curve("horizons").settings
-    for (horizon, how, unknown), by in zip(each(record), of.get("judged", ()), strict=True):
+    for (horizon, how, n), by in zip(each(record), of.get("judged", ()), strict=True):
         about = f"the {'gap' if by == 'gap' else 'calibration error'} is {'judged' if limit_of(record) else 'shown'}"
-        if not unknown:
-            yield f"By {horizon:g}: no row lost, nothing assumed, events observed, {about}."
-        elif how == "weights":
-            yield f"By {horizon:g}: {num.count(unknown)} rows lost, weights of censoring, events estimated, {about}."
-        else:
-            yield f"By {horizon:g}: {num.count(unknown)} rows lost, nothing assumed, events estimated, {about}."
+        yield f"By {horizon:g}: {how.rows.format(num.count(n))}, {about}."
 
 
 def recorded(record: AuditRecord) -> str:
@@ -252,7 +268,7 @@ def happened(record: AuditRecord, predicted: str, observed: str) -> str:
     """What is predicted and what is known of what happened, in percent, as the start of a sentence."""
     if lost(record) != "unknown":
         return f"Predicted {predicted}%, {'estimated' if lost(record) else 'observed'} {observed}%"
-    low, high = gap_ends(record.everyone)
+    low, high = record.everyone.gap_ends
     mean = record.everyone.expected / record.everyone.rows
     ends = (max(mean + low, 0.0), min(mean + high, 1.0))
     return f"Predicted {predicted}%, {num.nearest(ends[0])}% to {num.nearest(ends[1])}% happened"
@@ -266,5 +282,4 @@ def implied(record: AuditRecord) -> str:
 
 def how_lost(record: AuditRecord) -> Text:
     """How it is computed."""
-    weights = lost(record) == "weights"
-    return say(HOW if weights else HOW_UNKNOWN, code(record.everyone.upper.method), ".")
+    return say(WAYS[lost(record)].how, code(record.everyone.upper.method), ".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
@@ -87,11 +87,6 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     ),
     "one-score": ("One score", "All have the same score, to within 0.01 points."),
 }
-COLUMNS = {  # codes of notices that list columns, with the reason why these are left out; those asked about have none
-    "reproduces-outcome": "it reproduces the outcome",
-    "may-reproduce-outcome": "",
-    "follows-from-score": "it follows from the score",
-}
 
 
 def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
@@ -101,34 +96,18 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
     """
     out = []
     for warning in dict.fromkeys(record.data.get("warnings") or ()):
-        lead, text = NOTICES.get(warning, ("", ""))
-        if not lead:
-            out.append(("", say(literal(warning))))
-        elif warning == "horizon" and record.data.get("horizon"):
-            out.append((lead, say(*_followed(record), *(() if any_lost(record) else (text,)))))
-        elif warning in ("likely-id", "repeats-score"):
-            names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
-            out.append((lead, say(text, *_listed(names), ".")))
-        elif (written := OWN.get(warning)) is not None:
-            out.append((lead, say(*written(record))))
-        elif warning in COLUMNS:
-            out.append((lead, say(*_columns(record, COLUMNS[warning]), ". ", text)))
-        elif warning == "weights-not-used":
-            name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
-            out.append((lead, say(code(name), " ", text)))
-        elif warning == "other-labels":
-            out.append((lead, say(*_no_events(record), " count as a non-event. ", text)))
-        elif warning in ("unfinished-log", "fitted-rows"):
-            logs = record.data.get("unfinished" if warning == "unfinished-log" else "excluded") or ()
-            out.append((lead, say(*(f"{sanitize(log)}. " for log in logs), text)))
-        else:
-            out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
+        lead, text = NOTICES.get(warning, ("", literal(warning)))
+        own = OWN.get(warning)
+        out.append((lead, say(text) if own is None else say(*own(record, str(text)))))
     return tuple(out)
 
 
-def _followed(record: AuditRecord) -> Iterator[Span]:
+def _followed(record: AuditRecord, text: str) -> Iterator[str | Span]:
     """Yield whose outcomes by a horizon count, who was left out, and how unlike their scores are."""
-    of, closed = record.data["horizon"], record.data["horizon"]["closed"]
+    if not (of := record.data.get("horizon")):
+        yield text
+        return
+    closed = of["closed"]
     yield from say(code(of["event"]), " by ", code(f"{of['horizon']:g}"), " of ", code(of["time"]), ". ")
     if (every := record.curve("horizons").settings.get("horizons")) is not None:
         listed = joined([f"{h:g}" for h in every])
@@ -145,14 +124,10 @@ def _followed(record: AuditRecord) -> Iterator[Span]:
         yield from say(f"{num.count(of['lacking'])} rows without a time, an event or an entry are left out. ")
     if of["competing_events"]:
         yield from say(f"{num.count(of['competing_events'])} rows with a competing event first count as a non-event. ")
-    if not any_lost(record):
-        yield from say("Every other row was followed to the event or to the horizon. ")
-    yield from say(" ".join(way(record)))
-
-
-def _seen_events(record: AuditRecord) -> Iterator[Span]:
-    """Yield why a label may be an event seen by the end of follow-up, of how many rows, and both ways on."""
-    yield from seen_events(record.data.get("seen_events") or {})
+    if any_lost(record):
+        yield " ".join(way(record))
+    else:
+        yield from ("Every other row was followed to the event or to the horizon. ", " ".join(way(record)), text)
 
 
 def seen_events(of: Mapping[str, str | int | float | bool]) -> Iterator[Span]:
@@ -170,18 +145,12 @@ def seen_events(of: Mapping[str, str | int | float | bool]) -> Iterator[Span]:
         yield from say(code("--horizon none"), " says so.")
 
 
-def _not_read(record: AuditRecord) -> Iterator[Span]:
+def _not_read(record: AuditRecord, _: str) -> Iterator[Span]:
     """Yield the columns that were not read because of their names, each with the reason."""
     kept = [(name, why) for name, why in record.data.get("left_out") or () if "rename" in why]
     for i, (name, why) in enumerate(kept[:NAMED]):
         yield from say("; " if i else "", code(name), ": ", sanitize(why))
     yield from say(f"; and {num.count(len(kept) - NAMED)} more." if len(kept) > NAMED else ".")
-
-
-OWN: Mapping[str, Callable[[AuditRecord], Iterator[Span]]] = {
-    "columns-not-read": _not_read,
-    "perhaps-seen-events": _seen_events,
-}
 
 
 def _columns(record: AuditRecord, reason: str) -> Iterator[Span]:
@@ -205,6 +174,15 @@ def _no_events(record: AuditRecord) -> Iterator[Span]:
         yield from say(", " if i else "", code(value), f" ({num.count(rows)})" if rows else "")
     if every > NAMED:
         yield from say(f" and {num.count(every - NAMED)} more")
+
+
+def _logs(record: AuditRecord, of: str) -> Iterator[str]:
+    return (f"{sanitize(log)}. " for log in record.data.get(of) or ())
+
+
+def _design(record: AuditRecord) -> Span:
+    """The column that may say how many people a row stands for."""
+    return code(next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column"))
 
 
 def _copies(record: AuditRecord, text: str) -> str:
@@ -236,3 +214,21 @@ def _listed(names: Sequence[str]) -> Text:
     more = f" and {num.count(len(names) - NAMED)} more" if len(names) > NAMED else ""
     listed = [piece for name in names[:NAMED] for piece in (code(name), ", ")][:-1]
     return say(": ", *listed, *((more,) if more else ()))
+
+
+# How a notice goes on, or begins, that says more than its words: by the record and these.
+OWN: Mapping[str, Callable[[AuditRecord, str], Iterable[str | Span]]] = {
+    "columns-not-read": _not_read,
+    "perhaps-seen-events": lambda record, _: seen_events(record.data.get("seen_events") or {}),
+    "horizon": _followed,
+    "likely-id": lambda record, text: (text, *_listed(identifiers(record)), "."),
+    "repeats-score": lambda record, text: (text, *_listed(record.data.get("repeats_score") or ()), "."),
+    "reproduces-outcome": lambda record, text: (*_columns(record, "it reproduces the outcome"), ". ", text),
+    "may-reproduce-outcome": lambda record, text: (*_columns(record, ""), ". ", text),
+    "follows-from-score": lambda record, text: (*_columns(record, "it follows from the score"), ". ", text),
+    "weights-not-used": lambda record, text: (_design(record), " ", text),
+    "other-labels": lambda record, text: (*_no_events(record), " count as a non-event. ", text),
+    "unfinished-log": lambda record, text: (*_logs(record, "unfinished"), text),
+    "fitted-rows": lambda record, text: (*_logs(record, "excluded"), text),
+    "repeated-rows": lambda record, text: (_copies(record, text),),
+}

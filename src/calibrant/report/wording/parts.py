@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, at_limit
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.findings import groupings
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.clusters import CLUSTERS, independent, one_cluster_each
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
     VERDICTS,
-    gap_ends,
     p_reported,
     people_share,
     verdict_on,
@@ -44,9 +43,9 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     """The status of a part of the verdict and its word; of groups how many are in each state, the worst first."""
     state = facts.state(record, part)
     if part == "everyone" and state in facts.VERDICT_STATES:
-        return state_of(record, record.everyone)
+        return state_of(record.everyone)
     if part in ("groups", "classes") and state in facts.VERDICT_STATES:
-        status, word = _counted(record, record.groups if part == "groups" else record.classes)
+        status, word = _counted(record.groups if part == "groups" else record.classes)
         if part == "classes" and status == "within" and (n := facts.common_less(record)):
             status, word = "measured", f"{word}; the limit is larger than the mean probability of {num.count(n)}"
         if part == "groups" or (summed := facts.summed(record)) == "not_checked":
@@ -65,24 +64,24 @@ def marked(record: AuditRecord, part: str) -> str:
     return status if status in ("within", "undecided", "over", "error_shown") else ""
 
 
-def state_of(record: AuditRecord, finding: Finding) -> tuple[str, str]:
+def state_of(finding: Finding) -> tuple[str, str]:
     """The status of a finding and its word: the verdict, and that error is shown where it says less."""
-    verdict, word = finding.verdict, verdict_on(record, finding)
+    verdict, word = finding.verdict, verdict_on(finding)
     if finding.error_shown and verdict in ("undecided", "not_checked") and finding.withheld is None:
         return STATES["error_shown"]
-    if verdict == "within" and finding.error_shown and not gap_shows_none(record, finding):
+    if verdict == "within" and finding.error_shown and not gap_shows_none(finding):
         return "within", f"{word}, error shown"
     return ("measured" if verdict == "not_checked" and finding.withheld is None else STATES[verdict][0]), word
 
 
-def gap_shows_none(record: AuditRecord, finding: Finding) -> bool:
+def gap_shows_none(finding: Finding) -> bool:
     """Whether the gap, which is judged, shows no error: what the calibration error shows stands next to it."""
-    low, high = gap_ends(finding)
-    return facts.by_gap(record, finding) and low <= 0.0 <= high
+    low, high = finding.gap_ends
+    return finding.by == "gap" and low <= 0.0 <= high
 
 
-def _counted(record: AuditRecord, findings: Sequence[Finding]) -> tuple[str, str]:
-    each = [state_of(record, f) for f in findings]
+def _counted(findings: Sequence[Finding]) -> tuple[str, str]:
+    each = [state_of(f) for f in findings]
     known = {
         s: sum(status == s for status, _ in each) for s in ("over", "error_shown", "within", "undecided", "measured")
     }
@@ -105,7 +104,7 @@ def page_status(record: AuditRecord) -> str:
 
 def unchecked(record: AuditRecord) -> Text:
     """Return which columns of groups have none that is judged, and why; nothing where each has one."""
-    seen = {tuple(k for k, _ in f.variables) for f in record.groups}
+    seen, by = {tuple(k for k, _ in f.variables) for f in record.groups}, independent(record)
     gone = [names for names in groupings(record) if names not in seen]
     alone = {names for names in gone if len(names) == 1}
     reported: list[Text] = []
@@ -113,27 +112,24 @@ def unchecked(record: AuditRecord) -> Text:
         if len(names) > 1 and any((name,) in alone for name in names):
             continue  # for want of the groups of one column by itself
         which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), literal(shown(name)))]
-        clusters = one_cluster_each(record, names[0]) if len(names) == 1 else None
-        if clusters is None:
-            reported.append(
-                say("Groups of ", *which, ": not checked, none can be shown without revealing a few people.")
-            )
-        else:
-            reported.append(say(f"{clusters} groups of ", *which, ": not checked, one cluster each."))
+        start, why = "Groups of ", "none can be shown without revealing a few people."
+        if names == (by.column,):
+            start, why = f"{by.one_each} groups of ", "one cluster each."
+        reported.append(say(start, *which, f": not checked, {why}"))
     return _joined(reported)
 
 
 def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
-    high = max(facts.ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
-    return facts.decided(0.0, high, facts.state(record, "groups"), limit)[1]
+    high = max(f.shown[1] for f in record.groups) if e is None else e.interval.high
+    return at_limit(0.0, high, facts.state(record, "groups"), limit)[1]
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
     """Return why the range of a group that is shown goes beyond what no group exceeds; empty where none does."""
     limit, high = facts.limit_of(record), worst_end(record) if record.groups else 1.0
-    widest = max((facts.ends(record, f)[1] for f in shown if f.variables), default=0.0)
+    widest = max((f.shown[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
         return ""
     return (
@@ -172,7 +168,7 @@ def subgroups_reported(record: AuditRecord) -> Text:
         number, at_least = need
         n = num.amount(number, at_least)
         start, end = ("To find them within the limit takes ", "") if at_least else ("", " would decide")
-        reported.append(say(f"{start}{n if at_least else n.capitalize()} {facts.needed(record)}{end}."))
+        reported.append(say(f"{start}{n if at_least else n.capitalize()} {independent(record).needed}{end}."))
     return _joined(reported)
 
 
@@ -214,10 +210,8 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, known = facts.limit_of(record), facts.state(record, "subgroups")
     if e.interval.high >= facts.UNREPORTED and known != "within":
-        by = independent(record)
-        rows = by.many if by is CLUSTERS else facts.noun(record)
-        return say(f"Too few {rows} to say what no subgroup exceeds.")
-    high = facts.decided(0.0, e.interval.high, known, limit)[1]
+        return say(f"Too few {independent(record).called} to say what no subgroup exceeds.")
+    high = at_limit(0.0, e.interval.high, known, limit)[1]
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := facts.screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"

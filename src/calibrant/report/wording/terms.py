@@ -10,14 +10,10 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import (
     by_gap,
     check_of,
-    decided,
     draws_of,
-    ends,
     gaps_of,
     impossible,
-    limit_for,
     limit_of,
-    lost,
     noun,
 )
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
@@ -76,7 +72,7 @@ def joined(texts: Sequence[str]) -> str:
 
 def whose_gaps(record: AuditRecord) -> str:
     """Return whose gaps were certified, in words."""
-    if lost(record) == "weights":
+    if not record.everyone.proved_above:
         return f"the {num.count(record.everyone.upper.n)} {noun(record)} that are no pilots"
     return {"rows": "the {} in the data", "population": "all {} like these"}[gaps_of(record)].format(noun(record))
 
@@ -139,43 +135,21 @@ def fitted_to(scale: object) -> str:
     return f"fitted to {words}" if words else ""
 
 
-def two_way(finding: Finding) -> bool:
-    """Whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
-    return finding.lower.interval.low > finding.upper.interval.high
-
-
-def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
-    """Both certified ends of a group's calibration error, in points: rounded outward, true to its verdict.
-
-    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
-    its calibration error too; one within the limit by its gap need not be.
-    """
-    known = finding.verdict if judge == "error" or finding.verdict == "over" else None
-    low, high = decided(finding.lower.interval.low, finding.upper.interval.high, known, limit)
-    return num.lower_bound(low, limit), num.upper_bound(high, limit)
-
-
-def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
-    """Return both certified ends of the calibration error, in points, whatever the limit is about."""
-    return bounds(finding, limit_for(record, finding), "gap" if by_gap(record, finding) else "error")
-
-
-def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
+def certified_range(finding: Finding, *, dashed: bool = False) -> str:
     """The certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
-    low, high = error_bounds(record, finding)
-    if lost(record) == "weights":  # above it nothing is proved
+    low, high = num.bounds(*finding.error_ends, finding.limit)
+    if not finding.proved_above:
         return f"{low} or more"
-    if two_way(finding):
+    if finding.two_scores:
         return f"raw {low}, rounded {high}"
     return num.between(low, high) if dashed else f"{low} to {high}"
 
 
-def judged_range(record: AuditRecord, finding: Finding) -> str:
+def judged_range(finding: Finding) -> str:
     """The certified range of what the limit is about: the calibration error, or the size of the gap."""
-    if not by_gap(record, finding):
-        return certified_range(record, finding)
-    (low, high), limit = ends(record, finding), limit_for(record, finding)
-    return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
+    if finding.by == "error":
+        return certified_range(finding)
+    return " to ".join(num.bounds(*finding.shown, finding.limit))
 
 
 def over_expected(finding: Finding) -> str:
@@ -185,12 +159,6 @@ def over_expected(finding: Finding) -> str:
         return "–"
     of = ratio.interval
     return f"{ratio.value:.2f}" + ("" if of is None else f" ({of.low:.2f} to {of.high:.2f})")
-
-
-def gap_ends(finding: Finding) -> tuple[float, float]:
-    """The certified ends of a gap, with its sign."""
-    of = finding.gap.guaranteed
-    return (-1.0, 1.0) if of is None else (of.low, of.high)
 
 
 def error_at_most(record: AuditRecord, part: str) -> str:
@@ -206,17 +174,12 @@ def bound_of(record: AuditRecord) -> str:
     return points if relative is None else f"{num.percent(relative)}% of the mean score ({points} for everyone)"
 
 
-def verdict_on(record: AuditRecord, finding: Finding) -> str:
+def verdict_on(finding: Finding) -> str:
     """The verdict on a finding in words; of a group within the limit by its gap, that it is the gap that is."""
     if finding.withheld is not None:
         return "Withheld"
-    if (
-        finding.verdict == "within"
-        and finding.variables
-        and by_gap(record, finding)
-        and (limit := limit_for(record, finding))
-    ):
-        return f"Gap within {num.limit_points(limit)}"
+    if finding.verdict == "within" and finding.variables and finding.by == "gap" and finding.limit:
+        return f"Gap within {num.limit_points(finding.limit)}"
     return VERDICTS[finding.verdict]
 
 

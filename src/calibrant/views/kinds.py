@@ -1,0 +1,44 @@
+"""Which kinds of data a function takes, and its form for each: declared in one line, asked once in each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
+
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import NotComputable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ByKind(Generic[P, R]):
+    """A function of data that has a form for each kind: ``ByKind(rows=..., counts=...)``; all others are refused.
+
+    A sketch with clusters or weights lives by the rows that it holds: these are rows. Every other sketch is counts.
+    """
+
+    def __init__(
+        self,
+        rows: Callable[Concatenate[Predictions, P], R],
+        counts: Callable[Concatenate[Sketch, P], R] | None = None,
+        classes: Callable[Concatenate[MulticlassPredictions, P], R] | None = None,
+    ) -> None:
+        forms = {Predictions: rows, Sketch: counts, MulticlassPredictions: classes}
+        self.forms: dict[type, Callable[..., R]] = {kind: form for kind, form in forms.items() if form is not None}
+
+    def __call__(self, data: object, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the form of the data's kind; refuse other kinds as `checked_data` does."""
+        kinds: tuple[Any, ...] = tuple(self.forms)
+        inputs = checked_data(data, *kinds)
+        return next(form for kind, form in self.forms.items() if isinstance(inputs, kind))(inputs, *args, **kwargs)
+
+
+def refused(reason: str) -> Callable[..., NoReturn]:
+    """The form of a kind that a function has no proof for, and why not."""
+
+    def form(*_: object, **__: object) -> NoReturn:
+        raise NotComputable(reason)
+
+    return form

@@ -16,22 +16,25 @@ R = TypeVar("R")
 class ByKind(Generic[P, R]):
     """A function of data that has a form for each kind: ``ByKind(rows=..., counts=...)``; all others are refused.
 
-    A sketch with clusters or weights lives by the rows that it holds: these are rows. Every other sketch is counts.
+    A sketch with clusters or weights lives by the rows that it holds, and is these rows; all others are counts. A form
+    for `sketches` takes both.
     """
 
     def __init__(
         self,
         rows: Callable[Concatenate[Predictions, P], R],
         counts: Callable[Concatenate[Sketch, P], R] | None = None,
+        sketches: Callable[Concatenate[Sketch, P], R] | None = None,
         classes: Callable[Concatenate[MulticlassPredictions, P], R] | None = None,
     ) -> None:
-        forms = {Predictions: rows, Sketch: counts, MulticlassPredictions: classes}
+        forms = {Predictions: rows, Sketch: counts or sketches, MulticlassPredictions: classes}
         self.forms: dict[type, Callable[..., R]] = {kind: form for kind, form in forms.items() if form is not None}
+        self.as_they_are = (Sketch,) if sketches else ()
 
     def __call__(self, data: object, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the form of the data's kind; refuse other kinds as `checked_data` does."""
         kinds: tuple[Any, ...] = tuple(self.forms)
-        inputs = checked_data(data, *kinds)
+        inputs = data if isinstance(data, self.as_they_are) else checked_data(data, *kinds)
         return next(form for kind, form in self.forms.items() if isinstance(inputs, kind))(inputs, *args, **kwargs)
 
 

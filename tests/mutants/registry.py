@@ -439,7 +439,7 @@ DECISIONS = (
     one("gains_spend_twice", "a limit of a gain spends twice its delta", GAINS,
         "Gains._upper", "m, delta), delta,", "m, delta), 2.0 * delta,"),
     one("errors_of_units_as_independent", "units of the net benefit are dealt row by row", "decisions.ladder",
-        "Ladder.gains", "if u is None:", "if True:"),
+        "Ladder.of", "if q.clusters is not None:", "if False:"),
     one("knows_the_unit", "the noise of a pair is told by the pair too", PAIRED,
         "PairedClusters.noise", "np.append(0.0, squares[:-1])", "squares"),
     one("best_bet_on_pairs", "the best of three bets on a difference counts", PAIRED,

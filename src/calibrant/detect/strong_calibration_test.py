@@ -12,7 +12,7 @@ from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.class_tests import ClassRows
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, ClassInputs, DetectorInputs, Settings, detector_inputs
 from calibrant.search.models import Floats, Models
@@ -21,6 +21,7 @@ from calibrant.stats.cusum import Alternative, Detector
 from calibrant.stats.local.spectra import adjusted, combined
 from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import checked_classes
+from calibrant.views.points import refuse_rows
 
 
 @takes_arrays
@@ -236,8 +237,7 @@ def _of_classes(
     together. The predicted class is one more covariate. No draw is left out, whatever the data reach.
     """
     checked = checked_classes(data, weighted=True)
-    if checked.cluster is not None:
-        raise NotComputable("several classes with cluster=: repeated fitting is exact for independent rows only")
+    refuse_rows(checked, cluster="several classes with cluster=: repeated fitting is exact for independent rows only")
     rows = ClassRows.of(checked, variables, settings.seed)
     each = []
     for k in rows.classes:
@@ -297,9 +297,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0
     inside = v.path.rows[:top]
-    clusters = {}
-    if q.cluster is not None:  # with rows up to the peak, and beyond it
-        clusters = {"peak_clusters": q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))}
     return {
         "models": q.pool.names,
         "statistics": v.statistics,
@@ -312,6 +309,7 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),
-        **clusters,
+        # With rows up to the peak, and beyond it.
+        **q.of_clusters(peak_clusters=lambda: q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))),
         **v.facts,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, combinations
 from typing import Any, Protocol, cast
 
@@ -197,11 +198,7 @@ class Counted:
         """Return why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
         return str(dict(self.data.spec.left_out).get(name, ""))
 
-    def by_cluster(self, _: Codes | None, __: int, ___: View) -> ClusterSums | None:
-        """What each cluster adds to each bin; None where rows are independent."""
-        return None
-
-    def null(self, lines: int, draws: int, seed: int, stream: int) -> Null:
+    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
         """The null of so many lines and draws, with a stream of random numbers."""
         del lines, draws, stream
         return GaussianNull(seed)
@@ -231,22 +228,19 @@ class RankedRows(Counted):
         result = ColumnProfile(self.data.covariates.column(name).slice(0, HEAD), name)
         return AS_MANY if result.kind == "id" else ""
 
-    def null(self, lines: int, draws: int, seed: int, stream: int) -> Null:
+    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
         if not affordable(self.data, lines, draws):
             return GaussianNull(seed)
-        return SimulatedNull(seed, self.data, draws, np.random.default_rng([seed, STREAM, stream]))
+        return SimulatedNull(seed, self.data, draws, stream)
 
 
 @dataclass(frozen=True)
 class RankedClusters(RankedRows):
     """Rows in clusters."""
 
-    def by_cluster(self, code: Codes | None, size: int, view: View) -> ClusterSums | None:
-        return by_cluster(self.data, np.asarray(code), size, view)
-
-    def null(self, lines: int, draws: int, seed: int, stream: int) -> Null:
+    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
         del lines, stream
-        return SignedNull(seed, self.data, draws)
+        return SignedNull(seed, self.data, draws, 4)
 
     def people(self, line: Line) -> tuple[int, int] | None:
         return sides_in(self.data, np.asarray(line.cell) == line.worst_bin)
@@ -292,7 +286,8 @@ def _line(data: Counted, name: str, view: View, bins: int) -> Line | str:
     joined = s.joined(group)
     collapsed = bins + int(s.missing) - joined.size if s.ordered else 0
     code = None if cell is None else group[cell].astype(np.int32)
-    return Line(name, _kind(s), joined, collapsed, code, data.by_cluster(code, joined.size, view))
+    clusters = None if code is None else by_cluster(data.data, code, joined.size, view)
+    return Line(name, _kind(s), joined, collapsed, code, clusters)
 
 
 def _kind(s: Strata) -> str:
@@ -405,19 +400,56 @@ class Measured(Protocol):
 
 
 @dataclass(frozen=True)
-class Null:
-    """Whence residual sums come if the model is calibrated."""
+class GaussianNull:
+    """Gaussian residual sums with the variance of each bin: of each line its p-value is kept."""
 
     seed: int
-    law, reads_cells = "", True  # the law in words; whether it reads the cell of each row
+    law, reads_cells = GAUSSIAN, False  # in words; whether it reads the cell of each row
 
     def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
         """Measure things, which have a line each."""
-        raise NotImplementedError
+        return gaussian_measures(things, lines, self.seed)
 
     def of_pairs(self, pairs: Sequence[Pair]) -> list[_Measures]:
         """Measure pairs."""
+        return [m for p in pairs for m in self.measures([p], [p.line])]
+
+    def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
+        """Return p-values, each by itself and adjusted by Holm, whatever the dependence."""
+        own = np.array([m[0][1][0] for m in results])
+        return own, holm(own)
+
+
+@dataclass(frozen=True)
+class SimulatedNull(GaussianNull):
+    """Outcomes drawn at the scores, with the noise of a calibrated model, and that seen where it is more."""
+
+    data: Predictions
+    draws: int
+    stream: int  # of random numbers
+    law, reads_cells = EXACT, True
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """The random numbers of the noise that is added."""
+        return np.random.default_rng([self.seed, STREAM, self.stream])
+
+    def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
+        out = []
+        for thing, line, s in zip(things, lines, self.residuals(lines), strict=True):
+            calibrated = thing.measured(s, line.bins.noise)
+            out.append([calibrated, thing.measured(widened(s, line.bins, self.rng), line.bins.variance)])
+        return out
+
+    def of_pairs(self, pairs: Sequence[Pair]) -> list[_Measures]:
         return self.measures(pairs, [p.line for p in pairs])
+
+    def residuals(self, lines: Sequence[Line]) -> list[Floats]:
+        """Each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes."""
+        codes, firsts = _numbered(lines)
+        sums = simulated_events(self.data, codes, int(firsts[-1]), lines[0].bins.view, self.draws, self.seed)
+        own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
+        return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
 
     def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
         """Return p-values, each by itself and by the step-down maximum; the larger of both noises counts."""
@@ -430,11 +462,9 @@ class Null:
 
 
 @dataclass(frozen=True)
-class SignedNull(Null):
+class SignedNull(SimulatedNull):
     """Random signs of whole clusters, on the scale of the noise that they have."""
 
-    data: Predictions
-    draws: int
     law = SIGNED
 
     def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
@@ -443,36 +473,11 @@ class SignedNull(Null):
         return [[thing.measured(s, variance)] for thing, s, variance in zip(things, sums, seen, strict=True)]
 
     def residuals(self, lines: Sequence[Line]) -> list[Floats]:
-        """Each line's simulated residual sums over the total weight, shape (draws, bins), from the same signs."""
         codes, firsts = _numbered(lines)
         clusters = cast(ClusterSums, by_cluster(self.data, codes, int(firsts[-1]), lines[0].bins.view))
-        signed = clusters.signed(self.draws, np.random.default_rng([self.seed, STREAM, 4]))
+        signed = clusters.signed(self.draws, np.random.default_rng([self.seed, STREAM, self.stream]))  # always the same
         parts = np.split(signed, firsts[1:-1], axis=1)
         return [part / line.bins.total for line, part in zip(lines, parts, strict=True)]
-
-
-@dataclass(frozen=True)
-class SimulatedNull(Null):
-    """Outcomes drawn at the scores, with the noise of a calibrated model, and that seen where it is more."""
-
-    data: Predictions
-    draws: int
-    rng: np.random.Generator
-    law = EXACT
-
-    def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
-        out = []
-        for thing, line, s in zip(things, lines, self.residuals(lines), strict=True):
-            calibrated = thing.measured(s, line.bins.noise)
-            out.append([calibrated, thing.measured(widened(s, line.bins, self.rng), line.bins.variance)])
-        return out
-
-    def residuals(self, lines: Sequence[Line]) -> list[Floats]:
-        """Each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes."""
-        codes, firsts = _numbered(lines)
-        sums = simulated_events(self.data, codes, int(firsts[-1]), lines[0].bins.view, self.draws, self.seed)
-        own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
-        return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
 
 
 def _numbered(lines: Sequence[Line]) -> tuple[Codes, NDArray[np.intp]]:
@@ -480,23 +485,6 @@ def _numbered(lines: Sequence[Line]) -> tuple[Codes, NDArray[np.intp]]:
     firsts = np.cumsum([0, *(line.bins.size for line in lines)])
     codes = [np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)]
     return np.stack(codes, axis=1), firsts
-
-
-@dataclass(frozen=True)
-class GaussianNull(Null):
-    """Gaussian sums with the variance of each bin: p-values are kept, and adjusted by Holm, whatever the dependence."""
-
-    law, reads_cells = GAUSSIAN, False
-
-    def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
-        return gaussian_measures(things, lines, self.seed)
-
-    def of_pairs(self, pairs: Sequence[Pair]) -> list[_Measures]:
-        return [m for p in pairs for m in self.measures([p], [p.line])]
-
-    def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
-        own = np.array([m[0][1][0] for m in results])
-        return own, holm(own)
 
 
 def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: int) -> list[_Measures]:

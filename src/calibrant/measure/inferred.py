@@ -179,13 +179,13 @@ def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], 
     return code, (*levels, named) if missing else levels, missing
 
 
-def _of_sketch(sketch: Sketch, name: str) -> Inferring:
-    strata = strata_of(sketch, name)
+def _of_sketch(sketch: Sketch, variable: str) -> Inferring:
+    strata = strata_of(sketch, variable)
     square = strata.score - strata.noise
     both = (strata.events + square - strata.resid2) / 2.0
     sums = Sums(strata.rows, strata.score, strata.events, square, both, np.ones(strata.size))
     return Inferring(
-        name=name,
+        name=variable,
         sums=sums,
         x=strata.x if strata.ordered else None,
         single=np.isnan(strata.x) | (strata.low == strata.high),

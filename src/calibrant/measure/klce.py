@@ -23,6 +23,7 @@ from calibrant.views.kernel_rows import (
     coded,
     residuals_of,
 )
+from calibrant.views.kinds import ByKind
 from calibrant.views.local_sums import WeightedSums, kernel_bound, natural, squared_error, sums_of_rows, sums_of_sketch
 from calibrant.views.points import refuse_rows
 
@@ -147,13 +148,18 @@ def klce(
     return _estimate(value, (radius, bound), rows.n, alpha, settings, OF_ROWS)
 
 
-def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
-    """The sums of the joint features: those of a sketch, or of rows."""
-    if isinstance(data, Sketch) and not data.by_clusters:
-        return sums_of_sketch(data, variables)
-    rows = checked_rows(data)
-    refuse_rows(rows, cluster=CLUSTERED)
-    return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
+def _sums_of_rows(data: Predictions, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
+    refuse_rows(checked_rows(data), cluster=CLUSTERED)
+    return sums_of_rows(data, variables, 0, "auto", seed, LANDMARKS)[0]
+
+
+def _sums_held(data: Sketch, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
+    del seed
+    return sums_of_sketch(data, variables)
+
+
+# The sums of the joint features.
+_sums = ByKind(rows=_sums_of_rows, counts=_sums_held)
 
 
 def _of_sums(sums: LocalSums | WeightedSums, alpha: float) -> Estimate:

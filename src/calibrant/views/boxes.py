@@ -236,7 +236,7 @@ def _counted(
     return Tables(layout=layout, sums=sums, n=len(rows.p), sample_rows=rows, seed=seed, left_out=left)
 
 
-def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int, _: int) -> Tables:
+def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
     seed = sketch.checked().spec.seed
     if sketch.by_clusters:
         return _of_rows(sketch.rows(), variables, order, seed)

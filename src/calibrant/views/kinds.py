@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.errors import NotComputable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,12 +35,3 @@ class ByKind(Generic[P, R]):
         kinds: tuple[Any, ...] = tuple(self.forms)
         inputs = data if isinstance(data, self.as_they_are) else checked_data(data, *kinds)
         return next(form for kind, form in self.forms.items() if isinstance(inputs, kind))(inputs, *args, **kwargs)
-
-
-def refused(reason: str) -> Callable[..., NoReturn]:
-    """The form of a kind that a function has no proof for, and why not."""
-
-    def form(*_: object, **__: object) -> NoReturn:
-        raise NotComputable(reason)
-
-    return form

@@ -71,7 +71,7 @@ def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     return even
 
 
-def clusters_or_rows(rows: MulticlassPredictions) -> NDArray[np.intp]:
+def clusters_or_rows(rows: Predictions | MulticlassPredictions) -> NDArray[np.intp]:
     """Return the cluster of each row, 0 to G - 1; of independent rows each is its own."""
     if rows.cluster is None:
         return np.arange(rows.n)

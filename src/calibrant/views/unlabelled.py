@@ -18,7 +18,7 @@ from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import Floats
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.predictions import Predictions, Unlabelled, remembered
+from calibrant.data.predictions import Predictions, Unlabelled, checked_data, remembered
 from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -30,7 +30,7 @@ from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
-from calibrant.views.sample import Group, Members, alone, grouped_sketch, rows_of_groups, sketch_of
+from calibrant.views.sample import Group, Members, grouped_sketch, rows_of_groups, sketch_of
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'
@@ -227,8 +227,7 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
 
 def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
     """Return the sketch of data whose rows without a label were kept, or say how to keep them."""
-    in_rows = isinstance(data, Predictions) and (alone(data) is not data or data.followed is not None)
-    if isinstance(data, Predictions) and data.unlabelled is not None and in_rows:
+    if isinstance(data, Predictions) and data.unlabelled is not None:
         return sketch_rows(data, Reading(by=by, allow=by, intersections=intersections, seed=checked_seed(seed)))
     whole = data.checked() if isinstance(data, Sketch) and data.kept is not None else None
     whole = whole or sketch_of(data, seed, by, intersections)
@@ -454,8 +453,11 @@ class FollowedRows:
     horizon: float
 
     @classmethod
-    def of(cls, data: Predictions) -> FollowedRows:
+    def of(cls, data: object) -> FollowedRows:
         """Those of rows from `at_horizon`; refuse rows without follow-up, and what no proof covers."""
+        if isinstance(data, Sketch):
+            raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
+        data = data if isinstance(data, Predictions) else checked_data(data, Predictions)
         apart, followed = data.unlabelled, data.followed
         if apart is None or followed is None:
             raise NotComputable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -166,7 +167,7 @@ def horizon(
     alpha, limit, by, seed = checked_alpha(alpha), checked_limit(limit), names("by", by), checked_seed(seed)
     if judge not in ("gap", "error"):
         raise BadInput(f"judge={judge!r}: pass 'gap', for by weights of censoring the gap alone is certified")
-    q = FollowedRows.of(data)
+    q, data = FollowedRows.of(data), cast(Predictions, data)
     strata, every = Strata.by(data, names("within", within)), np.ones(len(q.p), dtype=np.bool_)
     reach = (
         estimated(q, strata, every, alpha * BAND, seed)

@@ -24,7 +24,7 @@ from calibrant.search.nulls import StrongTest
 from calibrant.stats.subgroups.scan import SALT, UP, Scan
 from calibrant.views.boxes import FEWEST as BOX_ROWS
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
-from calibrant.views.points import refuse_rows
+from calibrant.views.kinds import refuse_rows
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -21,7 +21,6 @@ from calibrant.stats.cusum import Alternative, Detector
 from calibrant.stats.local.spectra import adjusted, combined
 from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import checked_classes
-from calibrant.views.points import refuse_rows
 
 
 @takes_arrays
@@ -236,8 +235,8 @@ def _of_classes(
     In every data set one class is drawn for each row, so that ranks of several classes are exchangeable with the data's
     together. The predicted class is one more covariate. No draw is left out, whatever the data reach.
     """
-    checked = checked_classes(data, weighted=True)
-    refuse_rows(checked, cluster="several classes with cluster=: repeated fitting is exact for independent rows only")
+    independent = "several classes with cluster=: repeated fitting is exact for independent rows only"
+    checked = checked_classes(data, cluster=independent)
     rows = ClassRows.of(checked, variables, settings.seed)
     each = []
     for k in rows.classes:

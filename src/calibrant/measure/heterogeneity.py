@@ -20,7 +20,8 @@ from calibrant.results import Curve
 from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted, pooled
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import Weighed, normal_quantile
-from calibrant.views.points import clusters_or_rows, refuse_rows
+from calibrant.views.kinds import refuse_rows
+from calibrant.views.points import clusters_or_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

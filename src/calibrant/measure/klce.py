@@ -15,6 +15,8 @@ from calibrant.kernels.runtime import one_thread
 from calibrant.results import Estimate, Interval
 from calibrant.stats.local.kernel_sums import Family, off_diagonal, pair_radius
 from calibrant.views.kernel_rows import (
+    UNWEIGHTED,
+    UNWEIGHTED_CLASSES,
     Shape,
     checked_classes,
     checked_rows,
@@ -25,7 +27,6 @@ from calibrant.views.kernel_rows import (
 )
 from calibrant.views.kinds import ByKind
 from calibrant.views.local_sums import WeightedSums, kernel_bound, natural, squared_error, sums_of_rows, sums_of_sketch
-from calibrant.views.points import refuse_rows
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
 OF_ROWS = "independent rows; covariates, family and widths chosen without the labels"
@@ -125,8 +126,11 @@ def klce(
         if several:
             raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
         return _of_sums(_sums(data, variables, seed), alpha)
-    rows = (checked_classes if several else checked_rows)(data)
-    refuse_rows(rows, cluster=CLUSTERED)
+    rows: Predictions | MulticlassPredictions
+    if several:
+        rows = checked_classes(data, weights=UNWEIGHTED_CLASSES, cluster=CLUSTERED)
+    else:
+        rows = checked_rows(data, weights=UNWEIGHTED, cluster=CLUSTERED)
     how = coded(rows, variables)
     cluster = cluster_kernel(rows, how)
     checked_size(cluster)
@@ -149,7 +153,7 @@ def klce(
 
 
 def _sums_of_rows(data: Predictions, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
-    refuse_rows(checked_rows(data), cluster=CLUSTERED)
+    checked_rows(data, weights=UNWEIGHTED, cluster=CLUSTERED)
     return sums_of_rows(data, variables, 0, "auto", seed, LANDMARKS)[0]
 
 

@@ -16,7 +16,8 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.measures import ranking
-from calibrant.views.points import points, refuse_rows
+from calibrant.views.kinds import refuse_rows
+from calibrant.views.points import points
 
 Floats = NDArray[np.float64]
 QUANTILES = 20_000  # of a beta distribution, at equal steps

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, shown
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -40,8 +40,8 @@ from calibrant.views.by_variable import (
     rows_by_variable,
     sketched_strata,
 )
-from calibrant.views.kinds import ByKind
-from calibrant.views.points import SIGNS, assumed, of_rows, refuse_rows
+from calibrant.views.kinds import ByKind, refuse_rows
+from calibrant.views.points import SIGNS, assumed
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -281,7 +281,7 @@ def _names(variable: str | Sequence[str]) -> tuple[str, ...]:
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
     """The bins of the published procedure."""
-    rows = of_rows(data, "the published procedure sorts the values themselves: pass rows")
+    rows = checked_data(data, Predictions)
     if not isinstance(variable, str):
         raise BadInput(f"variable={shown(variable)}: the published procedure takes one covariate")
     values, known = numbers_of(rows, variable), "the published procedure knows no missing values and no weights"

@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import NotComputable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,3 +36,10 @@ class ByKind(Generic[P, R]):
         kinds: tuple[Any, ...] = tuple(self.forms)
         inputs = data if isinstance(data, self.as_they_are) else checked_data(data, *kinds)
         return next(form for kind, form in self.forms.items() if isinstance(inputs, kind))(inputs, *args, **kwargs)
+
+
+def refuse_rows(rows: object, **reasons: str) -> None:
+    """Refuse rows that have what a method has no proof for: its attribute, such as `cluster`, and why not."""
+    for name, reason in reasons.items():
+        if getattr(rows, name, None) is not None:
+            raise NotComputable(reason)

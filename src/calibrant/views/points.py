@@ -101,20 +101,6 @@ def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     return code
 
 
-def of_rows(data: Predictions | Sketch, reason: str) -> Predictions:
-    """The rows, where these were passed and not a sketch."""
-    if isinstance(data, Sketch):
-        raise NotComputable(reason)
-    return checked_data(data, Predictions)
-
-
-def refuse_rows(rows: object, **reasons: str) -> None:
-    """Refuse rows that have what a method has no proof for: its attribute, such as `cluster`, and why not."""
-    for name, reason in reasons.items():
-        if getattr(rows, name, None) is not None:
-            raise NotComputable(reason)
-
-
 @dataclass(frozen=True)
 class Points:
     """Scores and outcomes, with how often each occurs and how much it weighs."""

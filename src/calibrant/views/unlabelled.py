@@ -30,6 +30,7 @@ from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
+from calibrant.views.kinds import refuse_rows
 from calibrant.views.sample import Group, Members, grouped_sketch, rows_of_groups, sketch_of
 
 NONE_KEPT = (
@@ -464,9 +465,7 @@ class FollowedRows:
                 "these rows have no follow-up: make them with calibrant.at_horizon(..., way='weights'), or by --time, "
                 "--event, --horizon and --way weights"
             )
-        for name in ("cluster", "weights"):
-            if getattr(data, name) is not None:
-                raise NotComputable(NO_PROOF.format(f"{name}="))
+        refuse_rows(data, cluster=NO_PROOF.format("cluster="), weights=NO_PROOF.format("weights="))
         return cls(
             np.concatenate([data.p, apart.p]),
             np.concatenate([data.y.astype(np.float64), np.full(len(apart.p), np.nan)]),

@@ -104,7 +104,7 @@ def classes_of(data: MulticlassPredictions, seed: int) -> Classes:
     clusters = cluster_totals(top, seed)
     if clusters is not None:
         return Classes(clusters, data.p, data.y, by_row=False)
-    alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, None, cluster_ids(top, seed))
+    alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, np.ones(data.n), cluster_ids(top, seed))
     return Classes(alone, data.p, data.y, by_row=True)
 
 

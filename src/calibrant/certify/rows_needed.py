@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -278,7 +278,7 @@ class _Uniform:
 
     @property
     def words(self) -> tuple[str, str]:
-        """What is counted, and what is taken for granted."""
+        """What is counted, and what is assumed."""
         return "rows", "uniform scores"
 
     @cached_property
@@ -409,23 +409,23 @@ class _OfClusters(_OfRows):
         return lower_gap(_squares(self.clusters) / m, m, delta) * m / self.clusters.total
 
 
-class _Crossed(_OfClusters):
+class _TwoWay(_OfClusters):
     """Clusters that cross, of which there is no plan."""
 
-    def gaps(self, *_: Any, **__: Any) -> Gaps:
+    def gaps(self, *_: object, **__: object) -> Gaps:
         raise ClustersCross(ALL_AS_ONE.format(*self.clusters.columns))
 
-    def noise(self, *_: Any, **__: Any) -> float:
+    def noise(self, *_: object, **__: object) -> float:
         return np.inf
 
-    def times(self, *_: Any, **__: Any) -> float:
+    def times(self, *_: object, **__: object) -> float:
         return np.inf
 
 
 def _plan_of(population: Population) -> _OfRows:
     if population.clusters is None:
         return _OfRows(population)
-    return (_Crossed if population.two_way else _OfClusters)(population)
+    return (_TwoWay if population.two_way else _OfClusters)(population)
 
 
 def _signed_by_clusters(clusters: Clusters, delta: float) -> float:

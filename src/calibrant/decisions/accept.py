@@ -318,7 +318,7 @@ class Part:
 
     @property
     def assumes(self) -> str:
-        """What is taken for granted."""
+        """What is assumed."""
         return INDEPENDENT
 
     @property

@@ -334,12 +334,7 @@ class Worth:
         classes = 2 * (len(thresholds) + 1)
         at = 2 * np.searchsorted(thresholds - QUANTISATION, q.p, side="right") + q.y
         mass, rows = summed(at, q.mass, classes), summed(at, q.times, classes)
-        if q.cluster is None:
-            sums, count = np.diag(np.sqrt(summed(at, q.mass * q.each_weighs, classes))), float(q.n)
-        else:
-            clusters = int(q.cluster.max()) + 1
-            sums = summed(q.cluster * classes + at, q.mass, clusters * classes).reshape(clusters, classes)
-            count = float(clusters)
+        sums, count = q.by_class(at, classes)
         place, event = np.arange(classes) // 2, np.arange(classes) % 2 == 1
         above = place[:, None] > np.arange(len(thresholds))[None, :]
         everyone = np.where(event[:, None], 1.0, -(thresholds / (1.0 - thresholds))[None, :])

@@ -63,6 +63,7 @@ from calibrant.views.local_sums import (
 )
 
 Floats = NDArray[np.float64]
+Names = Iterable[str] | str | None
 LocalNull = Literal["auto", "simulated", "gaussian"]
 Kind = Literal["default", "exact"]
 KINDS: tuple[Kind, ...] = ("default", "exact")
@@ -200,14 +201,14 @@ def local_calibration_test(
 
 
 def _of_classes(
-    data: MulticlassPredictions, variables: Any, null: str, *, draws: int, seed: int, landmarks: int
+    data: MulticlassPredictions, variables: Names, null: str, *, draws: int, seed: int, landmarks: int
 ) -> Outcome:
     if null == "gaussian":
         raise BadInput(CLASSES)
     return local_class_test(data, variables=variables, draws=draws, seed=seed, landmarks=landmarks)
 
 
-def _of_rows(data: Predictions, variables: Any, null: str, *, draws: int, seed: int, landmarks: int) -> Outcome:
+def _of_rows(data: Predictions, variables: Names, null: str, *, draws: int, seed: int, landmarks: int) -> Outcome:
     rows = checked_rows(data)
     draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
     if null == "gaussian":
@@ -232,7 +233,7 @@ def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, 
     return inputs
 
 
-def _of_sketch(data: Sketch, variables: Any, null: str, *, draws: int, seed: int, landmarks: int) -> Outcome:
+def _of_sketch(data: Sketch, variables: Names, null: str, *, draws: int, seed: int, landmarks: int) -> Outcome:
     del draws, seed, landmarks
     sums = sums_of_sketch(data, variables)
     has = "simulated" if sums.spec.draws else "gaussian"

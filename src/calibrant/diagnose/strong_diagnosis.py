@@ -144,7 +144,7 @@ def control_chart(
     return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
 
 
-def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, tuple[int, ...]]:
+def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, object]:
     """How many clusters each point has, and the peak on either side; nothing where rows are independent."""
     order = v.path.rows
 

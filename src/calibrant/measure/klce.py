@@ -157,13 +157,13 @@ def _sums_of_rows(data: Predictions, variables: Iterable[str] | str | None, seed
     return sums_of_rows(data, variables, 0, "auto", seed, LANDMARKS)[0]
 
 
-def _sums_held(data: Sketch, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
+def _sums_kept(data: Sketch, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
     del seed
     return sums_of_sketch(data, variables)
 
 
 # The sums of the joint features.
-_sums = ByKind(rows=_sums_of_rows, counts=_sums_held)
+_sums = ByKind(rows=_sums_of_rows, counts=_sums_kept)
 
 
 def _of_sums(sums: LocalSums | WeightedSums, alpha: float) -> Estimate:

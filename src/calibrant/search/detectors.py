@@ -132,7 +132,7 @@ class DetectorInputs:
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
 
-    def of_clusters(self, **_: Callable[[], object]) -> dict[str, Any]:
+    def of_clusters(self, **_: Callable[[], object]) -> dict[str, object]:
         """What settings tell of clusters, each made where there are any."""
         return {}
 
@@ -200,7 +200,7 @@ class ClusteredInputs(DetectorInputs):
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
-    def of_clusters(self, **made: Callable[[], object]) -> dict[str, Any]:
+    def of_clusters(self, **made: Callable[[], object]) -> dict[str, object]:
         return {name: make() for name, make in made.items()}
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
@@ -33,8 +33,8 @@ class ByKind(Generic[P, R]):
 
     def __call__(self, data: object, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the form of the data's kind; refuse other kinds as `checked_data` does."""
-        kinds: tuple[Any, ...] = tuple(self.forms)
-        inputs = data if isinstance(data, self.as_they_are) else checked_data(data, *kinds)
+        checked: Callable[..., object] = checked_data
+        inputs = data if isinstance(data, self.as_they_are) else checked(data, *self.forms)
         return next(form for kind, form in self.forms.items() if isinstance(inputs, kind))(inputs, *args, **kwargs)
 
 

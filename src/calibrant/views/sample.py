@@ -66,7 +66,7 @@ def two_way_of(inputs: Predictions | Sketch, seed: int) -> tuple[DiagonalBlocks,
         return ()
 
     def made() -> tuple[DiagonalBlocks, ...]:
-        blocks = Design(crossing.codes.astype(np.int64), seed).diagonal_blocks(rows.p, rows.y, rows.weights)
+        blocks = Design(crossing.codes.astype(np.int64), seed).diagonal_blocks(rows.p, rows.y, weights_of(rows))
         return tuple(replace(each, clusters=replace(each.clusters, columns=crossing.names)) for each in blocks)
 
     return remembered(rows, ("two_way", seed), made)
@@ -90,16 +90,21 @@ def one_cluster(inputs: Predictions | Sketch, caller: Caller | None = None) -> N
 
 def _hash_split(inputs: Predictions | Sketch, data: Predictions, seed: int) -> Clusters | None:
     """Choose pilot clusters and deal the others; None where every row is a cluster and counts as much as any other."""
-    ids = cluster_ids(data, seed)
+    ids, weight = cluster_ids(data, seed), weights_of(data)
     cluster: NDArray[np.int64] = np.arange(data.n)
     if data.cluster is not None:
         if not (data.cluster != data.cluster[0]).any():
             raise one_cluster(inputs)
         ids, cluster = np.unique(ids, return_inverse=True)
-    if len(ids) == data.n and (data.weights is None or bool((data.weights == data.weights[0]).all())):
+    if len(ids) == data.n and bool((weight == weight[0]).all()):
         return None
-    result = Clusters.hash_split(cluster.reshape(-1), data.p, data.y, data.weights, ids)
+    result = Clusters.hash_split(cluster.reshape(-1), data.p, data.y, weight, ids)
     return replace(result, columns=tuple(name for name, _ in data.levels)) if data.levels else result
+
+
+def weights_of(rows: Predictions | MulticlassPredictions) -> NDArray[np.float64]:
+    """The weight of each row, 1 where there are none."""
+    return np.ones(rows.n) if rows.weights is None else rows.weights
 
 
 def alone(data: Predictions) -> Predictions:
@@ -175,7 +180,7 @@ class Members:
 # ---- What certificates read of them ----
 
 
-def _held(data: Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
+def _stored(data: Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     del by, intersections
     checked_seed(seed)
     return data.checked()
@@ -194,8 +199,8 @@ def _unweighed(data: Predictions, seed: int, by: Sequence[str] = (), intersectio
 
 # A sketch of rows with reported counts, or the sketch itself: of any rows, for certifying clusters reads
 # `cluster_totals`; and of rows that are independent and count alike alone.
-counted = ByKind(rows=_counted, sketches=_held)
-sketch_of = ByKind(rows=_unweighed, counts=_held)
+counted = ByKind(rows=_counted, sketches=_stored)
+sketch_of = ByKind(rows=_unweighed, counts=_stored)
 
 
 class Sample:
@@ -432,7 +437,7 @@ def _own_groups(data: Sketch, by: tuple[str, ...], intersections: bool, seed: in
     brings = [v.name for v in data.spec.variables]
     if by and set(by) != set(brings):
         raise BadInput(f"this sketch has the groups of {brings}: leave by= out, or sketch again")
-    return _held(data, seed)
+    return _stored(data, seed)
 
 
 # A sketch that has groups.

@@ -226,23 +226,17 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
     return remembered(data, ("unlabelled units", sketch.spec.digest), made)
 
 
-def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
-    """Return the sketch of data whose rows without a label were kept, or say how to keep them."""
+def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
+    """Return the sketch of data whose rows without a label were kept, with groups where some are named."""
     if isinstance(data, Predictions) and data.unlabelled is not None:
         return sketch_rows(data, Reading(by=by, allow=by, intersections=intersections, seed=checked_seed(seed)))
-    whole = data.checked() if isinstance(data, Sketch) and data.kept is not None else None
-    whole = whole or sketch_of(data, seed, by, intersections)
+    if isinstance(data, Sketch) and data.kept is not None:
+        whole = data.checked()
+    else:
+        whole = sketch_of(data, seed, by, intersections)
     if "unlabelled" not in whole.parts:
         raise NotComputable(NONE_KEPT)
-    return whole
-
-
-def kept_groups(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
-    """The same with groups, where some are named."""
-    if isinstance(data, Sketch):
-        return kept(grouped_sketch(data, by, intersections, seed) if by else data, seed)
-    kept(data, seed)
-    return kept(data, seed, by, intersections)
+    return grouped_sketch(whole, by, intersections, seed) if by else whole
 
 
 # ---- Outcomes by a horizon ----

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -187,17 +187,16 @@ def rows_needed(
     gap = share("gap", gap, hint="such as 0.02 for two points")
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
-    plan = _Uniform() if data is None else _plan_of(everyone(data, seed))
-    unit, assumes = plan.words
+    plan = _Plan(mass=np.full(PLAN_GRID, 1.0 / PLAN_GRID)) if data is None else _plan_of(everyone(data, seed))
     above, below = plan.gaps(method, (steps, bandwidth), (low_share, high_share), checked_seed(seed))
     needed = max(least_rows(each, gap) for each, spent in ((above, high_share), (below, low_share)) if spent)
     return Estimate(
         method="certify.rows_needed",
         value=float(np.ceil(needed + plan.pilots(needed))),
-        unit=unit,
+        unit=plan.unit,
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
-        assumes=assumes,
+        assumes=plan.assumes,
         settings={"gap": gap, "method": method, "steps": steps, "bandwidth": bandwidth, "side": side},
     )
 
@@ -273,18 +272,13 @@ def rows_to_decide(
 Gaps = tuple[Callable[[float], float], Callable[[float], float]]  # from above and from below, of so many rows
 
 
-class _Uniform:
-    """Uniform scores of independent rows."""
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """Independent rows, by the probabilities of their scores."""
 
-    @property
-    def words(self) -> tuple[str, str]:
-        """What is counted, and what is assumed."""
-        return "rows", "uniform scores"
-
-    @cached_property
-    def mass(self) -> Floats:
-        """Probabilities of the score on the planning grid."""
-        return np.full(PLAN_GRID, 1.0 / PLAN_GRID)
+    mass: Floats  # on the planning grid
+    assumes: str = "uniform scores"
+    unit: str = "rows"
 
     def gaps(self, method: Method, display: tuple[int, float], spend: tuple[float, float], _: int) -> Gaps:
         """The expected upper bound of a calibrated score, and the expected shortfall from below."""
@@ -295,21 +289,11 @@ class _Uniform:
         return 0.0
 
 
-@dataclass(frozen=True)
-class _OfRows(_Uniform):
-    """Scores of independent rows as they are distributed."""
+@dataclass(frozen=True, kw_only=True)
+class _OfRows(_Plan):
+    """Independent rows at hand."""
 
     population: Population
-
-    @property
-    def words(self) -> tuple[str, str]:
-        return "rows", "scores distributed as given"
-
-    @cached_property
-    def mass(self) -> Floats:
-        rows = self.population.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
-        masses: Floats = rows / rows.sum()
-        return masses
 
     def noise(self, steps: int, judge: Judge) -> float:
         """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
@@ -350,11 +334,6 @@ class _OfClusters(_OfRows):
         """Whose rows these are."""
         return self.population.diagonals[0]
 
-    @property
-    def words(self) -> tuple[str, str]:
-        alone = len(self.clusters.cluster) == self.clusters.count
-        return ("rows", WEIGHTED) if alone else ("clusters", CLUSTERS_PASSED)
-
     def pilots(self, needed: float) -> float:
         return min(needed / (SHARE - 1), PILOT)
 
@@ -388,7 +367,8 @@ class _OfClusters(_OfRows):
         if self.clusters.total <= 0.0:
             return np.inf
         if judge == "gap":
-            width = _signed_by_clusters(self.clusters, delta if within else delta / 2.0)
+            spent = delta if within else delta / 2.0
+            width = float(np.sqrt(2.0 * _squares(self.clusters) * -np.log(spent))) / self.clusters.total
         else:
             width = self._above(steps, delta) if within else self._below(delta)
         return (width / aim) ** 2
@@ -422,25 +402,20 @@ class _TwoWay(_OfClusters):
         return np.inf
 
 
-def _plan_of(population: Population) -> _OfRows:
-    if population.clusters is None:
-        return _OfRows(population)
-    return (_TwoWay if population.two_way else _OfClusters)(population)
-
-
-def _signed_by_clusters(clusters: Clusters, delta: float) -> float:
-    """The distance expected of an end of the gap from the gap, of so many clusters as there are."""
-    return float(np.sqrt(2.0 * _squares(clusters) * -np.log(delta))) / clusters.total
+def _plan_of(q: Population) -> _OfRows:
+    if q.clusters is None:
+        rows = q.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
+        return _OfRows(mass=rows / rows.sum(), assumes="scores distributed as given", population=q)
+    alone = len(q.clusters.cluster) == q.clusters.count
+    assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")
+    kind = _TwoWay if q.two_way else _OfClusters
+    return kind(mass=np.empty(0), assumes=assumes, unit=unit, population=q)
 
 
 def _squares(clusters: Clusters) -> float:
     """The sum of the squares of the certified clusters' sums of ``w (y - p)``."""
-    return float(
-        (
-            summed(clusters.cluster, clusters.weight * (clusters.y - clusters.p), clusters.count)[clusters.certified]
-            ** 2
-        ).sum()
-    )
+    own = summed(clusters.cluster, clusters.weight * (clusters.y - clusters.p), clusters.count)
+    return float((own[clusters.certified] ** 2).sum())
 
 
 def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:

@@ -281,6 +281,8 @@ def _names(variable: str | Sequence[str]) -> tuple[str, ...]:
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
     """The bins of the published procedure."""
+    if isinstance(data, Sketch):
+        raise NotComputable("the published procedure sorts the values themselves: pass rows")
     rows = checked_data(data, Predictions)
     if not isinstance(variable, str):
         raise BadInput(f"variable={shown(variable)}: the published procedure takes one covariate")

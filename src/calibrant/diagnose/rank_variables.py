@@ -158,7 +158,7 @@ def rank_variables(
     own, adjusted = null.judged(null.measures(lines, lines))
     table = [_row(line, how, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
     for row, line in zip(table, lines, strict=True):
-        row["people"] = rows.people(line)
+        row["people"] = null.people(line)
     table.sort(key=lambda r: (-r["beyond_gap"], r["p_value"], -r["beyond_gap_plain"], r["variable"]))
     ends, no_range = certified_ranges(rows.data, [r["variable"] for r in table], bins, view, alpha, how.seed)
     table = [r | ends.get(r["variable"], {}) for r in table]

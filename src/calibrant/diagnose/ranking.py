@@ -22,7 +22,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import BY_ROWS, ClusterSums, holm, p_value, step_down, surprises, total_interval
 from calibrant.stats.strata import SUMS, Strata, View, beyond_gap, widened
-from calibrant.views.by_variable import along, by_cluster, by_variable_of, checked_rows
+from calibrant.views.by_variable import along, by_cluster, by_variable_of
 from calibrant.views.kinds import ByKind
 from calibrant.views.points import SIGNS
 from calibrant.views.sample import sides_in
@@ -162,7 +162,7 @@ ONE_VALUE = "one value only"
 AS_MANY = "nearly as many values as rows: it looks like an identifier"
 
 
-# ---- Whose variables are ranked: rows that a sketch counted, rows at hand, or rows in clusters ----
+# ---- Whose variables are ranked: rows that a sketch counted, or rows at hand ----
 
 
 @dataclass(frozen=True)
@@ -203,14 +203,10 @@ class Counted:
         del lines, draws, stream
         return GaussianNull(seed)
 
-    def people(self, _: Line) -> tuple[int, int] | None:
-        """The clusters with rows in the worst bin, and with others; None where rows are independent."""
-        return None
-
 
 @dataclass(frozen=True)
 class RankedRows(Counted):
-    """Independent rows at hand."""
+    """Rows at hand."""
 
     data: Predictions
     pairs = True
@@ -229,29 +225,14 @@ class RankedRows(Counted):
         return AS_MANY if result.kind == "id" else ""
 
     def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
+        if self.data.cluster is not None:
+            return SignedNull(seed, self.data, draws, 4)
         if not affordable(self.data, lines, draws):
             return GaussianNull(seed)
         return SimulatedNull(seed, self.data, draws, stream)
 
 
-@dataclass(frozen=True)
-class RankedClusters(RankedRows):
-    """Rows in clusters."""
-
-    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
-        del lines, stream
-        return SignedNull(seed, self.data, draws, 4)
-
-    def people(self, line: Line) -> tuple[int, int] | None:
-        return sides_in(self.data, np.asarray(line.cell) == line.worst_bin)
-
-
-def _of_rows(data: Predictions) -> Counted:
-    checked_rows(data)
-    return RankedRows(data) if data.cluster is None else RankedClusters(data)
-
-
-ranked = ByKind(rows=_of_rows, sketches=Counted)
+ranked: ByKind[[], Counted] = ByKind(rows=RankedRows, sketches=Counted)
 
 
 def lines_of(
@@ -419,6 +400,10 @@ class GaussianNull:
         own = np.array([m[0][1][0] for m in results])
         return own, holm(own)
 
+    def people(self, _: Line) -> tuple[int, int] | None:
+        """The clusters with rows in the worst bin, and with others; None where rows are independent."""
+        return None
+
 
 @dataclass(frozen=True)
 class SimulatedNull(GaussianNull):
@@ -478,6 +463,9 @@ class SignedNull(SimulatedNull):
         signed = clusters.signed(self.draws, np.random.default_rng([self.seed, STREAM, self.stream]))  # always the same
         parts = np.split(signed, firsts[1:-1], axis=1)
         return [part / line.bins.total for line, part in zip(lines, parts, strict=True)]
+
+    def people(self, line: Line) -> tuple[int, int] | None:
+        return sides_in(self.data, np.asarray(line.cell) == line.worst_bin)
 
 
 def _numbered(lines: Sequence[Line]) -> tuple[Codes, NDArray[np.intp]]:

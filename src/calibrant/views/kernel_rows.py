@@ -16,7 +16,6 @@ from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, ClusterRows, Family, Kernel, Rows, typical_distance
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.points import cluster_codes
 
 Floats = NDArray[np.float64]
 Checked = TypeVar("Checked", Predictions, MulticlassPredictions)
@@ -124,10 +123,12 @@ def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Flo
 def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     """The rows of predictions, with their clusters."""
     rows = Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids)
-    clusters = cluster_codes(data)
-    if clusters is None:
+    if data.cluster is None:
         return rows
-    return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=clusters.astype(np.int64))
+    clusters = np.unique(data.cluster, return_inverse=True)[1].astype(np.int64)
+    if not clusters.any():
+        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
+    return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=clusters)
 
 
 def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:

@@ -245,8 +245,8 @@ def _evidence_drawn(
 ) -> list[list[SignedEvidence]]:
     """Evidence about each group's gap in sets of outcomes drawn from its scores; fewer sets where they take long."""
     rng = np.random.default_rng(seed)
-    in_clusters = sum(g.people.n for g in groups if g.people.clusters is not None)
-    most = min(DRAWS, EVALUATED // len(groups), ROWS_DRAWN // max(in_clusters, 1))
+    one_by_one = sum(len(u.p) for g in groups for u in g.people.diagonals)  # rows of clusters; others are counts
+    most = min(DRAWS, EVALUATED // len(groups), ROWS_DRAWN // max(one_by_one, 1))
     sets, result = range(max(most, FEWEST_DRAWS)), []
     for g in groups:
         if target == g.people.target:

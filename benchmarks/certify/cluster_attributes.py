@@ -52,8 +52,8 @@ class Drawn:
 
     def boxes(self, data: cal.Predictions) -> np.ndarray:
         """Return which rows lie in each pocket that is looked at, given units or not."""
-        tables: Tables = tables_of(data, None, 2, 0, by_clusters=True)
-        family = boxed(data, tables, 0).ranges(LARGE).family
+        tables: Tables = tables_of(data, None, 2, 0)
+        family = boxed(data, tables).ranges(LARGE).family
         assert tables.sample_rows is not None
         return inside(family, tables.sample_rows.cells)
 

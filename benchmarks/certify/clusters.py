@@ -261,7 +261,7 @@ def by_themselves() -> Iterator[str]:
             p = rng.uniform(size=n) if law != "at the ends" else rng.beta(0.3, 0.3, n)
             data = cal.predictions(rng.uniform(size=n) < LAWS[law](p), p)
             rows = distance_certificate(everyone(data)).above(0.05)[0]
-            clusters = Clusters.hash_split(np.arange(n), data.p, data.y, None, cluster_ids(data, 0))
+            clusters = Clusters.hash_split(np.arange(n), data.p, data.y, np.ones(n), cluster_ids(data, 0))
             found.append((rows, distance_above(clusters, np.zeros(0)).limit(0.05)))
         rows, clusters = np.mean(found, axis=0)
         yield json.dumps({"rows": n, "law": law, "by rows": rows, "as units": clusters, "ratio": clusters / rows})

@@ -280,7 +280,7 @@ def tied_missed(law: str, m: int, seed: int) -> list[bool]:
     cluster = np.repeat(np.arange(m), size[kind])
     y = (rng.uniform(size=m) < rate[kind])[cluster]
     identities = rng.integers(0, 2**63, m, dtype=np.uint64)
-    q = Clusters.hash_split(cluster, np.full(len(y), 0.3), y.astype(np.int8), None, identities)
+    q = Clusters.hash_split(cluster, np.full(len(y), 0.3), y.astype(np.int8), np.ones(len(y)), identities)
     gap, weight = gap_of(q, ALPHA), chance * np.minimum(size, q.largest)
     truth = float(weight @ (rate - 0.3) / weight.sum())
     return [gap.at_most.limit(ALPHA) > truth, gap.at_least.limit(ALPHA) < truth]

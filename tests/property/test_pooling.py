@@ -22,7 +22,7 @@ from calibrant.audit.pooling import MASK, group_populations, pair_pools, pool_le
 from calibrant.decisions.ladder import Ladder
 from calibrant.stats.smoothing import clusters_new, starts_of
 from calibrant.views import sample
-from calibrant.views.unlabelled import Cells, kept
+from calibrant.views.unlabelled import Cells, kept_sketch
 from effort import examples
 from towns import TOWNS, people
 
@@ -289,7 +289,7 @@ def test_people_without_a_label_are_counted_by_cluster_along_the_score() -> None
     person, data = visits()
     p, known = data["p"].to_numpy(), np.arange(len(person)) % 3 > 0
     y = np.where(known, data["y"].to_numpy(zero_copy_only=False) == "yes", np.nan)
-    cells = Cells.of(kept(cal.predictions(y, p, cluster=person, missing="keep"), 0))
+    cells = Cells.of(kept_sketch(cal.predictions(y, p, cluster=person, missing="keep"), 0))
     assert len(cells.ranges(10)) == 10
     ranges = cells.ranges(10, 20)
     assert len(ranges) > 1

@@ -29,9 +29,9 @@ def subgroup(design: Sites, seed: int) -> tuple[bool, bool]:
     """Tell which ends of the worst gap of any pocket are wrong."""
     data, eta = design.drawn(np.random.default_rng([42, seed]))
     ends = cal.certify.subgroups(data, min_size=LARGE, clear_size=LARGE, alpha=ALPHA).interval
-    tables = tables_of(data, None, 2, 0, by_clusters=True)
+    tables = tables_of(data, None, 2, 0)
     assert tables.sample_rows is not None
-    boxes = inside(boxed(data, tables, 0).ranges(LARGE).family, tables.sample_rows.cells)
+    boxes = inside(boxed(data, tables).ranges(LARGE).family, tables.sample_rows.cells)
     weight = np.ones(data.n) if data.weights is None else np.asarray(data.weights)
     true = worst(boxes, weight, eta - data.p)
     return ends.low > true + CLOSE, ends.high < true - CLOSE

@@ -44,7 +44,7 @@ class Design:
         return cal.predictions(y, self.p, attributes, cluster=self.cluster, weights=self.weight)
 
     def family(self) -> tuple[Any, Family]:
-        tables = tables_of(self.data(np.arange(len(self.p)) % 2), None, 2, 0, by_clusters=True)
+        tables = tables_of(self.data(np.arange(len(self.p)) % 2), None, 2, 0)
         return tables, tables.family(0.0, 1)
 
     def outcomes(self) -> Iterator[tuple[float, Any]]:
@@ -197,6 +197,6 @@ def test_few_units_are_refused_by_name() -> None:
     cluster_ranges.FEWEST = 20
     with pytest.raises(cal.NotComputable, match="15 clusters: no subgroup of at least 1% of the rows has 20 of them"):
         cal.certify.subgroups(cal.predictions(y, p, attributes, cluster=cluster_code))
-    tables = tables_of(cal.predictions(y, p, attributes, cluster=cluster_code), None, 2, 0, by_clusters=True)
+    tables = tables_of(cal.predictions(y, p, attributes, cluster=cluster_code), None, 2, 0)
     with pytest.raises(cal.NotComputable):
-        boxed(cal.predictions(y, p, attributes, cluster=cluster_code), tables, 0).ranges(0.01)
+        boxed(cal.predictions(y, p, attributes, cluster=cluster_code), tables).ranges(0.01)

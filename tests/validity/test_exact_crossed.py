@@ -36,7 +36,7 @@ def means_in_a_range(rare=0.3, delta=0.0025):
             y = both.astype(np.int8)
             y[free] = happened
             weight = chance * other ** sum(happened) * (1.0 - other) ** (len(free) - sum(happened))
-            mean_gaps = Design(codes, 0).diagonal_blocks(np.where(inside, 0.5, 0.9), y, None)
+            mean_gaps = Design(codes, 0).diagonal_blocks(np.where(inside, 0.5, 0.9), y, np.ones(len(y)))
             held = [replace(s.clusters.within(inside[s.rows]), most=s.clusters.largest) for s in mean_gaps]
             gaps = [gap_of(u, delta) for u in held if u.count]
             every += weight * (np.exp(Gap.mean(gaps, len(mean_gaps)).at_most.at(0.0)) if gaps else 1.0)

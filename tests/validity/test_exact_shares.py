@@ -79,7 +79,7 @@ def test_the_worst_group_shares_its_floors_and_not_its_tops(spied: Any) -> None:
 
 
 def test_thresholds_of_all_groups(spied: Any) -> None:
-    seen = spied(import_module("calibrant.decisions.accept").Part, "accepted", 2)
+    seen = spied(import_module("calibrant.decisions.accept").Part, "accepted", 1)
     cal.certify.accept(rows(), by="g", risk=0.6, alpha=ALPHA)
     assert len(seen) == GROUPS
     assert sum(seen) == pytest.approx(ALPHA)
@@ -225,7 +225,7 @@ def test_a_sequence_of_thresholds_ends_at_the_first_that_fails() -> None:
 
 def test_boxes_of_units_have_their_weights_of_alpha(spied: Any) -> None:
     data = rows(cluster=CLUSTER)
-    ranges = boxed(data, tables_of(data, None, 1, 0, by_clusters=True), 0).ranges(0.05)
+    ranges = boxed(data, tables_of(data, None, 1, 0)).ranges(0.05)
     assert isinstance(ranges, ClusterRanges)
     weight = ranges.family.weight
     assert weight.sum() <= 1.0 + 1e-12
@@ -241,7 +241,7 @@ def test_boxes_of_units_have_their_weights_of_alpha(spied: Any) -> None:
 
 def test_the_evidence_about_a_box_of_units_is_a_mean_over_bets() -> None:
     data = rows(cluster=CLUSTER)
-    ranges = boxed(data, tables_of(data, None, 1, 0, by_clusters=True), 0).ranges(0.05)
+    ranges = boxed(data, tables_of(data, None, 1, 0)).ranges(0.05)
     assert isinstance(ranges, ClusterRanges)
     t, w = ranges._clusters_in(0)
     bets = ranges._bets(0, np.array([0.01]), np.array([0]))[:, 0]
@@ -255,7 +255,7 @@ def test_a_box_of_units_is_over_a_limit_by_the_mean_of_its_two_sides(
     by: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = rows(cluster=CLUSTER)
-    ranges = boxed(data, tables_of(data, None, 1, 0, by_clusters=True), 0).ranges(0.05)
+    ranges = boxed(data, tables_of(data, None, 1, 0)).ranges(0.05)
     assert isinstance(ranges, ClusterRanges)
     price = -np.log(ALPHA * ranges.family.weight)
     monkeypatch.setattr(Side, "at_least", lambda *_: np.full(len(price), -1.0))  # bounds that decide nothing

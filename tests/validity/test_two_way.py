@@ -65,7 +65,7 @@ def e_values(make, name, runs=200):
 
 
 def mean_of_gaps(codes, p, y):
-    return Gap.mean([gap_of(s.clusters, ALPHA) for s in Design(codes, 0).diagonal_blocks(p, y, None)])
+    return Gap.mean([gap_of(s.clusters, ALPHA) for s in Design(codes, 0).diagonal_blocks(p, y, np.ones(len(p)))])
 
 
 @pytest.mark.parametrize("name", ["both effects", FEW])

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.diagnose.bands import Layout, plan_of, simulated
-from calibrant.diagnose.ranking import lines_of, shared_residuals
+from calibrant.diagnose.bands import Layout, plan_of
+from calibrant.diagnose.ranking import SimulatedNull, lines_of, ranked
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.1, 99
@@ -133,7 +133,7 @@ def test_the_band_covers_at_length(name: str) -> None:
 def test_the_simulated_sums_are_those_of_the_rows() -> None:
     data = drawn("ties", 2000, 1)
     plan = plan_of(data, Layout(variable="x", grid=21))
-    sums, _ = simulated(data, plan, 2999, 4)
+    sums, _ = plan.simulated(2999, 4)
     noise = plan.panels[0].cells.noise
     assert np.abs(sums.mean(axis=1) / np.sqrt(noise)).max() < 5 / np.sqrt(2999)
     assert np.abs(sums.var(axis=1) / noise - 1).max() < 0.15
@@ -153,17 +153,17 @@ def family_errors(runs: int, column: str, own: tuple[str, ...] = (), **more: Any
     """Count replicates in which a variable that has no error is found."""
     wrong = 0
     for r in range(runs):
-        c = ranked(many(r, **more), r)
+        c = p_values(many(r, **more), r)
         wrong += any(p <= ALPHA for p, v in zip(c[column], c["variable"], strict=True) if v not in own)
     return wrong
 
 
-def ranked(data: Any, seed: int) -> dict[str, Any]:
+def p_values(data: Any, seed: int) -> dict[str, Any]:
     """Return names and p-values, without the ranges, which have tests of their own."""
-    from calibrant.diagnose.ranking import p_values
-
-    lines, _ = lines_of(data, data.covariates.schema.names, "probability", 10, True)
-    own, adjusted, _ = p_values(data, lines, DRAWS, seed)
+    rows, names = ranked(data), data.covariates.schema.names
+    lines, _ = lines_of(rows, names, "probability", 10, True)
+    null = rows.null(len(names), DRAWS, seed, 2)
+    own, adjusted = null.judged(null.measures(lines, lines))
     return {"variable": [line.name for line in lines], "p_value": own, "p_adjusted": adjusted}
 
 
@@ -195,7 +195,7 @@ def test_error_elsewhere_is_not_found_along_the_variables(name: str) -> None:
     wrong = vece = 0
     for r in range(50):
         rows = sharp(r)
-        wrong += bool(ranked(rows, r)["p_adjusted"].min() <= ALPHA)
+        wrong += bool(p_values(rows, r)["p_adjusted"].min() <= ALPHA)
         vece += cal.measure.vece(rows, "v0", draws=DRAWS, seed=r).settings["p_beyond_gap"] <= ALPHA
     assert not refuted(wrong, 50, 1.2 * ALPHA)
     assert not refuted(vece, 50, 1.2 * ALPHA)
@@ -220,7 +220,7 @@ def test_the_pairs_keep_their_level_where_both_variables_err() -> None:
         x, p = rng.normal(size=(500, 4)), rng.uniform(0.35, 0.65, 500)
         rate = p + 0.08 * np.sign(x[:, 0]) + 0.08 * np.sign(x[:, 1])
         data: Any = cal.predictions(rng.random(500) < rate, p, {f"v{j}": x[:, j] for j in range(4)})
-        tested, _ = tested_pairs(data, ["v0", "v1", "v2", "v3"], "probability", DRAWS, r)
+        tested, _ = tested_pairs(ranked(data), ["v0", "v1", "v2", "v3"], "probability", DRAWS, r)
         return min(t.adjusted for t in tested) <= ALPHA
 
     assert not refuted(sum(rejects(r) for r in range(80)), 80, 1.3 * ALPHA)
@@ -228,7 +228,10 @@ def test_the_pairs_keep_their_level_where_both_variables_err() -> None:
 
 def test_the_shared_outcomes_move_variables_together() -> None:
     data = many(3)
-    lines, _ = lines_of(data, ["v0", "v3", "v1"], "probability", 10, True)
-    drawn_sums = shared_residuals(data, lines, 3000, 3)
+    rows = ranked(data)
+    lines, _ = lines_of(rows, ["v0", "v3", "v1"], "probability", 10, True)
+    null = rows.null(3, 3000, 3, 2)
+    assert isinstance(null, SimulatedNull)
+    drawn_sums = null.residuals(lines)
     top = [line.statistics(v, line.bins.noise)[0] for line, v in zip(lines, drawn_sums, strict=True)]
     assert np.corrcoef(top[0], top[1])[0, 1] > np.corrcoef(top[0], top[2])[0, 1] + 0.08

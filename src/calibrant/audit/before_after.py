@@ -125,7 +125,7 @@ class Populations:
         if not chosen:
             return
         whole = self.context.tested
-        tables = tables_of(whole, None, ORDER, self.context.seed, by_clusters=True)
+        tables = tables_of(whole, None, ORDER, self.context.seed)
         family = tables.family(max(MIN_SIZE, self.context.mask / whole.n))
         cells = self._cells(tables, at)
         for number, i in enumerate(chosen, 1):

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, shown_groups
 from calibrant.audit.rounding import Sums
-from calibrant.decisions.ladder import Ladder
+from calibrant.decisions.ladder import ClusterLadder, Ladder
 from calibrant.decisions.net_benefit import ends as regret_ends
 from calibrant.views.population import Population
 from calibrant.views.sample import groups_of, keyed
@@ -32,24 +32,15 @@ class People:
         """The fewest people on a side of a threshold, or between it and the one before; none are not few."""
         ladder = self.ladders[at]
         before = self.ladders[at - 1].acts_from if at else None
-        sides = [_people(ladder, 0.0, ladder.acts_from), _people(ladder, ladder.acts_from, 2.0)]
+        sides = [ladder.people(0.0, ladder.acts_from), ladder.people(ladder.acts_from, 2.0)]
         if before is not None:
-            sides.append(_people(ladder, 0.0, ladder.acts_from) - _people(self.ladders[at - 1], 0.0, before))
+            sides.append(ladder.people(0.0, ladder.acts_from) - self.ladders[at - 1].people(0.0, before))
         return min((n for n in sides if n > 0), default=0)
 
     def sides(self, at: int) -> tuple[int, int]:
         """Return how many people are acted on, and how many are not."""
         ladder = self.ladders[at]
-        return _people(ladder, ladder.acts_from, 2.0), _people(ladder, 0.0, ladder.acts_from)
-
-
-def _people(ladder: Ladder, low: float, high: float) -> int:
-    """Return people whose score is from one number to below another: clusters where rows share clusters."""
-    if ladder.clusters is None:
-        at = (ladder.low >= low - 1e-9) & (ladder.low < high - 1e-9)
-        return int(ladder.counts[:, at].sum())
-    u = ladder.clusters
-    return len(np.unique(u.cluster[(u.p >= low) & (u.p < high)]))
+        return ladder.people(ladder.acts_from, 2.0), ladder.people(0.0, ladder.acts_from)
 
 
 def everyone(context: AuditContext) -> People:
@@ -194,13 +185,13 @@ def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], reported: Sums, 
     (wrong, rows), (each, seed) = counts, spend
     if not rows:
         return None, None, None
-    if ladder.clusters is None:
-        low, high = clopper_pearson(wrong, rows, each)
-        rate = wrong / rows
-    else:
+    if isinstance(ladder, ClusterLadder):
         there = ladder.acts == acted
         result = ladder.shares(ladder.clusters.y == (0 if acted else 1), there, seed)
         rate, (low, high) = result.mean, result.limits(each)
+    else:
+        low, high = clopper_pearson(wrong, rows, each)
+        rate = wrong / rows
     value, least, most = _outward(reported, (rate, low, high), (0.0, 1.0), rises=not acted)  # wrong of non-events
     return value, least, most
 

@@ -13,11 +13,12 @@ from calibrant.data.columns import row_ids
 from calibrant.data.layouts import whole
 from calibrant.data.predictions import MulticlassPredictions, checked_data
 from calibrant.data.sketches.rows import cluster_ids
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.kernels.draws import uniforms
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.clusters.classes import LARGEST, Classes, LatticeClasses, emitted, largest
 from calibrant.stats.clusters.clusters import Clusters
+from calibrant.views.kinds import refuse_rows
 from calibrant.views.population import IN_STEPS, INDEPENDENT, WHOLE, shares
 from calibrant.views.sample import assumed, cluster_totals, reported
 
@@ -74,12 +75,7 @@ def classwise(
     True
     """
     steps, seed, spend = checked_steps(steps), checked_seed(seed), shares(alpha, side)
-    if not isinstance(data, MulticlassPredictions):
-        raise BadInput(
-            f"data is {type(data).__name__}: pass calibrant.multiclass_predictions(y_true, y_prob); rows of two "
-            "classes, calibrant.predictions(...), are for certify.rounded"
-        )
-    rows = classes_of(data, seed)
+    rows = classes_of(checked_data(data, MulticlassPredictions), seed)
     clusters = rows.clusters
     low = rows.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
     high = rows.above(steps).limit(spend[1]) if spend[1] else largest(rows.k, steps)
@@ -108,10 +104,11 @@ def classes_of(data: MulticlassPredictions, seed: int) -> Classes:
     clusters = cluster_totals(top, seed)
     if clusters is not None:
         return Classes(clusters, data.p, data.y, by_row=False)
-    alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, None, cluster_ids(top, seed))
+    alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, np.ones(data.n), cluster_ids(top, seed))
     return Classes(alone, data.p, data.y, by_row=True)
 
 
+NO_PROOF = "no proof covers perturbed vectors with {}: leave it out, or use certify.classwise"
 SALT = 0x51AB  # of random numbers, apart from those of other methods at the same seed
 
 
@@ -179,11 +176,7 @@ def jittered_classes(
     """
     steps, seed, spend = checked_steps(steps), checked_seed(seed), shares(alpha, side)
     rows = checked_data(data, MulticlassPredictions)
-    for what in ("weights", "cluster"):
-        if getattr(rows, what) is not None:
-            raise NotComputable(
-                f"no proof covers perturbed vectors with {what}: leave it out, or use certify.classwise"
-            )
+    refuse_rows(rows, weights=NO_PROOF.format("weights"), cluster=NO_PROOF.format("cluster"))
     plain = classes_of(rows, seed)
     lattice = LatticeClasses(plain.clusters, rows.p, rows.y, by_row=True, steps=steps)
     above, value = lattice.ends_above()

@@ -27,7 +27,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
 from calibrant.views.population import Population, Target
-from calibrant.views.sample import everyone, grouped_sketch, groups_of, keyed, named_groups
+from calibrant.views.sample import counted, everyone, grouped_sketch, groups_of, keyed, named_groups
 
 Floats = NDArray[np.float64]
 
@@ -147,9 +147,7 @@ def of_everyone_and_groups(
     data: Predictions | Sketch, by: Sequence[str], intersections: bool, seed: int
 ) -> tuple[Population, list[tuple[str, Population]]]:
     """Return everyone, and each group that has rows with its name."""
-    if not by and not (isinstance(data, Sketch) and data.spec.groupings):
-        return everyone(data, seed), []
-    sketch = grouped_sketch(data, tuple(by), intersections, seed)
+    sketch = grouped_sketch(data, tuple(by), intersections, seed) if by or intersections else counted(data, seed)
     named = named_groups(sketch)
     parts = groups_of(data, sketch, [[i] for _, i in named], seed)
     return everyone(data, seed, sketch), [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]
@@ -247,8 +245,8 @@ def _evidence_drawn(
 ) -> list[list[SignedEvidence]]:
     """Evidence about each group's gap in sets of outcomes drawn from its scores; fewer sets where they take long."""
     rng = np.random.default_rng(seed)
-    in_clusters = sum(g.people.n for g in groups if g.people.clusters is not None)
-    most = min(DRAWS, EVALUATED // len(groups), ROWS_DRAWN // max(in_clusters, 1))
+    one_by_one = sum(len(u.p) for g in groups for u in g.people.diagonals)  # rows of clusters; others are counts
+    most = min(DRAWS, EVALUATED // len(groups), ROWS_DRAWN // max(one_by_one, 1))
     sets, result = range(max(most, FEWEST_DRAWS)), []
     for g in groups:
         if target == g.people.target:
@@ -367,7 +365,8 @@ class _Together:
         plan, rng, shrunk = self.plan, np.random.default_rng(self.plan.seed + 2), self.plan.shrunk
         delta, result = self.shares.error, []
         for q in self.populations:
-            first, sets = q.redrawn(rng).judged(plan.steps), max(plan.draws // (2 if q.clusters is None else 5), 5)
+            first = q.redrawn(rng).judged(plan.steps)
+            sets = max(plan.draws // first.costs, 5)
             end, plain = (e.limit(delta) for e in (first.above, first.above_plain))
             ratio = end / plain if plain else 1.0  # the whole evidence takes long of clusters, and shortens all alike
             others = (q.redrawn(rng).judged(plan.steps).above_plain.limit(delta) for _ in range(sets - 1))

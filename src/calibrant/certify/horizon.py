@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from calibrant.certify.groups import checked_limit
 from calibrant.certify.missing_labels import verdict
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_float, require
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.horizon import level_keys
 from calibrant.errors import BadInput, NotComputable
@@ -166,9 +167,7 @@ def horizon(
     alpha, limit, by, seed = checked_alpha(alpha), checked_limit(limit), names("by", by), checked_seed(seed)
     if judge not in ("gap", "error"):
         raise BadInput(f"judge={judge!r}: pass 'gap', for by weights of censoring the gap alone is certified")
-    if isinstance(data, Sketch):
-        raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
-    q = FollowedRows.of(data if isinstance(data, Predictions) else checked_data(data, Predictions))
+    q, data = FollowedRows.of(data), cast(Predictions, data)
     strata, every = Strata.by(data, names("within", within)), np.ones(len(q.p), dtype=np.bool_)
     reach = (
         estimated(q, strata, every, alpha * BAND, seed)

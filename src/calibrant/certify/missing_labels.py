@@ -19,7 +19,7 @@ from calibrant.stats.missing.unlabelled import ODDS as RATIOS
 from calibrant.stats.missing.unlabelled import Ends, stands_to
 from calibrant.views.population import QUANTISATION
 from calibrant.views.sample import keyed
-from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups
+from calibrant.views.unlabelled import Cells, ClusterCells, kept_sketch
 
 Stated: TypeAlias = Verdict | Literal["not_checked"]  # "none" without a limit
 EVERYONE = "everyone"
@@ -151,7 +151,7 @@ def missing_labels(
     """
     options = MissingLabelOptions(checked_judge(judge), checked_limit(limit), checked_odds(odds), checked_steps(steps))
     alpha, named = checked_alpha(alpha), names("by", by)
-    whole = kept_groups(data, named, intersections, seed)
+    whole = kept_sketch(data, seed, named, intersections)
     groups = present(whole)
     everyone = Cells.of(whole)
     rows = list(lines(EVERYONE, everyone, options, alpha / 2.0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -185,55 +187,18 @@ def rows_needed(
     gap = share("gap", gap, hint="such as 0.02 for two points")
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
-    population = None if data is None else everyone(data, seed)
-    if population is not None and population.two_way:
-        raise ClustersCross(ALL_AS_ONE.format(*population.diagonals[0].columns))
-    clusters = None if population is None else population.clusters
-    if population is not None and clusters is not None:
-        above, below = _cluster_gaps(
-            population, method, checked_steps(steps), (low_share, high_share), checked_seed(seed)
-        )
-    else:
-        mass = _masses(population)
-        above, below = _upper_gap(mass, method, steps, bandwidth, high_share), _lower_gap(mass, low_share)
-    alone = clusters is None or len(clusters.cluster) == clusters.count
-    planned = "scores distributed as given" if clusters is None else WEIGHTED if alone else CLUSTERS_PASSED
-    needed = [least_rows(each, gap) for each, options in ((above, high_share), (below, low_share)) if options]
+    plan = _Plan(mass=np.full(PLAN_GRID, 1.0 / PLAN_GRID)) if data is None else _plan_of(everyone(data, seed))
+    above, below = plan.gaps(method, (steps, bandwidth), (low_share, high_share), checked_seed(seed))
+    needed = max(least_rows(each, gap) for each, spent in ((above, high_share), (below, low_share)) if spent)
     return Estimate(
         method="certify.rows_needed",
-        value=float(np.ceil(max(needed) + (0.0 if clusters is None else min(max(needed) / (SHARE - 1), PILOT)))),
-        unit="rows" if alone else "clusters",
+        value=float(np.ceil(needed + plan.pilots(needed))),
+        unit=plan.unit,
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
-        assumes="uniform scores" if data is None else planned,
+        assumes=plan.assumes,
         settings={"gap": gap, "method": method, "steps": steps, "bandwidth": bandwidth, "side": side},
     )
-
-
-def _cluster_gaps(
-    population: Population, method: Method, steps: int, spend: tuple[float, float], seed: int
-) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """The expected upper bound of a calibrated score by clusters, and the expected shortfall from below."""
-    clusters, tallies = population.clusters, population.as_shown(steps).tallies
-    if clusters is None or not tallies or method != "rounded":
-        raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
-    q, largest = Pairs.of(tallies[0]), clusters.largest
-    moment, mean = float((residuals(clusters)[clusters.certified] ** 2).mean()), clusters.total / len(q.size)
-
-    def above(m: float) -> float:
-        count = min(max(round(m), 2), MOST_DRAWN)
-        return Above.of_pairs(q.drawn(count, seed), bets(count, largest)).limit(spend[1]) * float(np.sqrt(count / m))
-
-    return above, lambda m: lower_gap(moment, m, spend[0]) / mean
-
-
-def _masses(population: Population | None) -> Floats:
-    """Return probabilities of the score on the planning grid."""
-    if population is None:
-        return np.full(PLAN_GRID, 1.0 / PLAN_GRID)
-    rows: Floats = population.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
-    masses: Floats = rows / rows.sum()
-    return masses
 
 
 def level_masses(mass: Floats, steps: int) -> tuple[Floats, Floats]:
@@ -250,12 +215,6 @@ def _upper_gap(mass: Floats, method: Method, steps: int, bandwidth: float, delta
     h = checked_bandwidth(bandwidth, len(mass))
     own = jittered_truth(mass, h)
     return lambda n: jittered_gap(mass, h, n, delta) - own
-
-
-def _judged_gap(population: Population, steps: int, delta: float) -> Callable[[float], float]:
-    shown = population.judged(steps).cells
-    mass = shown.totals.sum(axis=1) / population.n
-    return lambda n: rounded_gap(shown.low, mass, n, delta)
 
 
 def _lower_gap(mass: Floats, delta: float) -> Callable[[float], float]:
@@ -296,92 +255,167 @@ def rows_to_decide(
     Of clusters, or rows that weigh: the same, with the upper end of clusters drawn from these with random signs, as of
     a calibrated score, which comes to the limit as ``m^(-1/2)``, and the lower end by the clusters' squares.
     """
-    if population.two_way:
-        return None
     least, off, most = results
-    room, within = abs(limit - off), off < limit
+    room, within, plan = abs(limit - off), off < limit, _plan_of(population)
     now = most - off if within else off - least
-    clear = room > max(_noise(population, steps, judge), 1e-4)
+    clear = room > max(plan.noise(steps, judge), 1e-4)
     if not clear and not within:
         return None  # what shows a calibrated score to be within is no plan for one that is estimated over
-    if population.clusters is not None:
-        if clear and not within:
-            width, gap = _below_by_clusters(population, spend[0], judge), room
+    aim = room if clear else limit
+    planned = plan.times(within, aim, spend[1] if within else spend[0], steps, judge)
+    times = max(planned, (now / room) ** 2 if clear else 0.0)
+    return Need(times, not clear) if 1.0 < times < np.inf else None
+
+
+# ---- What a plan reads of a population: uniform scores, independent rows, or clusters ----
+
+Gaps = tuple[Callable[[float], float], Callable[[float], float]]  # from above and from below, of so many rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """Independent rows, by the probabilities of their scores."""
+
+    mass: Floats  # on the planning grid
+    assumes: str = "uniform scores"
+    unit: str = "rows"
+
+    def gaps(self, method: Method, display: tuple[int, float], spend: tuple[float, float], _: int) -> Gaps:
+        """The expected upper bound of a calibrated score, and the expected shortfall from below."""
+        return _upper_gap(self.mass, method, *display, spend[1]), _lower_gap(self.mass, spend[0])
+
+    def pilots(self, _: float) -> float:
+        """How many more it takes, which leave."""
+        return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfRows(_Plan):
+    """Independent rows at hand."""
+
+    population: Population
+
+    def noise(self, steps: int, judge: Judge) -> float:
+        """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
+
+        The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated,
+        and too low by somewhat less, if errors are of the size of that noise.
+        """
+        variance, of = self._variance(steps)
+        noise = 2.0 * float(np.sqrt(variance.sum()))
+        if judge == "error":
+            noise += 0.4 * float(np.sqrt(variance).sum())
+        return noise / of
+
+    def _variance(self, steps: int) -> tuple[Floats, float]:
+        """The variance of each shown value's sum, and how much there is."""
+        shown = self.population.judged(steps)
+        rows = shown.cells.totals.sum(axis=1)
+        return rows * shown.cells.low * (1.0 - shown.cells.low), float(self.population.n)
+
+    def times(self, within: bool, aim: float, delta: float, steps: int, judge: Judge) -> float:
+        """How many times as many it takes until the end that decides is off by no more."""
+        n = self.population.n
+        if judge == "gap":
+            shrinking = _signed_gap(self.mass, delta if within else delta / 2.0)
+        elif within:
+            shown = self.population.judged(steps).cells
+            shrinking = partial(rounded_gap, shown.low, shown.totals.sum(axis=1) / n, delta=delta)
         else:
-            width, gap = _above_by_clusters(population, steps, spend[1], judge), room if clear else limit
-        times = max((width / gap) ** 2, (now / room) ** 2 if clear else 0.0)
-        return Need(times, not clear) if 1.0 < times < np.inf else None
-    mass = _masses(population)
-    above = _signed_gap(mass, spend[1]) if judge == "gap" else _judged_gap(population, steps, spend[1])
-    if not clear:
-        needed = least_rows(above, limit, max(population.n / 2.0, 20.0)) / population.n
-        return Need(needed, True) if 1.0 < needed < np.inf else None
-    below = _signed_gap(mass, spend[0] / 2.0) if judge == "gap" else _lower_gap(mass, spend[0])
-    planned = least_rows(above if within else below, room, max(population.n / 2.0, 20.0)) / population.n
-    times = max(planned, (now / room) ** 2)
-    return Need(times, False) if 1.0 < times < np.inf else None
+            shrinking = _lower_gap(self.mass, delta)
+        return least_rows(shrinking, aim, max(n / 2.0, 20.0)) / n
 
 
-def _noise(population: Population, steps: int, judge: Judge) -> float:
-    """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
+class _OfClusters(_OfRows):
+    """The same of clusters, or of rows that weigh."""
 
-    The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated, and
-    too low by somewhat less, if errors are of the size of that noise.
-    """
-    if judge == "gap" and population.clusters is not None:  # rows of one cluster err together
-        return 2.0 * float(np.sqrt(_squares(population.clusters))) / max(population.clusters.total, 1e-300)
-    shown = population.judged(steps)
-    if shown.tallies:
-        variance, of = shown.tallies[0].squares, max(shown.tallies[0].clusters.total, 1e-300)
-    else:
-        rows, of = shown.cells.totals.sum(axis=1), float(population.n)
-        variance = rows * shown.cells.low * (1.0 - shown.cells.low)
-    noise = 2.0 * float(np.sqrt(variance.sum()))
-    if judge == "error":
-        noise += 0.4 * float(np.sqrt(variance).sum())
-    return noise / of
+    @property
+    def clusters(self) -> Clusters:
+        """Whose rows these are."""
+        return self.population.diagonals[0]
+
+    def pilots(self, needed: float) -> float:
+        return min(needed / (SHARE - 1), PILOT)
+
+    def gaps(self, method: Method, display: tuple[int, float], spend: tuple[float, float], seed: int) -> Gaps:
+        steps = checked_steps(display[0])
+        if method != "rounded":
+            raise NotComputable(
+                f"method={method!r} is proved for independent rows of equal weight: use method='rounded'"
+            )
+        q, largest = Pairs.of(self.population.as_shown(steps).tallies[0]), self.clusters.largest
+        moment = float((residuals(self.clusters)[self.clusters.certified] ** 2).mean())
+        mean = self.clusters.total / len(q.size)
+
+        def above(m: float) -> float:
+            count = min(max(round(m), 2), MOST_DRAWN)
+            end = Above.of_pairs(q.drawn(count, seed), bets(count, largest)).limit(spend[1])
+            return end * float(np.sqrt(count / m))
+
+        return above, lambda m: lower_gap(moment, m, spend[0]) / mean
+
+    def noise(self, steps: int, judge: Judge) -> float:
+        if judge == "gap":  # rows of one cluster err together
+            return 2.0 * float(np.sqrt(_squares(self.clusters))) / max(self.clusters.total, 1e-300)
+        return super().noise(steps, judge)
+
+    def _variance(self, steps: int) -> tuple[Floats, float]:
+        tallies = self.population.judged(steps).tallies[0]
+        return tallies.squares, max(tallies.clusters.total, 1e-300)
+
+    def times(self, within: bool, aim: float, delta: float, steps: int, judge: Judge) -> float:
+        if self.clusters.total <= 0.0:
+            return np.inf
+        if judge == "gap":
+            spent = delta if within else delta / 2.0
+            width = float(np.sqrt(2.0 * _squares(self.clusters) * -np.log(spent))) / self.clusters.total
+        else:
+            width = self._above(steps, delta) if within else self._below(delta)
+        return (width / aim) ** 2
+
+    def _above(self, steps: int, delta: float) -> float:
+        """The upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
+
+        It shrinks as the root of their number, so that a set of another size shows it too.
+        """
+        q = Pairs.of(self.population.judged(steps).tallies[0])
+        drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.cluster), 1)), FEWEST_DRAWN)
+        end = Above.plain(q.drawn(drawn, 0), bets(drawn, self.clusters.largest)).limit(delta)
+        return end * float(np.sqrt(drawn / len(q.size))) * (1.0 if q.apart else RELAXED)
+
+    def _below(self, delta: float) -> float:
+        """The shortfall expected of the lower end, of so many clusters as there are."""
+        m = int(np.count_nonzero(self.clusters.certified))
+        return lower_gap(_squares(self.clusters) / m, m, delta) * m / self.clusters.total
 
 
-def _above_by_clusters(population: Population, steps: int, delta: float, judge: Judge) -> float:
-    """The upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
+class _TwoWay(_OfClusters):
+    """Clusters that cross, of which there is no plan."""
 
-    It shrinks as the root of their number, so that a set of another size shows it too.
-    """
-    clusters, tallies = population.clusters, population.judged(steps).tallies
-    if clusters is None or not tallies or clusters.total <= 0.0:
+    def gaps(self, *_: object, **__: object) -> Gaps:
+        raise ClustersCross(ALL_AS_ONE.format(*self.clusters.columns))
+
+    def noise(self, *_: object, **__: object) -> float:
         return np.inf
-    q = Pairs.of(tallies[0])
-    if judge == "gap":
-        return _signed_by_clusters(clusters, delta)
-    drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.cluster), 1)), FEWEST_DRAWN)
-    end = Above.plain(q.drawn(drawn, 0), bets(drawn, clusters.largest)).limit(delta)
-    return end * float(np.sqrt(drawn / len(q.size))) * (1.0 if q.apart else RELAXED)
 
-
-def _below_by_clusters(population: Population, delta: float, judge: Judge) -> float:
-    """The shortfall expected of the lower end, of so many clusters as there are."""
-    clusters = population.clusters
-    if clusters is None or clusters.total <= 0.0:
+    def times(self, *_: object, **__: object) -> float:
         return np.inf
-    if judge == "gap":
-        return _signed_by_clusters(clusters, delta / 2.0)
-    m = int(np.count_nonzero(clusters.certified))
-    return lower_gap(_squares(clusters) / m, m, delta) * m / clusters.total
 
 
-def _signed_by_clusters(clusters: Clusters, delta: float) -> float:
-    """The distance expected of an end of the gap from the gap, of so many clusters as there are."""
-    return float(np.sqrt(2.0 * _squares(clusters) * -np.log(delta))) / clusters.total
+def _plan_of(q: Population) -> _OfRows:
+    if q.clusters is None:
+        rows = q.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
+        return _OfRows(mass=rows / rows.sum(), assumes="scores distributed as given", population=q)
+    alone = len(q.clusters.cluster) == q.clusters.count
+    assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")
+    kind = _TwoWay if q.two_way else _OfClusters
+    return kind(mass=np.empty(0), assumes=assumes, unit=unit, population=q)
 
 
 def _squares(clusters: Clusters) -> float:
     """The sum of the squares of the certified clusters' sums of ``w (y - p)``."""
-    return float(
-        (
-            summed(clusters.cluster, clusters.weight * (clusters.y - clusters.p), clusters.count)[clusters.certified]
-            ** 2
-        ).sum()
-    )
+    own = summed(clusters.cluster, clusters.weight * (clusters.y - clusters.p), clusters.count)
+    return float((own[clusters.certified] ** 2).sum())
 
 
 def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:

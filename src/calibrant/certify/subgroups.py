@@ -136,9 +136,8 @@ def subgroups(
     limit = None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
     if clear_size < min_size:
         raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: subgroups so small are not examined")
-    seed = data.spec.seed if isinstance(data, Sketch) else seed
-    tables = tables_of(data, variables, order, seed, by_clusters=True)
-    rows = boxed(data, tables, seed)
+    tables = tables_of(data, variables, order, seed)
+    rows = boxed(data, tables)
     ranges = rows.ranges(min_size)
     family = ranges.family
     clear_rows = max(fewest_rows(clear_size, family.n), FEWEST)
@@ -177,7 +176,7 @@ def subgroups(
             **_box("low", tables, ranges, low_subgroup if low > 0.0 else None),
             **_box("high", tables, ranges, high_subgroup),
             "delta": spend,
-            "seed": seed,
+            "seed": tables.seed,
             "limit": limit,
             "over": None if limit is None or not spend[0] else int(ranges.over(limit, spend[0]).sum()),
             f"{rows.unit}_needed": None if need is None else need[0],

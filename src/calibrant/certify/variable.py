@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,8 +173,38 @@ class HashSplit:
     residual: Floats  # shape (n,)
     block: NDArray[np.int64]  # shape (n,)
     pilot: NDArray[np.intp]  # rows that set edges of numbers
-    clusters: Clusters | None = None  # whose rows they are, where these are not independent or do not count alike
-    whose: str = ""  # which clusters these are, where a sketch does not hold all
+
+    def cut(self, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool, fine: bool) -> Cut | ClusterCut:
+        """Add up rows along cells that are given; `leaves`: pilot rows set edges."""
+        del fine
+        points, cells, ordered = cut
+        keep: slice | NDArray[np.intp] = slice(None)
+        if leaves and len(self.pilot):
+            mask = np.ones(self.rows.n, dtype=bool)
+            mask[self.pilot] = False
+            keep = np.flatnonzero(mask)
+        rows = RowLedger(self.residual[keep], cell[keep], self.block[keep], cells, BLOCKS)
+        left = len(self.pilot) if leaves else 0
+        return Cut(ledger_of(rows), ordered, points, cells, "pilot rows" if leaves else "levels", left)
+
+
+@dataclass(frozen=True)
+class ClusterHashSplit(HashSplit):
+    """The same of rows that are not independent, or do not count alike."""
+
+    clusters: Clusters
+    whose: str  # which clusters these are, where a sketch does not hold all
+
+    def cut(self, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool, fine: bool) -> ClusterCut:
+        points, cells, ordered = cut
+        if fine:
+            raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
+        if cells > MOST_OF_CLUSTERS:
+            most = f"at most {MOST_OF_CLUSTERS:,}"
+            raise NotComputable(f"{cells:,} cells are too many with cluster= or weights= ({most}): pass fewer bins")
+        by_variable = ByVariable.of(self.clusters, cell.astype(np.int64), cells, self.residual, ordered)
+        edges = "pilot clusters" if leaves else "levels"
+        return ClusterCut(by_variable, ordered, points, cells, edges, self.rows.n, len(self.pilot), self.whose)
 
 
 def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:
@@ -186,7 +216,8 @@ def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSpli
         residual = np.where(rows.p < 0.5, -residual, residual)
     if clusters is not None:
         pilots = np.flatnonzero(~clusters.certified[clusters.cluster])
-        return HashSplit(rows, view, residual, clusters.block[clusters.cluster], pilots, clusters, which_clusters(data))
+        block, whose = clusters.block[clusters.cluster], which_clusters(data)
+        return ClusterHashSplit(rows, view, residual, block, pilots, clusters, whose)
     block = hash_split(identities_of(rows.n, seed), BLOCKS)
     chosen = identities(rows.n, 0, Spec(label="y", score="p", seed=seed).salt("pilot"))
     size = min(PILOT, rows.n // 10)
@@ -196,8 +227,6 @@ def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSpli
 
 def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | ClusterCut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
-    if fine and hash_split.clusters is not None:
-        raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
     if isinstance(name, str):
         cell, points, cells, ordered = _cells(hash_split, name, bins, fine)
     elif fine or len(name) != 2 or name[0] == name[1]:
@@ -211,31 +240,7 @@ def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | Cl
         ordered = first[3] and second[3]
     types = [covariate(hash_split.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
     leaves = any(is_number(t) or is_date(t) for t in types)
-    if hash_split.clusters is not None:
-        return _of_clusters(hash_split, cell, (points, cells, ordered), leaves)
-    keep: slice | NDArray[np.intp] = slice(None)
-    if leaves and len(hash_split.pilot):
-        mask = np.ones(hash_split.rows.n, dtype=bool)
-        mask[hash_split.pilot] = False
-        keep = np.flatnonzero(mask)
-    rows = RowLedger(hash_split.residual[keep], cell[keep], hash_split.block[keep], cells, BLOCKS)
-    left = len(hash_split.pilot) if leaves else 0
-    return Cut(ledger_of(rows), ordered, points, cells, "pilot rows" if leaves else "levels", left)
-
-
-def _of_clusters(
-    hash_split: HashSplit, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool
-) -> ClusterCut:
-    """Add up clusters along cells that are given."""
-    points, cells, ordered = cut
-    clusters, rows = cast(Clusters, hash_split.clusters), hash_split.rows.n
-    if cells > MOST_OF_CLUSTERS:
-        raise NotComputable(
-            f"{cells:,} cells are too many with cluster= or weights= (at most {MOST_OF_CLUSTERS:,}): pass fewer bins"
-        )
-    by_variable = ByVariable.of(clusters, cell.astype(np.int64), cells, hash_split.residual, ordered)
-    edges = "pilot clusters" if leaves else "levels"
-    return ClusterCut(by_variable, ordered, points, cells, edges, rows, len(hash_split.pilot), hash_split.whose)
+    return hash_split.cut(cell, (points, cells, ordered), leaves, fine)
 
 
 def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:
@@ -474,13 +479,17 @@ def _family(
     if not names:
         raise BadInput("no variables: name at least one")
     spend = low_share / len(names), high_share / len(names)
-    cuts: dict[Name, Cut | ClusterCut]
-    if isinstance(data, Sketch) and not data.by_clusters:
-        cuts = {name: sketched_cut(data, name, options.bins, options.bandwidth, options.view) for name in names}
-    else:
-        hash_split, fine = hash_split_of(data, options.view, options.seed), options.bandwidth is not None
-        cuts = {name: cut_of(hash_split, name, GRID if fine else options.bins, fine) for name in names}
+    cuts = dict(zip(names, map(cuts_of(data, options), names), strict=True))
     return {name: _certified(cut, name, options, spend, alpha) for name, cut in cuts.items()}
+
+
+def cuts_of(data: Predictions | Sketch, options: VariableOptions) -> Callable[[Name], Cut | ClusterCut]:
+    """What cuts data along a variable or pair."""
+    fine = options.bandwidth is not None
+    if isinstance(data, Sketch) and not data.by_clusters:
+        return partial(sketched_cut, data, bins=options.bins, bandwidth=options.bandwidth, view=options.view)
+    hash_split = hash_split_of(data, options.view, options.seed)
+    return partial(cut_of, hash_split, bins=GRID if fine else options.bins, fine=fine)
 
 
 def _certified(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -15,7 +16,7 @@ from calibrant.arguments import MASK, checked_alpha, checked_seed, choice, names
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_float, is_number
 from calibrant.data.layouts import decoded
-from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.profile import FEW, TOP_LEVELS
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import no_attributes
@@ -24,6 +25,7 @@ from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
+from calibrant.views.kinds import ByKind
 from calibrant.views.points import weights_of
 from calibrant.views.population import INDEPENDENT
 from calibrant.views.sample import (
@@ -40,6 +42,7 @@ from calibrant.views.sample import (
 End = Literal["high", "low"]
 Target = Literal["population", "rows"]
 Accepted = Mapping[str, float | int | None]  # of everyone or a group, as `settings` tell it
+Row = tuple[str | float | int, ...]  # of a curve
 POWER = 0.8
 EVERYONE = "everyone"
 CLASS = "class"  # the predicted class, as a group
@@ -139,10 +142,10 @@ def accept(
 def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Estimate:
     """Accept, as was asked for."""
     parts = list(parts_of(data, by, options))
-    results = {p.name: p.accepted(options, options.alpha / len(parts)) for p in parts}
+    results = {p.name: p.accepted(options.alpha / len(parts)) for p in parts}
     weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
     low = sum(weight[name] * float(f["share"] or 0.0) for name, f in results.items())
-    value = sum(weight[p.name] * p.plausible(options.risk) for p in parts)
+    value = sum(weight[p.name] * p.plausible for p in parts)
     return Estimate(
         method="certify.accept",
         value=max(value, low),
@@ -151,14 +154,14 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
         interval=Interval(low=low, high=1.0, level=1.0 - options.alpha, guarantee="finite-sample"),
         assumes=parts[0].assumes,
         settings={
-            "about": _about(options, len(parts), parts[0].clusters is not None),
+            "about": _about(options, parts),
             "risk": options.risk,
             "end": options.end,
             "target": options.target,
-            "thresholds": "all" if parts[0].clusters is None else "pilot clusters",
+            "thresholds": parts[0].thresholds,
             "groups": results,
             "pool": pooled(data, parts[0], results, options),
-            **(reported(parts[0].clusters) if parts[0].clusters is not None and len(parts) == 1 else {}),
+            **(parts[0].reported if len(parts) == 1 else {}),
             "delta": options.alpha / len(parts),
             "seed": options.seed,
         },
@@ -284,6 +287,15 @@ class AcceptOptions:
         """The highest scores are accepted."""
         return self.end == "high"
 
+    @property
+    def wrong(self) -> int:
+        """The outcome that is wrong among the accepted."""
+        return 0 if self.highest else 1
+
+    def passing(self, scores: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+        """Return which scores pass a threshold, its own among them."""
+        return scores >= threshold if self.highest else scores <= threshold
+
 
 class Passed(NamedTuple):
     """What passes a threshold: rows, how many of them are wrong, and their share, weighted where rows are."""
@@ -295,41 +307,36 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that have a threshold of their own."""
+    """Independent rows that count alike, with a threshold of their own."""
 
     name: str
     ranking: Ranking  # of all rows, as counts
     weight: float  # of all rows
-    clusters: Clusters | None = None  # where rows are not independent or do not count alike
+    options: AcceptOptions
+    # At which thresholds rates hold, and the rows at hand that a rate may be about.
+    thresholds, here = "all", "these rows"
 
     @property
     def assumes(self) -> str:
-        """What is interpreted as granted."""
-        return INDEPENDENT if self.clusters is None else assumed(self.clusters)
+        """What is assumed."""
+        return INDEPENDENT
 
-    def ranked_clusters(self, highest: bool) -> ClusterRanking | None:
-        """The thresholds of clusters; None of independent rows."""
-        u = self.clusters
-        return None if u is None else ClusterRanking.of(u, highest)
+    @property
+    def reported(self) -> dict[str, object]:
+        """What settings tell of clusters."""
+        return {}
 
-    def plausible(self, risk: float) -> float:
+    @property
+    def plausible(self) -> float:
         """The largest share whose observed rate is within."""
-        within = self.ranking.wrong <= risk * self.ranking.rows
+        within = self.ranking.wrong <= self.options.risk * self.ranking.rows
         at = int(np.nonzero(within)[0].max(initial=-1))
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
 
-    def accepted(self, options: AcceptOptions, alpha: float) -> Accepted:
+    def accepted(self, alpha: float) -> Accepted:
         """Return what is accepted at the certified threshold, for the settings of the result."""
-        by_clusters = self.ranked_clusters(options.highest)
-        if by_clusters is None:
-            threshold, certified = self._by_rows(options, alpha)
-            fewest: int | None = acceptance.fewest(options.risk, alpha)
-        else:
-            fewest = None
-            at = by_clusters.deepest(options.risk, alpha)
-            threshold = float(by_clusters.threshold[at]) if at >= 0 else None
-            certified = options.risk if threshold is not None else None
-        passed = self.down_to(threshold, options.highest)
+        threshold, certified = self.certified(alpha)
+        passed = self.down_to(threshold)
         return {
             "rows": self.ranking.n,
             "threshold": threshold,
@@ -338,11 +345,12 @@ class Part:
             "wrong": passed.wrong,
             "rate": passed.wrong / passed.rows if passed.rows else None,
             "certified_rate": certified,
-            "fewest": fewest,
+            "fewest": self.fewest(alpha),
         }
 
-    def _by_rows(self, options: AcceptOptions, alpha: float) -> tuple[float | None, float | None]:
-        ranking = self.ranking
+    def certified(self, alpha: float) -> tuple[float | None, float | None]:
+        """The last threshold that is certified, and the rate that is; None for none."""
+        ranking, options = self.ranking, self.options
         at = acceptance.deepest(ranking, options.risk, alpha)
         if at < 0:
             return None, None
@@ -351,21 +359,107 @@ class Part:
         one = Ranking(ranking.threshold[[at]], ranking.rows[[at]], ranking.wrong[[at]])
         return float(ranking.threshold[at]), float(acceptance.highest_rate(one, alpha)[0])
 
-    def down_to(self, threshold: float | None, highest: bool) -> Passed:
+    def fewest(self, alpha: float) -> int | None:
+        """How many accepted rows it takes without a single error; None where that is not known."""
+        return acceptance.fewest(self.options.risk, alpha)
+
+    def down_to(self, threshold: float | None) -> Passed:
         """Return what passes a threshold, of all rows; None is passed by nobody."""
         if threshold is None:
             return Passed(0, 0, 0.0)
-        past = self.ranking.threshold >= threshold if highest else self.ranking.threshold <= threshold
-        at = int(np.count_nonzero(past)) - 1
+        at = int(np.count_nonzero(self.options.passing(self.ranking.threshold, threshold))) - 1
         if at < 0:
             return Passed(0, 0, 0.0)
-        rows, wrong, share = int(self.ranking.rows[at]), int(self.ranking.wrong[at]), 0.0
-        if self.clusters is None:
-            share = rows / self.ranking.n
+        rows, wrong = int(self.ranking.rows[at]), int(self.ranking.wrong[at])
+        return Passed(rows, wrong, self._share(threshold, rows))
+
+    def _share(self, t: float, rows: int) -> float:
+        """The share that passes a threshold, which so many rows do."""
+        del t
+        return rows / self.ranking.n
+
+    def log_evidence_above(self, t: float, rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
+        """The log e-value against "at most `risk` of a group's accepted rows are wrong", at every threshold."""
+        del t, rows
+        return float(acceptance.log_evidence_above(accepted, wrong, self.options.risk))
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The rates of a curve, which share alpha; none where all hold."""
+        of_population = self.options.target == "population"
+        return tuple(map(float, acceptance.rates(self.options.risk))) if of_population else ()
+
+    def curve(self, alpha: float, points: int) -> Iterator[Row]:
+        """Yield the lines of `diagnose.acceptance_curve`."""
+        ranking = self.ranking
+        # A share's threshold is the first one that passes as many rows; scores alone choose it.
+        at = np.unique(np.searchsorted(ranking.rows, np.arange(1, points + 1) / points * ranking.n))
+        kept = Ranking(ranking.threshold[at], ranking.rows[at], ranking.wrong[at])
+        if self.options.target == "population":
+            high = acceptance.highest_of_rates(kept, self.options.risk, alpha)
         else:
-            passed = self.clusters.p >= threshold if highest else self.clusters.p <= threshold
-            share = float(self.clusters.input_weights[passed].sum() / self.clusters.input_weights.sum())
-        return Passed(rows, wrong, share)
+            high = acceptance.highest_rate(kept, alpha)
+        alone = acceptance.clopper_pearson(kept.rows, kept.wrong, alpha)
+        for i, (rows, wrong) in enumerate(zip(kept.rows.tolist(), kept.wrong.tolist(), strict=True)):
+            reported = (rows / ranking.n, float(kept.threshold[i]), rows, wrong, wrong / rows)
+            yield (self.name, *reported, float(high[i]), float(alone[i]))
+
+    def others(self, alpha: float) -> tuple[float | None, float | None]:
+        """The shares that a fixed sequence of Clopper-Pearson tests accepts, and that picking by them would."""
+        ranking, risk = self.ranking, self.options.risk
+        passed = acceptance.sequence(ranking, risk, alpha)
+        picked = np.nonzero(acceptance.clopper_pearson(ranking.rows, ranking.wrong, alpha) <= risk)[0]
+        shares = ranking.rows / ranking.n
+        return float(shares[passed]) if passed >= 0 else 0.0, float(shares[picked.max()]) if len(picked) else 0.0
+
+
+@dataclass(frozen=True)
+class ClusterPart(Part):
+    """The same of clusters, or of rows that do not count alike: pilot clusters choose the thresholds."""
+
+    clusters: Clusters
+    thresholds, here, rates = "pilot clusters", "these rows but those of pilot clusters", ()
+
+    @property
+    def assumes(self) -> str:
+        return assumed(self.clusters)
+
+    @property
+    def reported(self) -> dict[str, object]:
+        return reported(self.clusters)
+
+    @cached_property
+    def ranked(self) -> ClusterRanking:
+        """The thresholds."""
+        return ClusterRanking.of(self.clusters, self.options.highest)
+
+    def certified(self, alpha: float) -> tuple[float | None, float | None]:
+        at = self.ranked.deepest(self.options.risk, alpha)
+        return (float(self.ranked.threshold[at]), self.options.risk) if at >= 0 else (None, None)
+
+    def fewest(self, _: float) -> None:
+        return None
+
+    def _share(self, t: float, rows: int) -> float:
+        del rows
+        weights = self.clusters.input_weights
+        return float(weights[self.options.passing(self.clusters.p, t)].sum() / weights.sum())
+
+    def log_evidence_above(self, t: float, rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
+        del accepted, wrong
+        group = ClusterRanking.of(self.clusters.of_rows(rows), self.options.highest)
+        return group.log_evidence_above(t, self.options.risk) - float(np.log(len(self.ranked.threshold)))
+
+    def curve(self, alpha: float, _: int) -> Iterator[Row]:
+        shared = alpha / max(len(self.ranked.threshold), 1)
+        for t in map(float, self.ranked.threshold):
+            rows, wrong, share = self.down_to(t)
+            if rows:
+                high, alone = (self.ranked.highest_rate(t, each) for each in (shared, alpha))
+                yield self.name, share, t, rows, wrong, wrong / rows, high, alone
+
+    def others(self, _: float) -> tuple[None, None]:
+        return None, None
 
 
 def pooled(
@@ -375,36 +469,19 @@ def pooled(
     at = results[everyone.name]["threshold"]
     if everyone.name != EVERYONE or not isinstance(data, Predictions) or at is None:
         return not_looked_at()
-    ranked = everyone.ranked_clusters(options.highest)
-    choices = 1 if ranked is None else len(ranked.threshold)
-    t = Threshold(float(at), options.highest, options.risk, options.alpha, choices)
-    return above_risk(data, t, everyone.clusters, options.seed, options.allow)
+    return above_risk(data, everyone, float(at), options)
 
 
-def parts_of(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
-    """Yield everyone, or each group that has rows."""
-    inputs = checked_data(data, Predictions, Sketch)
-    if isinstance(inputs, Sketch) and inputs.by_clusters:
-        inputs = inputs.rows()
-    if isinstance(inputs, Sketch):
-        yield from _sketched(inputs, by, options)
-        return
-    clusters = cluster_totals(inputs, options.seed)
-    everyone = [(EVERYONE, np.arange(inputs.n))]
-    for name, rows in ((keyed(g), r) for g, r in rows_of_groups(inputs, by)) if by else everyone:
-        yield _part(name, inputs, rows, clusters, options)
+def _of_rows(data: Predictions, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
+    clusters = cluster_totals(data, options.seed)
+    everyone = [(EVERYONE, np.arange(data.n))]
+    for name, rows in ((keyed(g), r) for g, r in rows_of_groups(data, by)) if by else everyone:
+        ranking = Ranking.of(data.p[rows], data.y[rows] == options.wrong, options.highest)
+        part = name, ranking, float(weights_of(data)[rows].sum()), options
+        yield Part(*part) if clusters is None else ClusterPart(*part, clusters.of_rows(rows))
 
 
-def _part(
-    name: str, data: Predictions, rows: NDArray[np.intp], clusters: Clusters | None, options: AcceptOptions
-) -> Part:
-    wrong = data.y[rows] == (0 if options.highest else 1)
-    weight = float(weights_of(data)[rows].sum())
-    of = None if clusters is None else clusters.of_rows(rows)
-    return Part(name, Ranking.of(data.p[rows], wrong, options.highest), weight, of)
-
-
-def _sketched(sketch: Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
+def _of_cells(sketch: Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
     """Yield the parts of a sketch, whose cells are ties; a cell is accepted as a whole."""
     if not by:
         yield _cells(EVERYONE, sketch_of(sketch, options.seed).cells[..., :2].sum(axis=0), options)
@@ -414,42 +491,29 @@ def _sketched(sketch: Sketch, by: tuple[str, ...], options: AcceptOptions) -> It
         yield _cells(keyed(group), full_sketch.group_cells[index][..., :2].sum(axis=0), options)
 
 
+# Everyone, or each group that has rows.
+parts_of = ByKind(rows=_of_rows, counts=_of_cells)
+
+
 def _cells(name: str, counts: NDArray[np.int64], options: AcceptOptions) -> Part:
     """Rank cells: the threshold of a cell is its end that is passed last."""
     cells = len(counts)
     edge = np.arange(cells) / cells if options.highest else np.nextafter(np.arange(1, cells + 1) / cells, 0.0)
     edge = np.where(edge >= np.nextafter(1.0, 0.0), 1.0, edge)  # the last cell holds a score of 1
-    wrong = counts[:, 0] if options.highest else counts[:, 1]
     order = np.arange(cells)[::-1] if options.highest else np.arange(cells)
-    ranking = Ranking.of_counts(edge[order], counts.sum(axis=1)[order], wrong[order])
-    return Part(name, ranking, float(ranking.n))
+    ranking = Ranking.of_counts(edge[order], counts.sum(axis=1)[order], counts[order, options.wrong])
+    return Part(name, ranking, float(ranking.n), options)
 
 
-def _about(options: AcceptOptions, groups: int, by_clusters: bool) -> str:
+def _about(options: AcceptOptions, parts: Sequence[Part]) -> str:
     """Say what is accepted."""
     which = "scores from the highest down" if options.highest else "scores from the lowest up"
-    of = f", a threshold for each of {groups} groups" if groups > 1 else ""
-    here = "these rows but those of pilot clusters" if by_clusters else "these rows"
-    whose = "future rows like these" if options.target == "population" else f"{here}, given their scores"
-    return f"{which}{of}; {whose}"
+    of = f", a threshold for each of {len(parts)} groups" if len(parts) > 1 else ""
+    at_hand = f"{parts[0].here}, given their scores"
+    return f"{which}{of}; {'future rows like these' if options.target == 'population' else at_hand}"
 
 
 # ---- groups that one threshold for everyone hides ----
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """Which rows of everyone are accepted, and what was asked for."""
-
-    at: float
-    highest: bool  # the highest scores are accepted, or the lowest
-    risk: float
-    alpha: float
-    choices: int  # thresholds of clusters, one of which this is
-
-    def passing(self, p: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which scores pass, the threshold's own among them."""
-        return p >= self.at if self.highest else p <= self.at
 
 
 def not_looked_at() -> dict[str, object]:
@@ -457,9 +521,7 @@ def not_looked_at() -> dict[str, object]:
     return {"columns": (), "left_out": (), "groups": 0, "above_risk": {}, "by": ()}
 
 
-def above_risk(
-    data: Predictions, t: Threshold, clusters: Clusters | None, seed: int, allow: Sequence[str] = ()
-) -> dict[str, object]:
+def above_risk(data: Predictions, everyone: Part, threshold: float, options: AcceptOptions) -> dict[str, object]:
     """What settings tell of the groups in the pool: which were looked at, and which are above the risk.
 
     A group is above it if its own evidence at this threshold is ``G / alpha`` or more, of G groups. The evidence holds
@@ -471,17 +533,18 @@ def above_risk(
     columns = tuple(_columns(data))
     if not columns:
         return not_looked_at()
-    known = tuple(name for name in no_attributes(data, seed, allow) if name in columns)
+    known = tuple(name for name in no_attributes(data, options.seed, options.allow) if name in columns)
     # The groups that are large enough to be shown.
     groups = {keyed(g): (c, r) for c in columns for g, r in rows_of_groups(data, (c,)) if len(r) >= MASK}
     above = dict[str, dict[str, float | int]]()
     for name, (column, rows) in groups.items():
         if column in known:
             continue
-        inside = rows[t.passing(data.p[rows])]
-        wrong = int(np.count_nonzero(data.y[inside] == (0 if t.highest else 1)))
-        if len(inside) >= MASK and _evidence_above(rows, inside, wrong, clusters, t) >= np.log(len(groups) / t.alpha):
-            above[name] = {"accepted": len(inside), "wrong": wrong, "rate": wrong / len(inside)}
+        inside = rows[options.passing(data.p[rows], threshold)]
+        accepted, wrong = len(inside), int(np.count_nonzero(data.y[inside] == options.wrong))
+        evidence = everyone.log_evidence_above(threshold, rows, accepted, wrong) if accepted >= MASK else -np.inf
+        if evidence >= np.log(len(groups) / options.alpha):
+            above[name] = {"accepted": accepted, "wrong": wrong, "rate": wrong / accepted}
     looked = tuple(c for c in columns if c not in known)
     return {
         "columns": looked,
@@ -490,16 +553,6 @@ def above_risk(
         "above_risk": dict(sorted(above.items(), key=lambda g: -g[1]["rate"])),
         "by": tuple(dict.fromkeys(groups[name][0] for name in above)),
     }
-
-
-def _evidence_above(
-    rows: NDArray[np.intp], inside: NDArray[np.intp], wrong: int, clusters: Clusters | None, t: Threshold
-) -> float:
-    """The log e-value against "at most `risk` of the group's accepted rows are wrong", at every threshold."""
-    if clusters is None:
-        return float(acceptance.log_evidence_above(len(inside), wrong, t.risk))
-    ranked = ClusterRanking.of(clusters.of_rows(rows), t.highest)
-    return ranked.log_evidence_above(t.at, t.risk) - float(np.log(t.choices))
 
 
 def _columns(data: Predictions) -> Iterator[str]:

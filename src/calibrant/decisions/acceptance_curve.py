@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import numpy as np
+from collections.abc import Iterable
 
 from calibrant.arguments import check_int, names
 from calibrant.data.calls import takes_arrays
@@ -12,11 +10,8 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.accept import Accepted, AcceptOptions, End, Part, Target, answers, parts_of, pooled
 from calibrant.results import Curve
-from calibrant.stats.decisions import acceptance
-from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
 
 COLUMNS = ("group", "share", "threshold", "rows", "wrong", "rate", "high", "high_alone")
-Row = tuple[str | float | int, ...]
 
 
 @takes_arrays
@@ -90,8 +85,8 @@ def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: Acce
     """The curve, as was asked for."""
     parts = list(parts_of(data, by, options))
     each = options.alpha / len(parts)
-    results = {p.name: p.accepted(options, each) for p in parts}
-    rows = [row for p in parts for row in _rows(p, options, each, steps)]
+    results = {p.name: p.accepted(each) for p in parts}
+    rows = [row for p in parts for row in p.curve(each, steps)]
     columns = dict(zip(COLUMNS, (tuple(v) for v in zip(*rows, strict=True)), strict=True)) if rows else {}
     return Curve(
         method="diagnose.acceptance_curve",
@@ -102,67 +97,15 @@ def acceptance_at(data: Predictions | Sketch, by: tuple[str, ...], options: Acce
             "target": options.target,
             "alpha": options.alpha,
             "level": 1.0 - options.alpha,
-            # Those that share alpha; none of these rows, of which all hold.
-            "rates": tuple(map(float, acceptance.rates(options.risk)))
-            if options.target == "population" and parts[0].clusters is None
-            else (),
-            "groups": {p.name: _compared(p, results[p.name], options, each) for p in parts},
+            "rates": parts[0].rates,
+            "groups": {p.name: _compared(p, results[p.name], each) for p in parts},
             "pool": pooled(data, parts[0], results, options),
             "seed": options.seed,
         },
     )
 
 
-def _rows(part: Part, options: AcceptOptions, alpha: float, points: int) -> Iterator[Row]:
-    by_clusters = part.ranked_clusters(options.highest)
-    if by_clusters is not None:
-        yield from _cluster_rows(part, by_clusters, alpha)
-        return
-    ranking = part.ranking
-    # A share's threshold is the first one that passes as many rows; scores alone choose it.
-    at = np.unique(np.searchsorted(ranking.rows, np.arange(1, points + 1) / points * ranking.n))
-    kept = Ranking(ranking.threshold[at], ranking.rows[at], ranking.wrong[at])
-    if options.target == "population":
-        high = acceptance.highest_of_rates(kept, options.risk, alpha)
-    else:
-        high = acceptance.highest_rate(kept, alpha)
-    alone = acceptance.clopper_pearson(ranking.rows[at], ranking.wrong[at], alpha)
-    for i, k in enumerate(at):
-        rows, wrong = int(ranking.rows[k]), int(ranking.wrong[k])
-        reported = (rows / ranking.n, float(ranking.threshold[k]), rows, wrong, wrong / rows)
-        yield (part.name, *reported, float(high[i]), float(alone[i]))
-
-
-def _cluster_rows(part: Part, by_clusters: ClusterRanking, alpha: float) -> Iterator[Row]:
-    shared = alpha / max(len(by_clusters.threshold), 1)
-    for t in map(float, by_clusters.threshold):
-        reported = part.down_to(t, by_clusters.highest)
-        if reported.rows:
-            high = by_clusters.highest_rate(t, shared)
-            alone = by_clusters.highest_rate(t, alpha)
-            yield (
-                part.name,
-                reported.share,
-                t,
-                reported.rows,
-                reported.wrong,
-                reported.wrong / reported.rows,
-                high,
-                alone,
-            )
-
-
-def _compared(part: Part, result: Accepted, options: AcceptOptions, alpha: float) -> dict[str, float | None]:
+def _compared(part: Part, result: Accepted, alpha: float) -> dict[str, float | None]:
     """The shares that three ways of choosing would accept."""
-    accepted = float(result["share"] or 0.0)
-    if part.clusters is not None:
-        return {"accepted": accepted, "sequence": None, "picked": None}
-    ranking = part.ranking
-    passed = acceptance.sequence(ranking, options.risk, alpha)
-    picked = np.nonzero(acceptance.clopper_pearson(ranking.rows, ranking.wrong, alpha) <= options.risk)[0]
-    shares = ranking.rows / ranking.n
-    return {
-        "accepted": accepted,
-        "sequence": float(shares[passed]) if passed >= 0 else 0.0,
-        "picked": float(shares[picked.max()]) if len(picked) else 0.0,
-    }
+    sequence, picked = part.others(alpha)
+    return {"accepted": float(result["share"] or 0.0), "sequence": sequence, "picked": picked}

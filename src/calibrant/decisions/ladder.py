@@ -36,7 +36,6 @@ class Ladder:
     cut: int  # the first step that is acted on
     counts: Ints  # shape (blocks, steps, 2): rows by outcome; of clusters too, for what is reported
     exact: bool  # the steps are the values that the score takes
-    clusters: Clusters | None = None
 
     @classmethod
     def of(cls, q: Population, threshold: float, rows: Predictions | None = None, seed: int = 0) -> Ladder:
@@ -46,7 +45,7 @@ class Ladder:
         edges, the same for everyone and for groups.
         """
         if q.clusters is not None:
-            return cls._of_clusters(q, q.clusters, threshold)
+            return ClusterLadder.of_clusters(q, q.clusters, threshold)
         if q.exact:
             low, cut = q.scores / SCALE, _at(q.scores / SCALE, threshold)
             return cls(threshold, threshold, low, cut, _in_blocks(q), True)
@@ -79,13 +78,6 @@ class Ladder:
         counts = np.bincount(at, minlength=dealing.blocks * len(low) * 2).reshape(dealing.blocks, len(low), 2)
         return cls(threshold, threshold, low, _at(low, threshold), counts, False)
 
-    @classmethod
-    def _of_clusters(cls, q: Population, clusters: Clusters, threshold: float) -> Ladder:
-        low = q.scores / SCALE if q.exact else np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
-        cell = _cell(clusters, low, q.exact)
-        counts = np.bincount(2 * cell + clusters.y, minlength=2 * len(low)).reshape(1, len(low), 2)
-        return cls(threshold, threshold, low, _at(low, threshold), counts, q.exact, clusters)
-
     @property
     def about(self) -> str:
         """What the best use is of."""
@@ -93,40 +85,20 @@ class Ladder:
 
     @cached_property
     def lots(self) -> Lots:
-        """What clusters, or rows, add in each step."""
-        if self.clusters is None:
-            return Lots.of_counts(self.counts, self.low, self.cut, self.threshold)
-        u, t = self.clusters, self.threshold
-        sums = u.sums(_cell(u, self.low, self.exact), len(self.low), u.y.astype(np.float64) - t)
-        ones, block = np.ones(u.count), u.block - 1
-        return Lots(sums.cluster, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
+        """What rows, or clusters, add in each step."""
+        return Lots.of_counts(self.counts, self.low, self.cut, self.threshold)
 
     def gains(self, over_all: bool, seed: int) -> Gains:
         """Return what rows, or clusters, add to the net benefit, or to its excess over acting on all; times 1 - t."""
-        u, t = self.clusters, self.threshold
-        if u is None:
-            (acted, events), (left, missed) = self.acted, self.left
-            if over_all:
-                return Gains.of_counts((t, t - 1.0, 0.0), (left - missed, missed, acted), seed)
-            return Gains.of_counts((1.0 - t, -t, 0.0), (events, acted - events, left), seed)
-        on = self.acts
-        won = np.where(on, 0.0, t - u.y) if over_all else np.where(on, u.y - t, 0.0)
-        span = (t - 1.0, t, u.largest) if over_all else (-t, 1.0 - t, u.largest)
-        return Gains.of_clusters(summed(u.cluster, u.weight * won, u.count), u.size, u.certified, span, seed)
+        t, (acted, events), (left, missed) = self.threshold, self.acted, self.left
+        if over_all:
+            return Gains.of_counts((t, t - 1.0, 0.0), (left - missed, missed, acted), seed)
+        return Gains.of_counts((1.0 - t, -t, 0.0), (events, acted - events, left), seed)
 
-    @cached_property
-    def acts(self) -> NDArray[np.bool_]:
-        """Which rows of clusters are acted on; none of rows that are only counted."""
-        u = self.clusters
-        return np.zeros(0, dtype=bool) if u is None else _cell(u, self.low, self.exact) >= self.cut
-
-    def shares(self, hit: NDArray[np.bool_], among: NDArray[np.bool_], seed: int) -> Gains:
-        """What clusters add to a rate: their rows that count, among their rows that are there."""
-        u = self.clusters
-        if u is None:
-            raise TypeError("rows are counted: there are no clusters to add up")
-        value, size = (summed(u.cluster, u.weight * some, u.count) for some in (hit & among, among))
-        return Gains.of_clusters(value, size, u.certified, (0.0, 1.0, u.largest), seed)
+    def people(self, low: float, high: float) -> int:
+        """How many people, rows or clusters, have a score from one number to below another."""
+        at = (self.low >= low - 1e-9) & (self.low < high - 1e-9)
+        return int(self.counts[:, at].sum())
 
     @property
     def acted(self) -> tuple[int, int]:
@@ -141,6 +113,49 @@ class Ladder:
     def _counted(self, steps: slice) -> tuple[int, int]:
         rows = self.counts[:, steps].sum(axis=(0, 1))
         return int(rows.sum()), int(rows[1])
+
+
+@dataclass(frozen=True)
+class ClusterLadder(Ladder):
+    """The same of clusters, cut at the threshold itself."""
+
+    clusters: Clusters
+
+    @classmethod
+    def of_clusters(cls, q: Population, clusters: Clusters, threshold: float) -> ClusterLadder:
+        """Cut the scores of the rows of clusters."""
+        low = q.scores / SCALE if q.exact else np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
+        cell = _cell(clusters, low, q.exact)
+        counts = np.bincount(2 * cell + clusters.y, minlength=2 * len(low)).reshape(1, len(low), 2)
+        return cls(threshold, threshold, low, _at(low, threshold), counts, q.exact, clusters)
+
+    @cached_property
+    def lots(self) -> Lots:
+        u, t = self.clusters, self.threshold
+        sums = u.sums(_cell(u, self.low, self.exact), len(self.low), u.y.astype(np.float64) - t)
+        ones, block = np.ones(u.count), u.block - 1
+        return Lots(sums.cluster, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
+
+    def gains(self, over_all: bool, seed: int) -> Gains:
+        u, t, on = self.clusters, self.threshold, self.acts
+        won = np.where(on, 0.0, t - u.y) if over_all else np.where(on, u.y - t, 0.0)
+        span = (t - 1.0, t, u.largest) if over_all else (-t, 1.0 - t, u.largest)
+        return Gains.of_clusters(summed(u.cluster, u.weight * won, u.count), u.size, u.certified, span, seed)
+
+    def people(self, low: float, high: float) -> int:
+        u = self.clusters
+        return len(np.unique(u.cluster[(u.p >= low) & (u.p < high)]))
+
+    @cached_property
+    def acts(self) -> NDArray[np.bool_]:
+        """Which rows are acted on."""
+        return _cell(self.clusters, self.low, self.exact) >= self.cut
+
+    def shares(self, hit: NDArray[np.bool_], among: NDArray[np.bool_], seed: int) -> Gains:
+        """What clusters add to a rate: their rows that count, among their rows that are there."""
+        u = self.clusters
+        value, size = (summed(u.cluster, u.weight * some, u.count) for some in (hit & among, among))
+        return Gains.of_clusters(value, size, u.certified, (0.0, 1.0, u.largest), seed)
 
 
 def _at(low: Floats, threshold: float) -> int:

@@ -175,7 +175,7 @@ def local_class_test(
     each class; of more than 100,000 / (classes tested + 1) rows a random part is tested, 25,000 of three classes; the
     pair of classes is that of all rows. **Reads.** Rows.
     """
-    checked = checked_classes(data, weighted=True)
+    checked = checked_classes(data)
     draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
     rows = ClassRows.of(checked, variables, seed)
     own = draws if checked.cluster is None else 0  # clusters keep their outcomes

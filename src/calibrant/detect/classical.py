@@ -29,7 +29,8 @@ from calibrant.stats.classical import (
 )
 from calibrant.stats.cusum import Alternative, Boundary, off_by, within
 from calibrant.stats.nulls import p_value
-from calibrant.views.points import points, refuse_rows
+from calibrant.views.kinds import refuse_rows
+from calibrant.views.points import points
 
 Floats = NDArray[np.float64]
 Null = Literal["simulated", "asymptotic"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import choice, number
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.classical import Finding, Floats, Null, ScoreTestOptions, Tested, covered
@@ -19,6 +19,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored
 from calibrant.stats.nulls import holm
+from calibrant.views.kinds import ByKind
 from calibrant.views.sample import everyone, group
 
 Side = Literal["greater", "less", "two-sided"]
@@ -119,8 +120,7 @@ def jeffreys_test(
     rho = number("rho", rho, least=0, below=1, hint="such as 0.12")
     if rho and a.null == "asymptotic":
         raise NotComputable("outcomes that move together (rho) have no asymptotic law here: pass null='simulated'")
-    inputs = checked_data(data, Predictions, Sketch)
-    g = _sketched(inputs, by) if isinstance(inputs, Sketch) else _graded(inputs, by)
+    g = grades_of(data, by)
     t = Tested(g.q, a, g.reads)
     rows, events, expected = (np.add.reduceat(v, g.first) for v in (g.q.times, g.q.events, g.q.times * g.q.p))
     posterior: Floats = posterior_tails(events, rows, expected / rows, side)
@@ -214,3 +214,6 @@ def _sketched(data: Sketch, by: str | None) -> Grades:
     p, events, rows = (np.concatenate([getattr(q, k) for q in parts]) for k in ("p", "events", "rows"))
     cells = f"{data.group_cells.shape[2]} score cells a grade"
     return Grades(Scored(p, events, rows), first, tuple(names), cells)
+
+
+grades_of = ByKind(rows=_graded, counts=_sketched)

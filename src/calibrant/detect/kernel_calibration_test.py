@@ -35,6 +35,7 @@ from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import (
     CONTRADICTED,
     LEAST_DRAWS,
+    UNWEIGHTED,
     Shape,
     checked_rows,
     checked_size,
@@ -43,7 +44,7 @@ from calibrant.views.kernel_rows import (
     coded,
     rows_of,
 )
-from calibrant.views.points import refuse_rows, weights_of
+from calibrant.views.points import weights_of
 
 Floats = NDArray[np.float64]
 Null = Literal["auto", "simulated", "gaussian"]
@@ -122,7 +123,7 @@ def kernel_calibration_test(
     >>> cal.detect.kernel_calibration_test(cal.predictions(rng.uniform(size=2000) < p**1.3, p)).p_value
     0.001
     """
-    checked = checked_rows(data, weighted=True)
+    checked = checked_rows(data)
     draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     w = None if width is None else positive("width", width, hint="or None for the default")
     rows, each = rows_of(checked, identities_of(checked.n, seed)), checked.weights
@@ -327,8 +328,9 @@ def kernel_tuning(
     >>> cal.detect.local_calibration_test(data, features="exact", **best).p_value > 0.05
     True
     """
-    rows, seed, alpha = checked_rows(data), checked_seed(seed), checked_alpha(alpha)
-    refuse_rows(rows, cluster="data sets are simulated row by row, not by cluster=: use kernel_calibration_test alone")
+    by_row = "data sets are simulated row by row, not by cluster=: use kernel_calibration_test alone"
+    rows = checked_rows(data, weights=UNWEIGHTED, cluster=by_row)
+    seed, alpha = checked_seed(seed), checked_alpha(alpha)
     runs, draws = check_int("runs", runs, 20, hint="such as 200"), checked_draws(draws, alpha)
     shapes = _kernels(families, widths, degree)
     truth = _rates(rows, by_variable, rate, number("gap", gap, above=0, below=1), check_int("bands", bands, 2, 20))

@@ -36,6 +36,8 @@ from calibrant.views.kernel_rows import (
     CONTRADICTED,
     LEAST_DRAWS,
     NULL,
+    UNWEIGHTED,
+    UNWEIGHTED_CLASSES,
     Shape,
     checked_classes,
     checked_rows,
@@ -45,6 +47,7 @@ from calibrant.views.kernel_rows import (
     joined,
     rows_of,
 )
+from calibrant.views.kinds import ByKind, refuse_rows
 from calibrant.views.local_sums import (
     CLUSTERED,
     EXACT,
@@ -58,9 +61,9 @@ from calibrant.views.local_sums import (
     sums_of_rows,
     sums_of_sketch,
 )
-from calibrant.views.points import refuse_rows
 
 Floats = NDArray[np.float64]
+Names = Iterable[str] | str | None
 LocalNull = Literal["auto", "simulated", "gaussian"]
 Kind = Literal["default", "exact"]
 KINDS: tuple[Kind, ...] = ("default", "exact")
@@ -190,17 +193,23 @@ def local_calibration_test(
     }
     inputs, seed = _checked(features, null, options), checked_seed(seed)
     check_int("landmarks", landmarks, 2, 1024)
-    if features == "default" and isinstance(data, Sketch) and not data.by_clusters:
-        return _from_sketch(data, variables, null)
-    if isinstance(data, MulticlassPredictions):
-        if features == "default":
-            if null == "gaussian":
-                raise BadInput(CLASSES)
-            return local_class_test(data, variables=variables, draws=draws, seed=seed, landmarks=landmarks)
-        return exact_class_test(data, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
-    rows = checked_rows(data, weighted=features == "default")
     if features == "exact":
-        return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
+        exact = ByKind(rows=exact_local_test, classes=exact_class_test)
+        return exact(data, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
+    default = ByKind(rows=_of_rows, counts=_of_sketch, classes=_of_classes)
+    return default(data, variables, null, draws=draws, seed=seed, landmarks=landmarks)
+
+
+def _of_classes(
+    data: MulticlassPredictions, variables: Names, null: str, *, draws: int, seed: int, landmarks: int
+) -> Outcome:
+    if null == "gaussian":
+        raise BadInput(CLASSES)
+    return local_class_test(data, variables=variables, draws=draws, seed=seed, landmarks=landmarks)
+
+
+def _of_rows(data: Predictions, variables: Names, null: str, *, draws: int, seed: int, landmarks: int) -> Outcome:
+    rows = checked_rows(data)
     draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
     if null == "gaussian":
         refuse_rows(
@@ -224,7 +233,8 @@ def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, 
     return inputs
 
 
-def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
+def _of_sketch(data: Sketch, variables: Names, null: str, *, draws: int, seed: int, landmarks: int) -> Outcome:
+    del draws, seed, landmarks
     sums = sums_of_sketch(data, variables)
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):
@@ -363,7 +373,7 @@ def exact_local_test(
     thread; memory ``5 n draws`` bytes, no n x n matrix. Repeated rows are joined into cells, with Binomial draws, where
     that halves them. **Reads.** Rows.
     """
-    checked = checked_rows(data)
+    checked = checked_rows(data, weights=UNWEIGHTED)
     draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     how = coded(checked, variables)
     # (1) Standardise, and join equal rows into cells with Binomial outcomes.
@@ -422,7 +432,7 @@ def exact_class_test(
     are joined as there. **Cost.** As many times that of `exact_local_test` as there are classes; no rows are joined.
     **Reads.** Rows.
     """
-    checked = checked_classes(data)
+    checked = checked_classes(data, weights=UNWEIGHTED_CLASSES)
     draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     how, classes = coded(checked, variables), checked.p.shape[1]
     cluster = cluster_kernel(checked, how)

@@ -24,6 +24,7 @@ from calibrant.search.nulls import StrongTest
 from calibrant.stats.subgroups.scan import SALT, UP, Scan
 from calibrant.views.boxes import FEWEST as BOX_ROWS
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
+from calibrant.views.kinds import refuse_rows
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -321,8 +322,7 @@ class SubgroupPlan:
     ) -> SubgroupPlan:
         """Check what subgroup it is (share, order and beta), and how surely it is detected (power and alpha)."""
         rows = None if data is None else checked_data(data, Predictions)
-        if rows is not None and (rows.weights is not None or rows.cluster is not None):
-            raise NotComputable(UNWEIGHTED)
+        refuse_rows(rows, weights=UNWEIGHTED, cluster=UNWEIGHTED)
         if rows is not None and subgroup[2] is not None:
             refuse("beta", subgroup[2], "either data or a beta distribution")
         if rows is not None and (rows.covariates is None or not rows.covariates.num_columns):

@@ -12,7 +12,7 @@ from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.class_tests import ClassRows
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, ClassInputs, DetectorInputs, Settings, detector_inputs
 from calibrant.search.models import Floats, Models
@@ -235,9 +235,8 @@ def _of_classes(
     In every data set one class is drawn for each row, so that ranks of several classes are exchangeable with the data's
     together. The predicted class is one more covariate. No draw is left out, whatever the data reach.
     """
-    checked = checked_classes(data, weighted=True)
-    if checked.cluster is not None:
-        raise NotComputable("several classes with cluster=: repeated fitting is exact for independent rows only")
+    independent = "several classes with cluster=: repeated fitting is exact for independent rows only"
+    checked = checked_classes(data, cluster=independent)
     rows = ClassRows.of(checked, variables, settings.seed)
     each = []
     for k in rows.classes:
@@ -297,9 +296,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0
     inside = v.path.rows[:top]
-    clusters = {}
-    if q.cluster is not None:  # with rows up to the peak, and beyond it
-        clusters = {"peak_clusters": q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))}
     return {
         "models": q.pool.names,
         "statistics": v.statistics,
@@ -312,6 +308,7 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),
-        **clusters,
+        # With rows up to the peak, and beyond it.
+        **q.of_clusters(peak_clusters=lambda: q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))),
         **v.facts,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number
+from calibrant.arguments import check_int, checked_alpha, choice, number
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -21,8 +21,8 @@ from calibrant.views.boxes import (
     MIN_SIZE,
     ORDER,
     Tables,
+    boxed,
     checked_size,
-    cluster_rows,
     condition,
     fewest_rows,
     of_levels,
@@ -156,11 +156,9 @@ def scan_test(
     allowed = number("tolerance", tolerance, least=0, below=1, what="a probability", hint="such as 0.02")
     least = checked_size("min_size", min_size)
     count = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
-    seed = checked_seed(seed)
     # (1) Cells and boxes, without looking at labels.
-    tables = tables_of(data, variables, order, seed, by_clusters=True)
-    own = data.spec.seed if isinstance(data, Sketch) else seed
-    rows = cluster_rows(data, tables, own)
+    tables = tables_of(data, variables, order, seed)
+    rows = boxed(data, tables).scanned
     scan: BoxScan
     # (2) The largest score, and how often chance does as well.
     if rows is not None:
@@ -194,7 +192,7 @@ def scan_test(
             "min_size": least,
             "null": used,
             "order": max(map(len, tables.layout.combined)),
-            "seed": own,
+            "seed": tables.seed,
             "smallest_subgroup": fewest_of(tables, least),
             "tolerance": allowed,
             "variables": tuple(t.name for t in tables.attributes[1:]),

@@ -6,9 +6,10 @@ variance is ``sum_c a_tc^2 noise_c``, and simulated outcomes give the law of its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import critical, p_value
 from calibrant.stats.smoothing import SPREAD, density, smoother
 from calibrant.stats.strata import SUMS, Strata, View
-from calibrant.views.by_variable import by_cluster, by_variable_of, strata_of
+from calibrant.views.by_variable import along, by_cluster, by_variable_of
 from calibrant.views.points import SIGNS
 
 Floats = NDArray[np.float64]
@@ -62,9 +63,9 @@ AFFORDABLE = 20_000_000_000  # outcomes added to cells: about five seconds
 STREAM = 0xC0A57
 
 
-def affordable(data: Predictions | Sketch, cuttings: int, draws: int) -> bool:
+def affordable(data: Predictions, cuttings: int, draws: int) -> bool:
     """Whether outcomes of all rows can be simulated for so many ways of cutting them."""
-    return isinstance(data, Predictions) and data.n * cuttings * draws <= AFFORDABLE
+    return data.n * cuttings * draws <= AFFORDABLE
 
 
 def simulated_events(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
@@ -117,12 +118,39 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plan:
-    """All panels, and the cell of each row over all of them (None without rows)."""
+    """All panels."""
 
     panels: tuple[Panel, ...]
-    code: Codes | None
     whole: Strata
     levels: bool
+
+    def simulated(self, draws: int, seed: int) -> tuple[Floats, str]:
+        """The residual sums of every cell if the model is calibrated, shape (cells, draws), and where they come from.
+
+        Rows whose outcomes can be simulated at a bearable cost are; otherwise the sums are drawn as Gaussian with the
+        exact variance ``sum w^2 p (1 - p)``.
+        """
+        noise = np.concatenate([p.cells.noise for p in self.panels])
+        rng = np.random.default_rng([seed, STREAM])
+        return rng.standard_normal((draws, len(noise))).T * np.sqrt(noise)[:, None], GAUSSIAN
+
+
+@dataclass(frozen=True)
+class RowPlan(Plan):
+    """The same with rows at hand."""
+
+    data: Predictions
+    code: Codes  # shape (n,): the cell of each row over all panels
+
+    def simulated(self, draws: int, seed: int) -> tuple[Floats, str]:
+        score, view = np.concatenate([p.cells.score for p in self.panels]), self.whole.view
+        result = by_cluster(self.data, self.code, len(score), view)
+        if result is not None:
+            return result.signed(draws, np.random.default_rng([seed, STREAM, 1])).T, SIGNS
+        if not affordable(self.data, 1, draws):
+            return super().simulated(draws, seed)
+        sums = simulated_events(self.data, self.code[:, None], len(score), view, draws, seed)
+        return sums - score[:, None], EXACT
 
 
 class _Group(NamedTuple):
@@ -136,13 +164,7 @@ class _Group(NamedTuple):
 def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
     """Lay out the points of one variable, of one for each group of another, or of a pair."""
     variable, by, pair = _named(layout)
-    if isinstance(data, Sketch):
-        if by is not None:
-            raise NotComputable("a sketch keeps no cells of one variable within another: pass rows")
-        whole, cell = strata_of(data, variable, layout.view), None
-    else:
-        by_variable = by_variable_of(data, variable, layout.view)
-        whole, cell = by_variable.strata, by_variable.cell
+    whole, cell = along(data, variable, layout.view)
     # (1) Cells: levels and few values as they are; numbers in at most 1,024 cells, or six on the side of a heat map.
     many = whole.ordered and whole.there > FEW
     levels, cells = pair or not many, whole
@@ -153,16 +175,17 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
         raise NotComputable(f"{variable!r} has one value: there is nothing to draw a curve by")
     # (2) Groups, each with cells of its own, numbered through.
     groups, code = [_Group("", cells, 0)], cell
-    if by is not None and isinstance(data, Predictions) and cell is not None:
+    if by is not None:
         groups, code = _groups_of(data, cells, cell, by, PAIR_BINS if pair else GROUP_BINS)
     # (3) Points, drawn and among which the worst is looked for, and the matrix that averages the cells there.
+    made: Callable[..., Plan] = Plan if code is None else partial(RowPlan, data=cast(Predictions, data), code=code)
     if levels:
-        return Plan(tuple(_levels(g) for g in groups), code, whole, levels)
+        return made(tuple(_levels(g) for g in groups), whole, levels)
     there = whole.present()
     share = (np.cumsum(there.rows) - 0.5 * there.rows) / there.rows.sum()
     low, high, left, right = np.interp([*TRIM, *SEARCH], share, there.x).tolist()
     at = _points(layout.grid, whole, low, high), np.linspace(left, right, SEARCHED)
-    return Plan(tuple(_curve(g, at, layout) for g in groups), code, whole, levels)
+    return made(tuple(_curve(g, at, layout) for g in groups), whole, levels)
 
 
 def _named(layout: Layout) -> tuple[str, str | None, bool]:
@@ -178,8 +201,12 @@ def _named(layout: Layout) -> tuple[str, str | None, bool]:
     return names[0], names[1], True
 
 
-def _groups_of(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) -> tuple[list[_Group], Codes]:
+def _groups_of(
+    data: Predictions | Sketch, cells: Strata, cell: Codes | None, by: str, bins: int
+) -> tuple[list[_Group], Codes]:
     """The groups with their own cells, and the cell of each row over all groups."""
+    if cell is None or not isinstance(data, Predictions):
+        raise NotComputable("a sketch keeps no cells of one variable within another: pass rows")
     other = by_variable_of(data, by, cells.view)
     group = other.strata.bin_of(bins) if other.strata.there > FEW else np.arange(other.strata.size)
     titles, size = other.strata.joined(group).titles(), cells.size
@@ -286,29 +313,9 @@ class Banded:
     law: str
 
 
-def simulated(data: Predictions | Sketch, plan: Plan, draws: int, seed: int) -> tuple[Floats, str]:
-    """Return residual sums of every cell if the model is calibrated, shape (cells, draws), and where they come from.
-
-    Rows whose outcomes can be simulated at a bearable cost are; otherwise the sums are drawn as Gaussian with the
-    exact variance ``sum w^2 p (1 - p)``.
-    """
-    cells = [p.cells for p in plan.panels]
-    if plan.code is not None and isinstance(data, Predictions) and data.cluster is not None:
-        result = by_cluster(data, plan.code, sum(c.size for c in cells), plan.whole.view)
-        if result is not None:
-            return result.signed(draws, np.random.default_rng([seed, STREAM, 1])).T, SIGNS
-    if plan.code is None or not isinstance(data, Predictions) or not affordable(data, 1, draws):
-        noise = np.concatenate([c.noise for c in cells])
-        rng = np.random.default_rng([seed, STREAM])
-        return rng.standard_normal((draws, len(noise))).T * np.sqrt(noise)[:, None], GAUSSIAN
-    score = np.concatenate([c.score for c in cells])
-    sums = simulated_events(data, plan.code[:, None], len(score), plan.whole.view, draws, seed)
-    return sums - score[:, None], EXACT
-
-
-def banded(data: Predictions | Sketch, plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
+def banded(plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
     """Smooth, simulate and judge all panels together."""
-    sums, law = simulated(data, plan, draws, seed)
+    sums, law = plan.simulated(draws, seed)
     parts, top, masked = [], np.zeros(draws), 0
     # (1) Where each panel is drawn, and the largest standardised deviation of each draw over all of them.
     for panel in plan.panels:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, number
+from calibrant.arguments import check_int, checked_alpha, number
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -162,11 +162,11 @@ def fixed_subgroups(
     >>> found.columns["rule"], found.columns["side"], found.columns["floor"][0] > 0.1
     (('age over 76 and income up to 25',), ('underpredicts',), True)
     """
-    level, seed = checked_alpha(alpha), data.spec.seed if isinstance(data, Sketch) else checked_seed(seed)
+    level = checked_alpha(alpha)
     least, most = checked_size("min_size", min_size), check_int("rules", rules, 1, MOST)
     if limit is not None:
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
-    rows = boxed(data, tables_of(data, variables, order, seed, by_clusters=True), seed)
+    rows = boxed(data, tables_of(data, variables, order, seed))
     ranges = rows.ranges(least)
     search = (
         ClusterSearch(boxed=rows, ranges=ranges, alpha=level)
@@ -178,7 +178,7 @@ def fixed_subgroups(
     low, high = ranges.together(level, boxes)
     size = floors(low, high)
     beyond = ranges.over(limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)
-    stable = search.stability(reported, seed)
+    stable = search.stability(reported, rows.tables.seed)
     lines = []
     for i, (t, box) in enumerate(zip(reported, boxes, strict=True)):
         n = family.rows[box]
@@ -216,7 +216,7 @@ def fixed_subgroups(
             "n": family.n,
             "order": order,
             "rows_in_sample": len(rows.tables.rows.p),
-            "seed": seed,
+            "seed": rows.tables.seed,
             "gap": rows.gap,
             **rows.reported,
             **search.people(reported),

@@ -35,7 +35,7 @@ from calibrant.views.axes import (
     stated,
     widths_of,
 )
-from calibrant.views.points import even_weights
+from calibrant.views.points import clusters_or_rows, even_weights
 from calibrant.views.sample import people_in
 
 Kernel = Literal["local", "published"]
@@ -413,12 +413,8 @@ def part_of(points: Spots, s: Sample, clustered: bool, ask: BiasMapOptions) -> P
 
 def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
     """The rows on the axes, in the unit of each: bandwidths come later."""
-    if data.cluster is None:
-        ids = identities_of(data.n, seed)
-    else:
-        result, code = np.unique(data.cluster, return_inverse=True)
-        ids = identities_of(len(result), seed)[code.reshape(-1)]
-    weight = even_weights(data)
+    code, weight = clusters_or_rows(data), even_weights(data)
+    ids = identities_of(int(code.max()) + 1, seed)[code]
     spots = Spots(np.column_stack([a.position for a in axes]), np.column_stack([a.level for a in axes]))
     return Sample(data.y.astype(float), data.p, weight, ids, spots)
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from calibrant.arguments import check_int, checked_alpha, checked_seed
-from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, cut_of, hash_split_of, sketched_cut
+from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, VariableOptions, cuts_of
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.survey import no_attributes
-from calibrant.diagnose.bands import affordable
-from calibrant.diagnose.ranking import Line, in_clusters, lines_of, names_of, p_values, tested_pairs
+from calibrant.diagnose.ranking import Counted, Line, lines_of, ranked, tested_pairs
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.strata import View
 from calibrant.stats.variable import NONE
-from calibrant.views.by_variable import checked_rows, checked_view
-from calibrant.views.sample import sides_in
+from calibrant.views.by_variable import checked_view
 
 COLUMNS = (
     "variable",
@@ -146,31 +142,31 @@ def rank_variables(
     bins, pairs = check_int("bins", bins, 2, 100), check_int("pairs", pairs, 0, 10_000)
     draws = check_int("draws", draws, 99, 100_000)
     how = _How(checked_view(view), checked_alpha(alpha), draws, checked_seed(seed))
-    out: dict[str, str] = {}
-    if not isinstance(data, Sketch):
-        data = checked_rows(data, clusters=True)
-        # (1) Of all covariates, none that reproduces the outcome or follows from the score, unless it is named.
-        out = no_attributes(data, how.seed) if variables is None else {}
-    elif pairs:
+    rows = ranked(data)
+    if pairs and not rows.pairs:
         raise NotComputable("a sketch keeps no cells of pairs of variables: pass rows, or leave pairs out")
-    names = tuple(name for name in names_of(data, variables) if name not in out)
+    # (1) Of all covariates, none that reproduces the outcome or follows from the score, unless it is named.
+    out = rows.left_out(how.seed) if variables is None else {}
+    names = tuple(name for name in rows.names_of(variables) if name not in out)
     # (2) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
-    lines, left_out = lines_of(data, names, view, bins, in_clusters(data) or affordable(data, len(names), draws))
+    null = rows.null(len(names), draws, how.seed, 2)
+    lines, left_out = lines_of(rows, names, view, bins, null.reads_cells)
     left_out = out | left_out
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
     # (3) p-values over all of them, and certified ranges that hold together.
-    own, adjusted, law = p_values(data, lines, draws, how.seed)
+    own, adjusted = null.judged(null.measures(lines, lines))
     table = [_row(line, how, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
     for row, line in zip(table, lines, strict=True):
-        row["people"] = _people(data, line)
+        row["people"] = null.people(line)
     table.sort(key=lambda r: (-r["beyond_gap"], r["p_value"], -r["beyond_gap_plain"], r["variable"]))
-    ends, no_range = certified_ranges(data, [r["variable"] for r in table], bins, view, alpha, how.seed)
+    ends, no_range = certified_ranges(rows.data, [r["variable"] for r in table], bins, view, alpha, how.seed)
     table = [r | ends.get(r["variable"], {}) for r in table]
     if no_range is None and len(ends) < len(table):
         no_range = f"ranges are given for the first {RANGES} variables of {len(table):,}; they hold simultaneously"
     # (4) Pairs, by what they show beyond their two variables.
-    paired, tried, pair_law = _pairs(data, lines, how, pairs)
+    paired, tried, pair_law = _pairs(rows, lines, how, pairs)
+    people = [row.get("people") for row in (*table, *paired)]
     return Curve(
         method="diagnose.rank_variables",
         columns={k: tuple(r[k] for r in (*table, *paired)) for k in COLUMNS},
@@ -182,14 +178,14 @@ def rank_variables(
             "seed": how.seed,
             "n": lines[0].bins.n,
             "gap": lines[0].bins.gap,
-            "null": law,
+            "null": null.law,
             "variables_tried": len(lines),
             "left_out": left_out,
             "not_certified": no_range,
             "pairs": pairs,
             "pairs_tried": tried,
             "pairs_null": pair_law,
-            **({"people": tuple(r.get("people") for r in (*table, *paired))} if in_clusters(data) else {}),
+            **({"people": tuple(people)} if any(people) else {}),
         },
     )
 
@@ -222,18 +218,11 @@ def _row(line: Line, how: _How, p: float, adjusted: float) -> dict[str, Any]:
     }
 
 
-def _people(data: Predictions | Sketch, line: Line) -> tuple[int, int] | None:
-    """The clusters with rows in the worst bin, and with others; None where rows are independent."""
-    if not in_clusters(data) or line.cell is None:
-        return None
-    return sides_in(data, line.cell == line.worst_bin)
-
-
 def _pairs(
-    data: Predictions | Sketch, lines: Sequence[Line], how: _How, wanted: int
+    data: Counted, lines: Sequence[Line], how: _How, wanted: int
 ) -> tuple[list[dict[str, Any]], int, str | None]:
     """The best pairs' rows of the table, how many pairs were tried, and the law of their p-values."""
-    if not wanted or len(lines) < 2 or isinstance(data, Sketch):
+    if not wanted or len(lines) < 2:
         return [], 0, None
     tested, law = tested_pairs(data, [line.name for line in lines], how.view, how.draws, how.seed)
     best = sorted(tested, key=lambda t: (t.adjusted, -t.statistic))
@@ -264,11 +253,7 @@ def certified_ranges(
     """
     delta = alpha / (4.0 * len(names))
     try:
-        cut_along: Callable[[str], Cut | ClusterCut] = (
-            partial(sketched_cut, data, bins=bins, bandwidth=None, view=view)
-            if isinstance(data, Sketch)
-            else partial(cut_of, hash_split_of(data, view, seed), bins=bins, fine=False)
-        )
+        cut_along = cuts_of(data, VariableOptions(bins, None, True, view, "two-sided", seed))
         out: dict[str, Ends] = {}
         gaps: dict[tuple[str, str, int], tuple[float, float]] = {}
         for name in names[:RANGES]:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import names
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import ColumnProfile
-from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER
+from calibrant.data.survey import no_attributes
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_events
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import BY_ROWS, ClusterSums, holm, p_value, step_down, surprises, total_interval
 from calibrant.stats.strata import SUMS, Strata, View, beyond_gap, widened
-from calibrant.views.by_variable import by_cluster, by_variable_of, strata_of
+from calibrant.views.by_variable import along, by_cluster, by_variable_of
+from calibrant.views.kinds import ByKind
 from calibrant.views.points import SIGNS
+from calibrant.views.sample import sides_in
 
 STREAM = 0x4A9C
 SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
@@ -40,11 +44,6 @@ GAUSSIAN = "asymptotic: Gaussian residual sums with the variance of each bin, or
 
 
 SIGNED = f"{SIGNS}; the same signs for every variable, step-down maximum"
-
-
-def in_clusters(data: Predictions | Sketch) -> TypeGuard[Predictions]:
-    """Whether rows come in units."""
-    return isinstance(data, Predictions) and data.cluster is not None
 
 
 def standardised(entries: Floats, variance: Floats) -> Floats:
@@ -163,25 +162,81 @@ ONE_VALUE = "one value only"
 AS_MANY = "nearly as many values as rows: it looks like an identifier"
 
 
-def names_of(data: Predictions | Sketch, variables: Iterable[str] | str | None) -> tuple[str, ...]:
-    """The variables asked for: every covariate by default."""
-    if isinstance(data, Sketch):
-        spec = data.spec
+# ---- Whose variables are ranked: rows that a sketch counted, or rows at hand ----
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Rows that a sketch counted in cells along variables."""
+
+    data: Any
+    pairs = False  # there are cells of pairs
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """The covariates there are."""
+        spec = self.data.spec
         counted = (c.name for c in spec.codings), (v.name for v in spec.variables), (name for name, _ in spec.left_out)
-        available: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(counted)))
-    else:
-        available = () if data.covariates is None else tuple(data.covariates.schema.names)
-    if variables is None:
-        if not available:
-            raise NotComputable("there are no covariates: pass them with the predictions")
-        return available
-    options = names("variables", variables, what="a covariate", least=1, distinct=True)
-    require(options, available, "covariate")
-    return options
+        return tuple(dict.fromkeys(chain.from_iterable(counted)))
+
+    def names_of(self, variables: Iterable[str] | str | None) -> tuple[str, ...]:
+        """The variables asked for: every covariate by default."""
+        available = self.available
+        if variables is None:
+            if not available:
+                raise NotComputable("there are no covariates: pass them with the predictions")
+            return available
+        options = names("variables", variables, what="a covariate", least=1, distinct=True)
+        require(options, available, "covariate")
+        return options
+
+    def left_out(self, _: int) -> dict[str, str]:
+        """Columns that are ranked only where they are named, and why: they reproduce the outcome, say."""
+        return {}
+
+    def identifies(self, name: str) -> str:
+        """Return why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
+        return str(dict(self.data.spec.left_out).get(name, ""))
+
+    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
+        """The null of so many lines and draws, with a stream of random numbers."""
+        del lines, draws, stream
+        return GaussianNull(seed)
+
+
+@dataclass(frozen=True)
+class RankedRows(Counted):
+    """Rows at hand."""
+
+    data: Predictions
+    pairs = True
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        return () if self.data.covariates is None else tuple(self.data.covariates.schema.names)
+
+    def left_out(self, seed: int) -> dict[str, str]:
+        return no_attributes(self.data, seed)
+
+    def identifies(self, name: str) -> str:
+        if self.data.n < 100:  # too few to tell an identifier from a fine measurement
+            return ""
+        result = ColumnProfile(self.data.covariates.column(name).slice(0, HEAD), name)
+        return AS_MANY if result.kind == "id" else ""
+
+    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
+        if self.data.cluster is not None:
+            return SignedNull(seed, self.data, draws, 4)
+        if not affordable(self.data, lines, draws):
+            return GaussianNull(seed)
+        return SimulatedNull(seed, self.data, draws, stream)
+
+
+ranked: ByKind[[], Counted] = ByKind(rows=RankedRows, sketches=Counted)
 
 
 def lines_of(
-    data: Predictions | Sketch, wanted: Sequence[str], view: View, bins: int, keep_cells: bool
+    data: Counted, wanted: Sequence[str], view: View, bins: int, keep_cells: bool
 ) -> tuple[list[Line], dict[str, str]]:
     """A line for each variable that can be ranked, and the reason for each that cannot."""
     lines, left_out = [], {}
@@ -194,17 +249,13 @@ def lines_of(
     return lines, left_out
 
 
-def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line | str:
+def _line(data: Counted, name: str, view: View, bins: int) -> Line | str:
     """A variable in bins, or the reason why it cannot be ranked."""
-    reason = _identifies(data, name)
+    reason = data.identifies(name)
     if reason:
         return reason
     try:
-        if isinstance(data, Sketch):
-            s, cell = strata_of(data, name, view), None
-        else:
-            by_variable = by_variable_of(data, name, view)
-            s, cell = by_variable.strata, by_variable.cell
+        s, cell = along(data.data, name, view)
     except (BadInput, NotComputable) as e:
         return str(e)
     if s.size < 2:
@@ -216,22 +267,12 @@ def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line 
     joined = s.joined(group)
     collapsed = bins + int(s.missing) - joined.size if s.ordered else 0
     code = None if cell is None else group[cell].astype(np.int32)
-    clusters = None if code is None or isinstance(data, Sketch) else by_cluster(data, code, joined.size, view)
+    clusters = None if code is None else by_cluster(data.data, code, joined.size, view)
     return Line(name, _kind(s), joined, collapsed, code, clusters)
 
 
 def _kind(s: Strata) -> str:
     return "date" if s.date else "number" if s.ordered else "category"
-
-
-def _identifies(data: Predictions | Sketch, name: str) -> str:
-    """Return why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
-    if isinstance(data, Sketch):
-        return dict(data.spec.left_out).get(name, "")
-    if data.n < 100:  # too few to tell an identifier from a fine measurement
-        return ""
-    result = ColumnProfile(data.covariates.column(name).slice(0, HEAD), name)
-    return AS_MANY if result.kind == "id" else ""
 
 
 # ---- A pair in cells: what an additive fit of its two variables leaves ----
@@ -268,31 +309,23 @@ class TestedPair:
 
 
 def tested_pairs(
-    data: Predictions, wanted: Sequence[str], view: View, draws: int, seed: int
+    data: Counted, wanted: Sequence[str], view: View, draws: int, seed: int
 ) -> tuple[list[TestedPair], str]:
     """Test what each pair shows beyond its two variables; p-values are adjusted over all pairs."""
-    cut = [_coarse(data, name, view) for name in wanted]
+    cut = [_coarse(data.data, name, view) for name in wanted]
     chosen = [(a, b) for a, b in combinations(cut, 2) if a.bins.size * b.bins.size <= MOST]
-    exact, signed = affordable(data, len(chosen), draws), in_clusters(data)
-    rng = np.random.default_rng([seed, STREAM, 3])
+    null = data.null(len(chosen), draws, seed, 3)
     kept: list[tuple[Line, tuple[Line, Line]]] = []
     results: list[_Measures] = []
     for start in range(0, len(chosen), AT_ONCE):
-        pairs = [_pair(data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
-        lines = [p.line for p in pairs]
+        pairs = [_pair(data.data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
         kept += [(Line(p.line.name, "pair", p.line.bins, 0, None), p.singles) for p in pairs]
-        if signed:
-            results += signed_measures(pairs, lines, shared_residuals(data, lines, draws, seed))
-        elif exact:
-            results += simulated_measures(pairs, lines, shared_residuals(data, lines, draws, seed), rng)
-        else:
-            results += [g for p in pairs for g in gaussian_measures([p], [p.line], seed)]
+        results += null.of_pairs(pairs)
     if not kept:
         return [], EXACT
-    own, adjusted = judged(results) if exact or signed else judged_by_holm(results)
-    law = SIGNED if signed else EXACT if exact else GAUSSIAN
+    own, adjusted = null.judged(results)
     rows = zip(kept, results, own.tolist(), adjusted.tolist(), strict=True)
-    return [TestedPair(k, s, m[0][0], p, a) for (k, s), m, p, a in rows], law
+    return [TestedPair(k, s, m[0][0], p, a) for (k, s), m, p, a in rows], null.law
 
 
 def _coarse(data: Predictions, name: str, view: View) -> Line:
@@ -347,38 +380,99 @@ class Measured(Protocol):
         """The statistic as observed, and of simulated sums."""
 
 
-def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed: int) -> list[Floats]:
-    """Return each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes.
+@dataclass(frozen=True)
+class GaussianNull:
+    """Gaussian residual sums with the variance of each bin: of each line its p-value is kept."""
 
-    Where rows come in units, from the same random signs of whole clusters.
-    """
-    firsts = np.cumsum([0, *(line.bins.size for line in lines)])
-    codes = np.stack([np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)], axis=1)
-    clusters = by_cluster(data, codes, int(firsts[-1]), lines[0].bins.view)
-    if clusters is not None:
-        signed = clusters.signed(draws, np.random.default_rng([seed, STREAM, 4]))
+    seed: int
+    law, reads_cells = GAUSSIAN, False  # in words; whether it reads the cell of each row
+
+    def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
+        """Measure things, which have a line each."""
+        return gaussian_measures(things, lines, self.seed)
+
+    def of_pairs(self, pairs: Sequence[Pair]) -> list[_Measures]:
+        """Measure pairs."""
+        return [m for p in pairs for m in self.measures([p], [p.line])]
+
+    def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
+        """Return p-values, each by itself and adjusted by Holm, whatever the dependence."""
+        own = np.array([m[0][1][0] for m in results])
+        return own, holm(own)
+
+    def people(self, _: Line) -> tuple[int, int] | None:
+        """The clusters with rows in the worst bin, and with others; None where rows are independent."""
+        return None
+
+
+@dataclass(frozen=True)
+class SimulatedNull(GaussianNull):
+    """Outcomes drawn at the scores, with the noise of a calibrated model, and that seen where it is more."""
+
+    data: Predictions
+    draws: int
+    stream: int  # of random numbers
+    law, reads_cells = EXACT, True
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """The random numbers of the noise that is added."""
+        return np.random.default_rng([self.seed, STREAM, self.stream])
+
+    def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
+        out = []
+        for thing, line, s in zip(things, lines, self.residuals(lines), strict=True):
+            calibrated = thing.measured(s, line.bins.noise)
+            out.append([calibrated, thing.measured(widened(s, line.bins, self.rng), line.bins.variance)])
+        return out
+
+    def of_pairs(self, pairs: Sequence[Pair]) -> list[_Measures]:
+        return self.measures(pairs, [p.line for p in pairs])
+
+    def residuals(self, lines: Sequence[Line]) -> list[Floats]:
+        """Each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes."""
+        codes, firsts = _numbered(lines)
+        sums = simulated_events(self.data, codes, int(firsts[-1]), lines[0].bins.view, self.draws, self.seed)
+        own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
+        return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
+
+    def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
+        """Return p-values, each by itself and by the step-down maximum; the larger of both noises counts."""
+        both = []
+        for noise in zip(*results, strict=True):
+            observed, top = np.array([m[0] for m in noise]), np.stack([m[1] for m in noise])
+            own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
+            both.append((own, step_down(observed, top)))
+        return np.max([own for own, _ in both], axis=0), np.max([adjusted for _, adjusted in both], axis=0)
+
+
+@dataclass(frozen=True)
+class SignedNull(SimulatedNull):
+    """Random signs of whole clusters, on the scale of the noise that they have."""
+
+    law = SIGNED
+
+    def measures(self, things: Sequence[Measured], lines: Sequence[Line]) -> list[_Measures]:
+        sums = self.residuals(lines)
+        seen = [(s * s).mean(axis=0) * line.bins.total**2 for line, s in zip(lines, sums, strict=True)]
+        return [[thing.measured(s, variance)] for thing, s, variance in zip(things, sums, seen, strict=True)]
+
+    def residuals(self, lines: Sequence[Line]) -> list[Floats]:
+        codes, firsts = _numbered(lines)
+        clusters = cast(ClusterSums, by_cluster(self.data, codes, int(firsts[-1]), lines[0].bins.view))
+        signed = clusters.signed(self.draws, np.random.default_rng([self.seed, STREAM, self.stream]))  # always the same
         parts = np.split(signed, firsts[1:-1], axis=1)
         return [part / line.bins.total for line, part in zip(lines, parts, strict=True)]
-    sums = simulated_events(data, codes, int(firsts[-1]), lines[0].bins.view, draws, seed)
-    own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
-    return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
+
+    def people(self, line: Line) -> tuple[int, int] | None:
+        return sides_in(self.data, np.asarray(line.cell) == line.worst_bin)
 
 
-def simulated_measures(
-    things: Sequence[Measured], lines: Sequence[Line], sums: Sequence[Floats], rng: np.random.Generator
-) -> list[_Measures]:
-    """Measure with the noise of a calibrated model, and with the noise seen, where that is more."""
-    out = []
-    for thing, line, s in zip(things, lines, sums, strict=True):
-        calibrated = thing.measured(s, line.bins.noise)
-        out.append([calibrated, thing.measured(widened(s, line.bins, rng), line.bins.variance)])
-    return out
-
-
-def signed_measures(things: Sequence[Measured], lines: Sequence[Line], sums: Sequence[Floats]) -> list[_Measures]:
-    """Measure with the noise of random signs of whole clusters, on the scale of that noise."""
-    seen = [(s * s).mean(axis=0) * line.bins.total**2 for line, s in zip(lines, sums, strict=True)]
-    return [[thing.measured(s, variance)] for thing, s, variance in zip(things, sums, seen, strict=True)]
+def _numbered(lines: Sequence[Line]) -> tuple[Codes, NDArray[np.intp]]:
+    """The cell of each row in each line, numbered through, and the first of each line."""
+    firsts = np.cumsum([0, *(line.bins.size for line in lines)])
+    codes = [np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)]
+    return np.stack(codes, axis=1), firsts
 
 
 def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: int) -> list[_Measures]:
@@ -410,30 +504,3 @@ def _gaussian(thing: Measured, line: Line, noise: Floats, scale: Floats) -> tupl
     """The statistic as observed, and its p-value among Gaussian sums."""
     observed, top = thing.measured(noise[:, : line.bins.size] * scale, line.bins.variance)
     return observed, p_value(observed, top)
-
-
-def judged(results: Sequence[_Measures]) -> tuple[Floats, Floats]:
-    """Return p-values, each by itself and by the step-down maximum; the larger of both noises counts."""
-    both = []
-    for noise in zip(*results, strict=True):
-        observed, top = np.array([m[0] for m in noise]), np.stack([m[1] for m in noise])
-        own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
-        both.append((own, step_down(observed, top)))
-    return np.max([own for own, _ in both], axis=0), np.max([adjusted for _, adjusted in both], axis=0)
-
-
-def judged_by_holm(results: Sequence[_Measures]) -> tuple[Floats, Floats]:
-    """Return p-values, each by itself and adjusted by Holm, whatever the dependence."""
-    own = np.array([m[0][1][0] for m in results])
-    return own, holm(own)
-
-
-def p_values(data: Predictions | Sketch, lines: Sequence[Line], draws: int, seed: int) -> tuple[Floats, Floats, str]:
-    """Return p-values of the sizes beyond the overall gap, each by itself and adjusted for all, and the law."""
-    if in_clusters(data):
-        return *judged(signed_measures(lines, lines, shared_residuals(data, lines, draws, seed))), SIGNED
-    if isinstance(data, Predictions) and affordable(data, len(lines), draws):
-        rng = np.random.default_rng([seed, STREAM, 2])
-        result = simulated_measures(lines, lines, shared_residuals(data, lines, draws, seed), rng)
-        return *judged(result), EXACT
-    return *judged_by_holm(gaussian_measures(lines, lines, seed)), GAUSSIAN

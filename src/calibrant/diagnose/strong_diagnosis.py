@@ -144,15 +144,16 @@ def control_chart(
     return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
 
 
-def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, tuple[int, ...]]:
+def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, object]:
     """How many clusters each point has, and the peak on either side; nothing where rows are independent."""
-    if q.cluster is None:
-        return {}
     order = v.path.rows
-    first = np.sort(np.unique(q.clusters_of(v.rows)[0][order], return_index=True)[1])
-    up_to = np.searchsorted(first, at, side="right")
-    peak = q.people(v.rows, np.isin(np.arange(len(v.rows)), order[: top + 1]))
-    return {"people": (0, *up_to.tolist()), "peak_clusters": peak}
+
+    def up_to() -> tuple[int, ...]:
+        first = np.sort(np.unique(q.clusters_of(v.rows)[0][order], return_index=True)[1])
+        return 0, *np.searchsorted(first, at, side="right").tolist()
+
+    inside = np.isin(np.arange(len(v.rows)), order[: top + 1])
+    return q.of_clusters(people=up_to, peak_clusters=lambda: q.people(v.rows, inside))
 
 
 def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, score: Floats) -> dict[str, Any]:

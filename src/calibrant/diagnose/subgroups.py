@@ -203,8 +203,8 @@ def subgroup_map(
     if first == second:
         raise BadInput(f"second={shown(second)}: name two attributes")
     covariates = [v for v in names if v != SCORE]
-    tables = tables_of(data, covariates, 2, seed, by_clusters=True)
-    counted = boxed(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
+    tables = tables_of(data, covariates, 2, seed)
+    counted = boxed(data, tables)
     result = search(data, variables=covariates, seed=seed) if subgroups is None else subgroups
     if not isinstance(result, Curve) or result.method != METHOD:
         raise BadInput(f"subgroups={shown(subgroups)}: pass what diagnose.subgroups returned")

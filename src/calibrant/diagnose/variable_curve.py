@@ -136,7 +136,7 @@ def variable_curve(
     level, seed = checked_alpha(alpha), checked_seed(seed)
     draws = checked_draws(draws, level)
     plan = plan_of(data, layout)
-    result = banded(data, plan, level, draws, seed)
+    result = banded(plan, level, draws, seed)
     parts = [_points(b) for b in result.bands]
     pair = not isinstance(variable, str)
     return Curve(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_alpha, checked_seed
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
@@ -64,13 +64,6 @@ def smoothed(rows: FollowedRows, at: Floats, knots: int, draws: int, seed: int) 
     if len(again) < FEWEST * draws:
         raise NotComputable("Cox's model of the score did not converge in too many bootstrap samples")
     return Smoothed(at, observed, np.array(again).reshape(-1, len(points)))
-
-
-def of_data(data: Predictions | Sketch) -> FollowedRows:
-    """Rows with what ended their follow-up, or say how to make them."""
-    if isinstance(data, Sketch):
-        raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
-    return FollowedRows.of(data if isinstance(data, Predictions) else checked_data(data, Predictions))
 
 
 def smoother(rows: FollowedRows) -> str:
@@ -144,7 +137,7 @@ def integrated_calibration_index(
     True
     """
     alpha, knots, seed = checked_alpha(alpha), checked_knots(knots), checked_seed(seed)
-    rows = of_data(data)
+    rows = FollowedRows.of(data)
     curve = smoothed(rows, rows.p, knots, DRAWS, seed)
     off = np.abs(curve.observed - rows.p)
     low, high = np.quantile(np.abs(curve.again - rows.p).mean(axis=1), [alpha / 2.0, 1.0 - alpha / 2.0])
@@ -231,7 +224,7 @@ def curve_by_horizon(
     """
     alpha, knots, seed = checked_alpha(alpha), checked_knots(knots), checked_seed(seed)
     grid = check_int("grid", grid, 2, 1001)
-    rows = of_data(data)
+    rows = FollowedRows.of(data)
     first, last = np.quantile(rows.p, [0.01, 0.99])
     x = np.linspace(float(first), float(last), grid)
     curve = smoothed(rows, x, knots, DRAWS, seed)

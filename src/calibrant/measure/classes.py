@@ -18,7 +18,7 @@ from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends
 from calibrant.stats.nulls import total_interval
 from calibrant.stats.strata import Bins, Strategy
-from calibrant.views.points import Points, points
+from calibrant.views.points import Points, clusters_or_rows, points
 
 Floats = NDArray[np.float64]
 DRAWS, STREAM = 300, 0x0C1A
@@ -238,7 +238,7 @@ def _multiplied(
     """The same of clusters, whose rows depend on one another: residuals times one normal number a cluster."""
     from scipy.sparse import csr_array
 
-    weight, who = q.each_weighs / q.each_weighs.sum(), np.arange(rows.n) if q.cluster is None else q.cluster
+    weight, who = q.each_weighs / q.each_weighs.sum(), clusters_or_rows(rows)
     count = int(who.max()) + 1
     shocks = rng.standard_normal((count, draws)) * np.sqrt(count / (count - 1.0))
     out = []

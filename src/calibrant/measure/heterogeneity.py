@@ -20,7 +20,8 @@ from calibrant.results import Curve
 from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted, pooled
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import Weighed, normal_quantile
-from calibrant.views.points import refuse_rows
+from calibrant.views.kinds import refuse_rows
+from calibrant.views.points import clusters_or_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -194,7 +195,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
-    within = None if rows.cluster is None or site is None else _within(code, rows, site)
+    within = _within(code, rows, "cluster" if site is None else site)
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(
@@ -208,9 +209,9 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
     """The clusters within sites; None where they are the sites, or single rows."""
-    cluster_code = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
+    cluster_code = clusters_or_rows(rows)
     cluster_sums, sites = int(cluster_code.max()) + 1, int(code.max()) + 1
-    if len(np.unique(np.column_stack([code, cluster_code]), axis=0)) > cluster_sums or rows.crossing is not None:
+    if len(np.unique(code * cluster_sums + cluster_code)) > cluster_sums or rows.crossing is not None:
         raise NotComputable(
             f"sites {site!r} are not independent: clusters (cluster=) have rows at several of them; name a site that "
             "holds whole clusters"

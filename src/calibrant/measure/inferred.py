@@ -26,8 +26,9 @@ from calibrant.stats.measures import (
     inferred_mean_of,
     mean_of_events_limits,
 )
-from calibrant.stats.strata import MISSING, Strata
+from calibrant.stats.strata import MISSING
 from calibrant.views.by_variable import checked_rows, covariate, finite_values, strata_of
+from calibrant.views.kinds import ByKind
 from calibrant.views.points import IN_CLUSTERS, assumed, weights_of
 from calibrant.views.population import INDEPENDENT
 
@@ -124,17 +125,8 @@ class Inferring:
         )
 
 
-def inferring(data: Predictions | Sketch, variable: str) -> Inferring:
-    """Return sums and values along one covariate, from rows or from a sketch's cells.
-
-    Raises
-    ------
-    BadInput
-        No such variable, or values that cannot be used.
-    """
-    if isinstance(data, Sketch):
-        return _sketched(strata_of(data, variable), variable)
-    rows = checked_rows(data, clusters=True)
+def _of_rows(data: Predictions, variable: str) -> Inferring:
+    rows = checked_rows(data)
     column = covariate(rows, variable)
     date = is_date(column.type)
     x: Floats | None = None
@@ -187,12 +179,13 @@ def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], 
     return code, (*levels, named) if missing else levels, missing
 
 
-def _sketched(strata: Strata, name: str) -> Inferring:
+def _of_sketch(sketch: Sketch, variable: str) -> Inferring:
+    strata = strata_of(sketch, variable)
     square = strata.score - strata.noise
     both = (strata.events + square - strata.resid2) / 2.0
     sums = Sums(strata.rows, strata.score, strata.events, square, both, np.ones(strata.size))
     return Inferring(
-        name=name,
+        name=variable,
         sums=sums,
         x=strata.x if strata.ordered else None,
         single=np.isnan(strata.x) | (strata.low == strata.high),
@@ -205,6 +198,10 @@ def _sketched(strata: Strata, name: str) -> Inferring:
         weighted=False,
         date=strata.date,
     )
+
+
+# Sums and values along one covariate, from rows or from a sketch's cells.
+inferring = ByKind(rows=_of_rows, sketches=_of_sketch)
 
 
 # ---- The mean of a covariate among the people with the event, inferred from probabilities ----

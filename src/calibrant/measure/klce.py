@@ -15,6 +15,8 @@ from calibrant.kernels.runtime import one_thread
 from calibrant.results import Estimate, Interval
 from calibrant.stats.local.kernel_sums import Family, off_diagonal, pair_radius
 from calibrant.views.kernel_rows import (
+    UNWEIGHTED,
+    UNWEIGHTED_CLASSES,
     Shape,
     checked_classes,
     checked_rows,
@@ -23,8 +25,8 @@ from calibrant.views.kernel_rows import (
     coded,
     residuals_of,
 )
+from calibrant.views.kinds import ByKind
 from calibrant.views.local_sums import WeightedSums, kernel_bound, natural, squared_error, sums_of_rows, sums_of_sketch
-from calibrant.views.points import refuse_rows
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
 OF_ROWS = "independent rows; covariates, family and widths chosen without the labels"
@@ -124,8 +126,11 @@ def klce(
         if several:
             raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
         return _of_sums(_sums(data, variables, seed), alpha)
-    rows = (checked_classes if several else checked_rows)(data)
-    refuse_rows(rows, cluster=CLUSTERED)
+    rows: Predictions | MulticlassPredictions
+    if several:
+        rows = checked_classes(data, weights=UNWEIGHTED_CLASSES, cluster=CLUSTERED)
+    else:
+        rows = checked_rows(data, weights=UNWEIGHTED, cluster=CLUSTERED)
     how = coded(rows, variables)
     cluster = cluster_kernel(rows, how)
     checked_size(cluster)
@@ -147,13 +152,18 @@ def klce(
     return _estimate(value, (radius, bound), rows.n, alpha, settings, OF_ROWS)
 
 
-def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
-    """The sums of the joint features: those of a sketch, or of rows."""
-    if isinstance(data, Sketch) and not data.by_clusters:
-        return sums_of_sketch(data, variables)
-    rows = checked_rows(data)
-    refuse_rows(rows, cluster=CLUSTERED)
-    return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
+def _sums_of_rows(data: Predictions, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
+    checked_rows(data, weights=UNWEIGHTED, cluster=CLUSTERED)
+    return sums_of_rows(data, variables, 0, "auto", seed, LANDMARKS)[0]
+
+
+def _sums_kept(data: Sketch, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
+    del seed
+    return sums_of_sketch(data, variables)
+
+
+# The sums of the joint features.
+_sums = ByKind(rows=_sums_of_rows, counts=_sums_kept)
 
 
 def _of_sums(sums: LocalSums | WeightedSums, alpha: float) -> Estimate:

@@ -16,6 +16,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.measures import ranking
+from calibrant.views.kinds import refuse_rows
 from calibrant.views.points import points
 
 Floats = NDArray[np.float64]
@@ -150,8 +151,7 @@ class Scores:
         if beta is not None:
             refuse("beta", tuple(beta), "either data or a beta distribution")
         q = points(data)
-        if q.weight is not None or q.cluster is not None:
-            raise NotComputable(UNWEIGHTED)
+        refuse_rows(q, weight=UNWEIGHTED, cluster=UNWEIGHTED)
         return cls(q.p, q.times / q.times.sum(), "scores distributed as given")
 
     @property

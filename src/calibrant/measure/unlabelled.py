@@ -17,7 +17,7 @@ from calibrant.data.sketches.sums import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import holm
-from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups
+from calibrant.views.unlabelled import Cells, ClusterCells, kept_sketch
 
 LEAST, USUAL, FEW = 1.0, 5.0, 0.2  # expected counts: none under the first, at most a fifth under the second (Cochran)
 
@@ -154,7 +154,7 @@ def missing_labels(
     [0.3, 0.1]
     """
     count, named = check_int("ranges", ranges, 2, MOST), names("by", by)
-    kept = kept_groups(data, named, intersections, seed)
+    kept = kept_sketch(data, seed, named, intersections)
     cells = Cells.of(kept)
     if not cells.missing:
         raise NotComputable("no label is missing")

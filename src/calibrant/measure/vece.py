@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, shown
 from calibrant.data.calls import takes_arrays
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -40,7 +40,8 @@ from calibrant.views.by_variable import (
     rows_by_variable,
     sketched_strata,
 )
-from calibrant.views.points import SIGNS, assumed, of_rows, refuse_rows
+from calibrant.views.kinds import ByKind, refuse_rows
+from calibrant.views.points import SIGNS, assumed
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -201,7 +202,7 @@ def vece(
     strategy = choice("strategy", strategy, get_args(Strategy))
     draws = check_int("draws", draws, 99, 100_000, hint="such as 999")
     view = checked_view(view)
-    q = _published(data, variable, bins, view) if paper else binned_of(data, variable, bins, view, strategy)
+    q = _published(data, variable, bins, view) if paper else binned_of(data, _names(variable), bins, view, strategy)
     s = q.strata
     plain, beyond = _sizes(s.as_bins(q.clusters), alpha, seed)
     p_plain, p_beyond = _p_values(q, draws, seed)
@@ -239,15 +240,13 @@ def vece(
     )
 
 
-def binned_of(
-    data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View, strategy: Strategy
-) -> Binned:
-    """The bins of a variable or pair, of a sketch or of rows."""
-    names = (variable,) if isinstance(variable, str) else _pair(variable)
-    if isinstance(data, Sketch):
-        strata = sketched_strata(data, names, view)
-        joined = strata.joined(strata.bin_of(bins, strategy)) if len(names) == 1 else strata
-        return Binned(joined, _requested(joined, bins))
+def _binned_sketch(data: Sketch, names: tuple[str, ...], bins: int, view: View, strategy: Strategy) -> Binned:
+    strata = sketched_strata(data, names, view)
+    joined = strata.joined(strata.bin_of(bins, strategy)) if len(names) == 1 else strata
+    return Binned(joined, _requested(joined, bins))
+
+
+def _binned_rows(data: Predictions, names: tuple[str, ...], bins: int, view: View, strategy: Strategy) -> Binned:
     if len(names) == 2:
         by_pair, sizes = pair_of(data, names, bins, strategy, view)
         return _rows(data, by_pair, int(np.prod([s if level else bins + extra for s, level, extra in sizes])))
@@ -255,6 +254,10 @@ def binned_of(
     group = by_variable.strata.bin_of(bins, strategy)
     joined = by_variable.strata.joined(group)
     return _rows(data, ByVariable(joined, group[by_variable.cell].astype(np.int32)), _requested(joined, bins))
+
+
+# The bins of a variable or pair.
+binned_of = ByKind(rows=_binned_rows, sketches=_binned_sketch)
 
 
 def _requested(joined: Strata, bins: int) -> int:
@@ -268,7 +271,9 @@ def _rows(data: Predictions, q: ByVariable, requested: int) -> Binned:
     return kind(q.strata, requested, assumes=assumed(data), weighted=weighted, data=data, cell=q.cell)
 
 
-def _pair(variable: Sequence[str]) -> tuple[str, str]:
+def _names(variable: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(variable, str):
+        return (variable,)
     if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
         return variable[0], variable[1]
     raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
@@ -276,7 +281,9 @@ def _pair(variable: Sequence[str]) -> tuple[str, str]:
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
     """The bins of the published procedure."""
-    rows = of_rows(data, "the published procedure sorts the values themselves: pass rows")
+    if isinstance(data, Sketch):
+        raise NotComputable("the published procedure sorts the values themselves: pass rows")
+    rows = checked_data(data, Predictions)
     if not isinstance(variable, str):
         raise BadInput(f"variable={shown(variable)}: the published procedure takes one covariate")
     values, known = numbers_of(rows, variable), "the published procedure knows no missing values and no weights"

@@ -132,6 +132,10 @@ class DetectorInputs:
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
 
+    def of_clusters(self, **_: Callable[[], object]) -> dict[str, object]:
+        """What settings tell of clusters, each made where there are any."""
+        return {}
+
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
@@ -195,6 +199,9 @@ class ClusteredInputs(DetectorInputs):
     def clusters_of(self, rows: Rows) -> tuple[Rows, Ids]:
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
+
+    def of_clusters(self, **made: Callable[[], object]) -> dict[str, object]:
+        return {name: make() for name, make in made.items()}
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)

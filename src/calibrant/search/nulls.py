@@ -33,7 +33,7 @@ from calibrant.search.products import WEIGHTS, Joint, Products, Singles, log_fac
 from calibrant.search.repeats import VALUES, Repeats
 from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, ranked, reaching
-from calibrant.views.points import refuse_rows
+from calibrant.views.kinds import refuse_rows
 
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")

@@ -133,13 +133,13 @@ def step_down(observed: Floats, simulated: Floats) -> Floats:
     return out
 
 
-def holm(p: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+def holm(p: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Return Holm's (1979) adjusted p-values, shape (tests,): valid whatever the dependence.
 
     `weights` (tests,): the share of the error probability that each has at first, up to a factor; equal ones without.
     """
     own = np.asarray(p, dtype=float)
-    weight = np.ones(len(own)) if weights is None else np.asarray(weights, dtype=float)
+    weight = np.broadcast_to(np.asarray(weights, dtype=float), own.shape)
     each = own / weight
     order = np.argsort(each, kind="stable")
     left = np.cumsum(weight[order][::-1])[::-1]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, names, number, shown
-from calibrant.data.predictions import Predictions, checked_data, remembered
+from calibrant.data.predictions import Predictions, remembered
 from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -33,6 +33,7 @@ from calibrant.stats.subgroups.family import STEPS as SCORE_STEPS
 from calibrant.stats.subgroups.ranges import Ranges, RowRanges
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.features import chunks, first_look
+from calibrant.views.kinds import ByKind
 from calibrant.views.rules import Condition, Rule
 from calibrant.views.sample import assumed, cluster_totals, sides_in
 
@@ -43,7 +44,6 @@ MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
 MOST_BOXES = 2_000_000  # of a family: 30 attributes by pairs, ten cells each; more would cost seconds, and width
 STEPS = (1, 2, 3, 5)  # edges from one end of a run to the next
 FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
-UNSUPPORTED = "no proof covers subgroups with {}: use strong_calibration_test and subgroups, which do"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,7 @@ class Tables:
     sums: Ints  # shape (cells of all tables, 4)
     n: int  # rows
     sample_rows: SampleRows | None  # rows, or a uniform sample of them
+    seed: int = 0  # by which rows have their identities
     left_out: tuple[tuple[str, str], ...] = ()  # covariates that cannot be used, and why
 
     @property
@@ -177,44 +178,18 @@ def of_levels(t: Attribute, cells: Iterable[int]) -> Condition:
 # ---- From rows or a sketch to tables ----
 
 
-def tables_of(
-    data: object, variables: Iterable[str] | str | None, order: int, seed: int, by_clusters: bool = False
-) -> Tables:
-    """The tables of the score and the covariates.
-
-    Rows that come in units or are weighted are counted one each, taken only where `by_clusters` says that what reads
-    the tables knows of them (`cluster_rows`).
+def tables_of(data: object, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
+    """The tables of the score and the covariates; rows that come in units or are weighted are counted one each.
 
     Raises
     ------
     BadInput
         No such covariate, or an order that is not 1, 2 or 3; a sketch without the sums.
     NotComputable
-        Weights or clusters, unless `by_clusters`; over 100 covariates; three attributes of a sketch that does not hold
-        every row.
+        Over 100 covariates; three attributes of a sketch that does not hold every row.
     """
-    inputs = checked_data(data, Predictions, Sketch)
     order, seed = check_int("order", order, 1, 3, hint="such as 2"), checked_seed(seed)
-    if isinstance(inputs, Sketch):
-        if not (by_clusters and inputs.by_clusters):
-            return _of_sketch(inputs.checked(), variables, order)
-        inputs = rows_of_clusters(inputs)
-    for what, value in (("weights", inputs.weights), ("cluster", inputs.cluster)):
-        if value is not None and not by_clusters:
-            raise NotComputable(UNSUPPORTED.format(f"{what}="))
-    return _of_rows(inputs, variables, order, seed)
-
-
-def cluster_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> ScannedRows | None:
-    """The rows of tables with their clusters and weights; None where rows are independent and count alike."""
-    clusters = cluster_totals(data, seed)
-    if clusters is None or tables.sample_rows is None:
-        return None
-    ids = cluster_ids(rows_of_clusters(data), seed)
-    scanned: Callable[..., ScannedRows] = ScannedRows
-    if clusters.count < len(clusters.cluster):
-        ids, scanned = np.unique(ids), partial(ScannedClusters, cluster=clusters.cluster)
-    return scanned(cells=tables.sample_rows.cells, p=clusters.p, y=clusters.y, weight=clusters.input_weights, ids=ids)
+    return _tables(data, variables, order, seed)
 
 
 def checked_size(name: str, value: float) -> float:
@@ -243,7 +218,7 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
         return attributes, kept, left_out
 
     attributes, kept, left = remembered(data, ("attributes", options, seed), made)
-    return _counted(attributes, kept, order, left)
+    return _counted(attributes, kept, order, left, seed)
 
 
 def _few_enough(attributes: tuple[Attribute, ...], used: tuple[Coding, ...]) -> tuple[Attribute, ...]:
@@ -253,15 +228,18 @@ def _few_enough(attributes: tuple[Attribute, ...], used: tuple[Coding, ...]) -> 
 
 
 def _counted(
-    attributes: tuple[Attribute, ...], rows: SampleRows, order: int, left: tuple[tuple[str, str], ...]
+    attributes: tuple[Attribute, ...], rows: SampleRows, order: int, left: tuple[tuple[str, str], ...], seed: int
 ) -> Tables:
     layout = Layout(attributes, min(order, len(attributes)))
     sums = np.zeros((layout.cells, SUMS), dtype=np.int64)
     layout.summed(rows.cells, rows.p, rows.y, sums)
-    return Tables(layout=layout, sums=sums, n=len(rows.p), sample_rows=rows, left_out=left)
+    return Tables(layout=layout, sums=sums, n=len(rows.p), sample_rows=rows, seed=seed, left_out=left)
 
 
-def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int) -> Tables:
+def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
+    seed = sketch.checked().spec.seed
+    if sketch.by_clusters:
+        return _of_rows(sketch.rows(), variables, order, seed)
     if "boxes" not in sketch.parts:
         if sketch.spec.sample:
             _few_enough((), sketch.spec.codings)
@@ -280,11 +258,15 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     if order > 2:
         if kept is None or len(kept.p) < sketch.n:
             raise NotComputable(f"order={order}: a sketch holds pairs of attributes; read the rows, or pass order=2")
-        return _counted(attribute_list, kept, order, left)
+        return _counted(attribute_list, kept, order, left, seed)
     layout = Layout(attribute_list, min(order, len(attribute_list)))
     at = {c: t for t, c in enumerate(boxes.layout.combined)}
     own = [boxes.layout.of(boxes.sums, at[tuple(chosen[i] for i in c)]).reshape(-1, SUMS) for c in layout.combined]
-    return Tables(layout=layout, sums=np.concatenate(own), n=sketch.n, sample_rows=kept, left_out=left)
+    sums = np.concatenate(own)
+    return Tables(layout=layout, sums=sums, n=sketch.n, sample_rows=kept, seed=seed, left_out=left)
+
+
+_tables = ByKind(rows=_of_rows, sketches=_of_sketch)
 
 
 def _chosen(attributes: tuple[Attribute, ...], variables: Iterable[str] | str | None) -> list[int]:
@@ -318,6 +300,11 @@ class Boxed:
     def assumes(self) -> str:
         """What certificates take for granted of them."""
         return "independent outcomes"
+
+    @property
+    def scanned(self) -> ScannedRows | None:
+        """The rows as the scan test reads them, where they come in clusters or weigh."""
+        return None
 
     @property
     def reported(self) -> dict[str, float]:
@@ -363,8 +350,15 @@ class ClusterBoxed(Boxed):
 
     clusters: Clusters
     data: Predictions  # the rows themselves, with which ranges are kept
-    seed: int
     unit = "clusters"
+
+    @property
+    def scanned(self) -> ScannedRows:
+        u, ids = self.clusters, cluster_ids(self.data, self.tables.seed)
+        scanned: Callable[..., ScannedRows] = ScannedRows
+        if u.count < len(u.cluster):
+            ids, scanned = np.unique(ids), partial(ScannedClusters, cluster=u.cluster)
+        return scanned(cells=self.tables.rows.cells, p=u.p, y=u.y, weight=u.input_weights, ids=ids)
 
     @property
     def assumes(self) -> str:
@@ -387,7 +381,7 @@ class ClusterBoxed(Boxed):
             return ClusterRanges.of(self.tables.family(min_size), rows)
 
         boxes = tuple(t.name for t in layout.attributes), tuple(map(tuple, layout.combined))
-        result = remembered(self.data, ("unit boxes", *boxes, min_size, self.seed), made)
+        result = remembered(self.data, ("unit boxes", *boxes, min_size, self.tables.seed), made)
         if result is None:
             raise NotComputable(FEW_CLUSTERS.format(u.count, 100 * min_size, FEWEST_CLUSTERS, FEWEST_CLUSTERS))
         return result
@@ -422,9 +416,9 @@ class ClusterBoxed(Boxed):
         return sides_in(self.data, inside)[0]
 
 
-def boxed(data: Predictions | Sketch, tables: Tables, seed: int) -> Boxed:
+def boxed(data: Predictions | Sketch, tables: Tables) -> Boxed:
     """The rows of tables as they come."""
-    clusters = cluster_totals(data, seed)
+    clusters = cluster_totals(data, tables.seed)
     if clusters is None:
         return Boxed(tables=tables)
-    return ClusterBoxed(tables=tables, clusters=clusters, data=rows_of_clusters(data), seed=seed)
+    return ClusterBoxed(tables=tables, clusters=clusters, data=rows_of_clusters(data))

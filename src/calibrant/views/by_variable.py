@@ -21,6 +21,7 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.nulls import ClusterSums
 from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
 from calibrant.stats.variable import ChordLedger
+from calibrant.views.kinds import ByKind
 from calibrant.views.points import cluster_codes, weights_of
 
 Floats = NDArray[np.float64]
@@ -181,23 +182,34 @@ def strata_of(data: Predictions | Sketch, variable: str, view: View = "probabili
     NotComputable
         A sketch did not count it.
     """
-    if isinstance(data, Sketch):
-        return sketched_strata(data, (variable,), checked_view(view))
-    return by_variable_of(data, variable, view).strata
+    return along(data, variable, view)[0]
 
 
-def by_variable_of(data: Predictions | Sketch, variable: str, view: View = "probability") -> ByVariable:
+def by_variable_of(data: object, variable: str, view: View = "probability") -> ByVariable:
     """The cells of a variable and the cell of each row.
 
     Distinct values of a number or a date have their own cells if there are at most `CELLS`; otherwise there are as
     many cells of about equally many rows, and equal values share one. Missing values have a cell of their own, last.
     Who belongs together changes no cell; the noise of their sums is `by_cluster`.
     """
-    rows = checked_rows(data, clusters=True)
+    rows = checked_rows(data)
     column = covariate(rows, variable)
     if is_number(column.type) or is_date(column.type):
         return _numbers(rows, variable, column, checked_view(view))
     return _levels(rows, variable, checked_view(view))
+
+
+def _along_rows(rows: Predictions, variable: str, view: View) -> tuple[Strata, NDArray[np.int32] | None]:
+    by_variable = by_variable_of(rows, variable, view)
+    return by_variable.strata, by_variable.cell
+
+
+def _along_sketch(sketch: Sketch, variable: str, view: View) -> tuple[Strata, NDArray[np.int32] | None]:
+    return sketched_strata(sketch, (variable,), checked_view(view)), None
+
+
+# The cells of a variable, and the cell of each row where there are rows.
+along = ByKind(rows=_along_rows, sketches=_along_sketch)
 
 
 def checked_view(view: View) -> View:
@@ -205,11 +217,9 @@ def checked_view(view: View) -> View:
     return choice("view", view, get_args(View))
 
 
-def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predictions:
-    """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
+def checked_rows(data: object) -> Predictions:
+    """Return predictions that have rows; refuse others."""
     rows = checked_data(data, Predictions)
-    if rows.cluster is not None and not clusters:
-        raise NotComputable("no proof covers error by a variable with cluster=: use measure.vece, by clusters")
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows
@@ -250,7 +260,7 @@ def finite_values(column: Any, name: str) -> Any:
 
 def numbers_of(data: Predictions | Sketch, variable: str) -> Any:
     """Return a number or a date (in days) as float64, NaN where missing; refuse a category."""
-    column = covariate(checked_rows(data, clusters=True), variable)
+    column = covariate(checked_rows(data), variable)
     if not (is_number(column.type) or is_date(column.type)):
         raise NotComputable(f"covariate {variable!r} is a category: it has levels and no order")
     return finite_values(column, variable)
@@ -320,7 +330,7 @@ def pair_of(
 
     Also, for each of the two, how many cells it has, whether it is a category, and whether values are missing.
     """
-    rows = checked_rows(data, clusters=True)
+    rows = checked_rows(data)
     codes, titles, sizes = [], [], []
     for name in pair:
         result = by_variable_of(rows, name, view)

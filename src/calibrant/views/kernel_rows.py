@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, ClusterRows, Family, Kernel, Rows, typical_distance
-from calibrant.views.points import refuse_rows
+from calibrant.views.kinds import refuse_rows
 
 Floats = NDArray[np.float64]
+Checked = TypeVar("Checked", Predictions, MulticlassPredictions)
 
 NULL = "given score and covariates, outcomes are independent with the probabilities stated"
 CONTRADICTED = "a row with score 0 or 1 has the other outcome"
@@ -24,7 +26,9 @@ NO_WEIGHTS = "this kernel statistic has no form for weighted rows"
 UNWEIGHTED = (
     f"{NO_WEIGHTS}: use local_calibration_test with default features, or of the score alone kernel_calibration_test"
 )
-ONE_CLASS = "use local_calibration_test on data.top_label(), or on data.one_vs_rest(k)"
+UNWEIGHTED_CLASSES = (
+    f"{NO_WEIGHTS} of several classes: use local_calibration_test on data.top_label(), or on data.one_vs_rest(k)"
+)
 SINGLE = "a single row has no pairs: pass two rows or more"
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LARGEST = 50_000  # distinct rows: about a CPU-minute at 999 draws, and four times that for twice as many
@@ -73,21 +77,18 @@ class Shape:
         return made, reported | ({"degree": degree} if family == "polynomial" else {})
 
 
-def checked_rows(data: object, weighted: bool = False) -> Predictions:
-    """Return rows of two classes, or refuse what is none and what no proof covers."""
-    rows = checked_data(data, Predictions)
-    if not weighted:
-        refuse_rows(rows, weights=UNWEIGHTED)
-    if rows.n < 2:
-        raise NotComputable(SINGLE)
-    return rows
+def checked_rows(data: object, **reasons: str) -> Predictions:
+    """Return rows of two classes; refuse what is none, and by its reason what no proof covers, such as ``weights``."""
+    return _checked(checked_data(data, Predictions), reasons)
 
 
-def checked_classes(data: object, weighted: bool = False) -> MulticlassPredictions:
-    """Return rows of several classes, or refuse what is none and what no proof covers."""
-    rows = checked_data(data, MulticlassPredictions)
-    if not weighted:
-        refuse_rows(rows, weights=f"{NO_WEIGHTS} of several classes: {ONE_CLASS}")
+def checked_classes(data: object, **reasons: str) -> MulticlassPredictions:
+    """Return rows of several classes, or refuse them so."""
+    return _checked(checked_data(data, MulticlassPredictions), reasons)
+
+
+def _checked(rows: Checked, reasons: Mapping[str, str]) -> Checked:
+    refuse_rows(rows, **reasons)
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows

@@ -10,15 +10,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import mix
 from calibrant.results import Estimate, Interval
-from calibrant.stats.cells import SCALE
+from calibrant.stats.cells import SCALE, summed
 from calibrant.stats.classical import Scored, in_clusters, scored
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import SIGNS as SIGNS
+from calibrant.views.kinds import ByKind
 from calibrant.views.population import INDEPENDENT, Population
 from calibrant.views.sample import (
     Group,
@@ -32,6 +33,7 @@ from calibrant.views.sample import (
     rows_of_groups,
     some_rows,
 )
+from calibrant.views.sample import weights_of as weights_of
 from calibrant.views.unlabelled import FollowedRows, follow_up_of_groups
 
 Floats = NDArray[np.float64]
@@ -59,11 +61,6 @@ def assumed(rows: Predictions) -> str:
     return ASSUMES[rows.cluster is not None, rows.weights is not None]
 
 
-def weights_of(rows: Predictions | MulticlassPredictions) -> Floats:
-    """The weight of each row, 1 where there are none."""
-    return np.ones(rows.n) if rows.weights is None else rows.weights
-
-
 def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     """The weights divided by their mean: how many rows each counts as."""
     weights = weights_of(rows)
@@ -71,7 +68,7 @@ def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     return even
 
 
-def clusters_or_rows(rows: MulticlassPredictions) -> NDArray[np.intp]:
+def clusters_or_rows(rows: Predictions | MulticlassPredictions) -> NDArray[np.intp]:
     """Return the cluster of each row, 0 to G - 1; of independent rows each is its own."""
     if rows.cluster is None:
         return np.arange(rows.n)
@@ -99,20 +96,6 @@ def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     if not code.any():
         raise one_cluster(rows)
     return code
-
-
-def of_rows(data: Predictions | Sketch, reason: str) -> Predictions:
-    """The rows, where these were passed and not a sketch."""
-    if isinstance(data, Sketch):
-        raise NotComputable(reason)
-    return checked_data(data, Predictions)
-
-
-def refuse_rows(rows: object, **reasons: str) -> None:
-    """Refuse rows that have what a method has no proof for: its attribute, such as `cluster`, and why not."""
-    for name, reason in reasons.items():
-        if getattr(rows, name, None) is not None:
-            raise NotComputable(reason)
 
 
 @dataclass(frozen=True)
@@ -166,6 +149,13 @@ class Points:
         """Rows in order of the score, or cells of them, as tests of the score alone read them."""
         return scored(self.p, self.y, self.weight)
 
+    def by_class(self, at: NDArray[np.intp], classes: int) -> tuple[Floats, float]:
+        """What each cluster weighs in each class, shape (clusters, classes), and how many there are.
+
+        Of independent rows the root of each class's sum of squares, on the diagonal, and how many rows.
+        """
+        return np.diag(np.sqrt(summed(at, self.mass * self.each_weighs, classes))), float(self.n)
+
     def level(self, alpha: float) -> float:
         """The alpha whose normal quantile is that of Student's law for as many clusters; of rows `alpha`."""
         return self.weighed.level(alpha)
@@ -215,6 +205,11 @@ class ClusterPoints(Points):
     @property
     def entries(self) -> Scored:
         return in_clusters(self.p, self.y, self.weight, self.cluster)
+
+    def by_class(self, at: NDArray[np.intp], classes: int) -> tuple[Floats, float]:
+        clusters = int(self.cluster.max()) + 1
+        sums = summed(self.cluster * classes + at, self.mass, clusters * classes)
+        return sums.reshape(clusters, classes), float(clusters)
 
     @property
     def reported(self) -> dict[str, object]:
@@ -268,17 +263,19 @@ class HorizonPoints(Points):
 
 def points(data: Points | Predictions | Sketch) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
-    if isinstance(data, Points):
-        return data
-    inputs = checked_data(data, Predictions, Sketch)
-    if isinstance(inputs, Sketch):
-        return cell_points(everyone(inputs))
-    if inputs.n == 0:
+    return data if isinstance(data, Points) else _points(data)
+
+
+def _of_rows(data: Predictions) -> Points:
+    if data.n == 0:
         raise NotComputable("there are no rows")
-    columns = tuple(name for name, _ in inputs.levels)
-    code = cluster_codes(inputs)
+    columns = tuple(name for name, _ in data.levels)
+    code = cluster_codes(data)
     kind = Points if code is None else ClusterPoints
-    return kind(inputs.p, inputs.y, None, inputs.weights, inputs.n, ROWS, code, columns)
+    return kind(data.p, data.y, None, data.weights, data.n, ROWS, code, columns)
+
+
+_points = ByKind(rows=_of_rows, counts=lambda data: cell_points(everyone(data)))
 
 
 def points_by_horizon(data: Points | Predictions | Sketch) -> Points:

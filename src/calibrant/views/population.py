@@ -63,6 +63,7 @@ class Shown:
     slack: float  # by how much reading scores to fixed precision can move its error
     cell_of: CellOf  # the cell of each of some scores
     tallies: tuple[Tallies, ...] = ()  # the clusters' sums by value, of every shift; none of independent rows
+    costs = 2  # how long evidence from above takes, about, in the time of a set of drawn outcomes
 
     @property
     def above(self) -> Evidence:
@@ -86,6 +87,8 @@ class Shown:
 
 class ShownByClusters(Shown):
     """The same of clusters: Theorems CU and CL."""
+
+    costs = 5
 
     @cached_property
     def above(self) -> Evidence:

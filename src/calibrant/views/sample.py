@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller, checked_seed, shown
 from calibrant.data.columns import require
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
-from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data, remembered
+from calibrant.data.predictions import MulticlassPredictions, Predictions, remembered
 from calibrant.data.profile import LevelCounts
 from calibrant.data.read import make_spec, sketch_rows
 from calibrant.data.reading import Reading
@@ -29,6 +29,7 @@ from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
 from calibrant.stats.clusters.shared_values import Looked, shared_values
+from calibrant.views.kinds import ByKind
 from calibrant.views.population import UNPROVED, OfClusters, Population, are_few, fixed_scores
 
 Group = tuple[tuple[str, str], ...]
@@ -65,7 +66,7 @@ def two_way_of(inputs: Predictions | Sketch, seed: int) -> tuple[DiagonalBlocks,
         return ()
 
     def made() -> tuple[DiagonalBlocks, ...]:
-        blocks = Design(crossing.codes.astype(np.int64), seed).diagonal_blocks(rows.p, rows.y, rows.weights)
+        blocks = Design(crossing.codes.astype(np.int64), seed).diagonal_blocks(rows.p, rows.y, weights_of(rows))
         return tuple(replace(each, clusters=replace(each.clusters, columns=crossing.names)) for each in blocks)
 
     return remembered(rows, ("two_way", seed), made)
@@ -89,16 +90,21 @@ def one_cluster(inputs: Predictions | Sketch, caller: Caller | None = None) -> N
 
 def _hash_split(inputs: Predictions | Sketch, data: Predictions, seed: int) -> Clusters | None:
     """Choose pilot clusters and deal the others; None where every row is a cluster and counts as much as any other."""
-    ids = cluster_ids(data, seed)
+    ids, weight = cluster_ids(data, seed), weights_of(data)
     cluster: NDArray[np.int64] = np.arange(data.n)
     if data.cluster is not None:
         if not (data.cluster != data.cluster[0]).any():
             raise one_cluster(inputs)
         ids, cluster = np.unique(ids, return_inverse=True)
-    if len(ids) == data.n and (data.weights is None or bool((data.weights == data.weights[0]).all())):
+    if len(ids) == data.n and bool((weight == weight[0]).all()):
         return None
-    result = Clusters.hash_split(cluster.reshape(-1), data.p, data.y, data.weights, ids)
+    result = Clusters.hash_split(cluster.reshape(-1), data.p, data.y, weight, ids)
     return replace(result, columns=tuple(name for name, _ in data.levels)) if data.levels else result
+
+
+def weights_of(rows: Predictions | MulticlassPredictions) -> NDArray[np.float64]:
+    """The weight of each row, 1 where there are none."""
+    return np.ones(rows.n) if rows.weights is None else rows.weights
 
 
 def alone(data: Predictions) -> Predictions:
@@ -147,12 +153,11 @@ class Members:
     @classmethod
     def of(cls, data: Predictions | Sketch, sketch: Sketch) -> Members:
         """Return them of the rows that a sketch with groups was made of, or of those that it holds itself."""
-        spec = sketch.spec
-        data = data.two_way if isinstance(data, Sketch) and data.two_way is not None else data
-        if isinstance(data, Sketch):
-            bases, kept = np.cumsum([0, *spec.sizes]), sketch.parts["sample"]
-            return cls(np.array([kept.levels(i) + bases[i] for i in range(len(spec.groupings))]))
-        return cls.of_rows(data.covariates, data.n, sketch)
+        rows = data.two_way if isinstance(data, Sketch) else data
+        if rows is not None:
+            return cls.of_rows(rows.covariates, rows.n, sketch)
+        bases, kept = np.cumsum([0, *sketch.spec.sizes]), sketch.parts["sample"]
+        return cls(np.array([kept.levels(i) + bases[i] for i in range(len(sketch.spec.groupings))]))
 
     @classmethod
     def of_rows(cls, table: pa.Table, n: int, sketch: Sketch) -> Members:
@@ -175,26 +180,27 @@ class Members:
 # ---- What certificates read of them ----
 
 
-def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """A sketch of predictions, or the sketch itself; of independent rows that count alike."""
-    seed = checked_seed(seed)
-    if isinstance(data, Sketch) and data.by_clusters:
-        named = " and ".join(data.spec.row_attributes)
-        raise NotComputable(
-            f"a sketch's counts take rows as independent and of equal weight, not by {named}: pass its rows()"
-        )
-    if isinstance(data, Predictions) and alone(data) is not data:
+def _stored(data: Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
+    del by, intersections
+    checked_seed(seed)
+    return data.checked()
+
+
+def _counted(data: Predictions, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
+    by, seed = tuple(by), checked_seed(seed)
+    return sketch_rows(alone(data), Reading(by=by, allow=by, intersections=intersections, seed=seed))
+
+
+def _unweighed(data: Predictions, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
+    if alone(data) is not data:
         raise NotComputable(UNPROVED)
-    return counted(data, seed, by, intersections)
+    return _counted(data, seed, by, intersections)
 
 
-def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """A sketch of rows with reported counts, clusters or not: certifying clusters reads `cluster_totals`."""
-    seed = checked_seed(seed)
-    if isinstance(data, Sketch):
-        return data.checked()
-    rows = cast(Predictions, checked_data(data, Predictions, Sketch))
-    return sketch_rows(alone(rows), Reading(by=tuple(by), allow=tuple(by), intersections=intersections, seed=seed))
+# A sketch of rows with reported counts, or the sketch itself: of any rows, for certifying clusters reads
+# `cluster_totals`; and of rows that are independent and count alike alone.
+counted = ByKind(rows=_counted, sketches=_stored)
+sketch_of = ByKind(rows=_unweighed, counts=_stored)
 
 
 class Sample:
@@ -419,17 +425,23 @@ def rows_of_groups(
                 yield group_name, order[ends[g] : ends[g + 1]]
 
 
-def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
-    """Return a sketch that has groups, or say how to get one."""
-    if isinstance(data, Sketch):
-        if intersections:
-            raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
-        brings = [v.name for v in data.spec.variables]
-        if by and set(by) != set(brings):
-            raise BadInput(f"this sketch has the groups of {brings}: leave by= out, or sketch again")
-    elif isinstance(data, Predictions) and not by:
+def _grouped_rows(data: Predictions, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
+    if not by:
         raise BadInput("name the group columns: by=['sex', 'age']")
-    return counted(data, seed, by, intersections)
+    return _counted(data, seed, by, intersections)
+
+
+def _own_groups(data: Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
+    if intersections:
+        raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
+    brings = [v.name for v in data.spec.variables]
+    if by and set(by) != set(brings):
+        raise BadInput(f"this sketch has the groups of {brings}: leave by= out, or sketch again")
+    return _stored(data, seed)
+
+
+# A sketch that has groups.
+grouped_sketch = ByKind(rows=_grouped_rows, sketches=_own_groups)
 
 
 def named_groups(sketch: Sketch) -> list[tuple[Group, int]]:

@@ -18,7 +18,7 @@ from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import Floats
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.predictions import Predictions, Unlabelled, remembered
+from calibrant.data.predictions import Predictions, Unlabelled, checked_data, remembered
 from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -30,7 +30,8 @@ from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
-from calibrant.views.sample import Group, Members, alone, grouped_sketch, rows_of_groups, sketch_of
+from calibrant.views.kinds import refuse_rows
+from calibrant.views.sample import Group, Members, grouped_sketch, rows_of_groups, sketch_of
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'
@@ -225,24 +226,17 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
     return remembered(data, ("unlabelled units", sketch.spec.digest), made)
 
 
-def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
-    """Return the sketch of data whose rows without a label were kept, or say how to keep them."""
-    in_rows = isinstance(data, Predictions) and (alone(data) is not data or data.followed is not None)
-    if isinstance(data, Predictions) and data.unlabelled is not None and in_rows:
+def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
+    """Return the sketch of data whose rows without a label were kept, with groups where some are named."""
+    if isinstance(data, Predictions) and data.unlabelled is not None:
         return sketch_rows(data, Reading(by=by, allow=by, intersections=intersections, seed=checked_seed(seed)))
-    whole = data.checked() if isinstance(data, Sketch) and data.kept is not None else None
-    whole = whole or sketch_of(data, seed, by, intersections)
+    if isinstance(data, Sketch) and data.kept is not None:
+        whole = data.checked()
+    else:
+        whole = sketch_of(data, seed, by, intersections)
     if "unlabelled" not in whole.parts:
         raise NotComputable(NONE_KEPT)
-    return whole
-
-
-def kept_groups(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
-    """The same with groups, where some are named."""
-    if isinstance(data, Sketch):
-        return kept(grouped_sketch(data, by, intersections, seed) if by else data, seed)
-    kept(data, seed)
-    return kept(data, seed, by, intersections)
+    return grouped_sketch(whole, by, intersections, seed) if by else whole
 
 
 # ---- Outcomes by a horizon ----
@@ -454,17 +448,18 @@ class FollowedRows:
     horizon: float
 
     @classmethod
-    def of(cls, data: Predictions) -> FollowedRows:
+    def of(cls, data: object) -> FollowedRows:
         """Those of rows from `at_horizon`; refuse rows without follow-up, and what no proof covers."""
+        if isinstance(data, Sketch):
+            raise NotComputable("a sketch holds no follow-up: pass rows from calibrant.at_horizon(..., way='weights')")
+        data = data if isinstance(data, Predictions) else checked_data(data, Predictions)
         apart, followed = data.unlabelled, data.followed
         if apart is None or followed is None:
             raise NotComputable(
                 "these rows have no follow-up: make them with calibrant.at_horizon(..., way='weights'), or by --time, "
                 "--event, --horizon and --way weights"
             )
-        for name in ("cluster", "weights"):
-            if getattr(data, name) is not None:
-                raise NotComputable(NO_PROOF.format(f"{name}="))
+        refuse_rows(data, cluster=NO_PROOF.format("cluster="), weights=NO_PROOF.format("weights="))
         return cls(
             np.concatenate([data.p, apart.p]),
             np.concatenate([data.y.astype(np.float64), np.full(len(apart.p), np.nan)]),

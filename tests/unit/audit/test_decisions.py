@@ -14,7 +14,7 @@ from calibrant.audit.checks.decisions import RATES, Rate, layers, spreads
 from calibrant.audit.decisions import CERTIFIED_ENDS, clopper_pearson, reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
-from calibrant.decisions.ladder import Ladder
+from calibrant.decisions.ladder import ClusterLadder
 from calibrant.report import html, markdown, terminal
 from calibrant.report.brief import nodes
 from calibrant.report.commands import repair
@@ -136,7 +136,7 @@ def test_a_rate_of_pilot_clusters_alone_is_absent_and_leaves_the_others_their_ra
     low = np.arange(100) / 100
     for rows, certified in ((slice(0, 100), False), (slice(0, n), True)):
         u = Clusters(cluster[rows], p[rows], y[rows], np.ones(n)[rows], block[: cluster[rows].max() + 1])
-        ladder = Ladder(0.5, 0.5, low, 50, np.zeros((1, 100, 2), dtype=np.int64), False, u)
+        ladder = ClusterLadder(0.5, 0.5, low, 50, np.zeros((1, 100, 2), dtype=np.int64), False, u)
         value, interval, ends = layers(ladder, "selection_rate", (0.05, 0.05), 0)
         assert (value is None) != certified
         assert (interval is None) != certified

@@ -16,7 +16,7 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.stats.subgroups.cluster_scan import LEAST_CLUSTERS, SALT, ClusterScan, ScannedClusters, ScannedRows
 from calibrant.stats.subgroups.scan import EXTRA
-from calibrant.views.boxes import cluster_rows, tables_of
+from calibrant.views.boxes import boxed, tables_of
 
 
 def cluster_totals(count: int = 60, size: int = 8, gap: float = 0.0, **more: Any) -> cal.Predictions:
@@ -33,8 +33,8 @@ def cluster_totals(count: int = 60, size: int = 8, gap: float = 0.0, **more: Any
 
 
 def searched(data: cal.Predictions, order: int = 2, tolerance: float = 0.0) -> tuple[ClusterScan, ScannedRows]:
-    tables = tables_of(data, None, order, 0, by_clusters=True)
-    rows = cluster_rows(data, tables, 0)
+    tables = tables_of(data, None, order, 0)
+    rows = boxed(data, tables).scanned
     assert rows is not None
     return scan_of_clusters(tables, rows, 0.05, tolerance, "two-sided"), rows
 

@@ -53,6 +53,12 @@ def test_the_error_beyond_the_shift_leads_and_nothing_is_left_out_silently() -> 
     assert Curve.from_dict(found.to_dict()) == found
 
 
+def test_rows_are_read_by_the_null_that_all_names_afford(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more names than can be simulated few have a line: what was not kept for them is not read either."""
+    monkeypatch.setattr("calibrant.diagnose.bands.AFFORDABLE", 5 * N * 199)
+    assert cal.diagnose.rank_variables(data(), draws=199).settings["null"] == GAUSSIAN
+
+
 def test_the_values_are_those_of_vece() -> None:
     rows = data()
     found = cal.diagnose.rank_variables(rows, draws=99)

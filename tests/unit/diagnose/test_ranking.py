@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.diagnose.ranking import Line, lines_of
+from calibrant.diagnose.ranking import Line, lines_of, ranked
 from calibrant.stats.strata import beyond_gap
 
 
 def line(values: Any, y: Any, p: Any, **more: Any) -> Line:
     data = cal.predictions(y, p, pa.table({"v": values}), **more)
-    return lines_of(data, ["v"], "probability", 10, True)[0][0]
+    return lines_of(ranked(data), ["v"], "probability", 10, True)[0][0]
 
 
 def observed(found: Line) -> Any:

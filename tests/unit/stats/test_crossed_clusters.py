@@ -30,7 +30,7 @@ def test_blocks_of_a_shift_share_no_person_and_no_question_and_hold_every_row_of
     rng = np.random.default_rng(0)
     codes = np.array([rng.integers(0, 19, 300), rng.integers(0, 12, 300)])
     design = Design(codes, 0)
-    found = design.diagonal_blocks(rng.uniform(size=300), rng.integers(0, 2, 300).astype(np.int8), None)
+    found = design.diagonal_blocks(rng.uniform(size=300), rng.integers(0, 2, 300).astype(np.int8), np.ones(300))
     assert design.groups == 12 <= DIAGONALS
     held = np.concatenate([s.rows for s in found])
     assert len(held) == len(np.unique(held)) == 300

@@ -12,6 +12,7 @@ from calibrant import Predictions, predictions
 from calibrant.arguments import refuse, shown
 from calibrant.errors import BadInput, NotComputable
 from calibrant.toolkit.data import as_text, clipped, decoded, finite_numbers, is_number, number_texts, require
+from calibrant.toolkit.methods import refuse_rows
 
 Ints = NDArray[np.int64]
 FEW = 50  # grades, and levels of a segment: rating scales have 5 to 25
@@ -51,8 +52,7 @@ def one_a_customer(rows: Predictions, constant: Sequence[str], exposure: str | N
         raise NotComputable(f"clusters of {both} cross: name one column that names the customers, --cluster COLUMN")
     if rows.cluster is None:
         return rows, None
-    if rows.weights is not None:
-        raise NotComputable("customers are counted one by one: leave weights= (--weights) out")
+    refuse_rows(rows, weights="customers are counted one by one: leave weights= (--weights) out")
     names, first, at = np.unique(rows.cluster.astype(str), return_index=True, return_inverse=True)
     at = at.reshape(-1)
     columns: dict[str, object] = {}

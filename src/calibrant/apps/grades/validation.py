@@ -20,9 +20,9 @@ from calibrant.apps.grades.defaults import default_tails, light
 from calibrant.apps.grades.sheet import BackTest, Concentration, Discrimination, GradeValidation, Matrix, Migrations
 from calibrant.arguments import checked_alpha, checked_seed, flag, number, refuse, shown
 from calibrant.detect import jeffreys_test
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.toolkit.data import checked_data, clipped, takes_arrays
-from calibrant.toolkit.methods import covered, posterior_tails, ranking
+from calibrant.toolkit.methods import covered, posterior_tails, ranking, refuse_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -235,8 +235,7 @@ def _named(order: object) -> tuple[str, ...] | None:
 def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | None) -> Customers:
     """The customers of the initial validation; what is wrong with them is said to be theirs."""
     rows = checked_data(data, Predictions, name="initial")
-    if rows.weights is not None:
-        raise NotComputable("initial= (--initial) has weights=: customers are counted one by one, leave it out")
+    refuse_rows(rows, weights="initial= (--initial) has weights=: customers are counted one by one, leave it out")
     try:
         return _customers(one_a_customer(rows, (grade,), exposure)[0], scale, grade, exposure, None)
     except BadInput as e:

@@ -18,7 +18,15 @@ from calibrant.results import Curve, Outcome
 from calibrant.stats.local.kernel_sums import Family, Kernel, off_diagonal, pair_radius, pair_tail
 from calibrant.toolkit.data import decoded, encode, finite_numbers, is_number, require, takes_arrays
 from calibrant.toolkit.methods import one_thread
-from calibrant.views.kernel_rows import LEAST_DRAWS, NULL, checked_family, checked_rows, checked_width, coded
+from calibrant.views.kernel_rows import (
+    LEAST_DRAWS,
+    NULL,
+    UNWEIGHTED,
+    checked_family,
+    checked_rows,
+    checked_width,
+    coded,
+)
 
 Floats = NDArray[np.float64]
 Null = Literal["resampled", "permuted", "bounded", "printed"]
@@ -150,9 +158,8 @@ def published_local_test(
     >>> cal.papers.published_local_test(data, null="permuted", seed=123).p_value
     0.001
     """
-    rows = checked_rows(data)
-    if rows.cluster is not None:
-        raise NotComputable("the published nulls are for independent rows: use the default test with cluster=")
+    independent = "the published nulls are for independent rows: use the default test with cluster="
+    rows = checked_rows(data, weights=UNWEIGHTED, cluster=independent)
     draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 1000")
     choice("null", null, tuple(LAW))
     seed, how = checked_seed(seed), PublishedKernel(score_width, covariate_gamma, normalisation, family, degree)
@@ -270,7 +277,7 @@ def published_local_bias(
     >>> bool(np.corrcoef(bias["x"], bias["gap"])[0, 1] > 0.9)
     True
     """
-    rows = checked_rows(data)
+    rows = checked_rows(data, weights=UNWEIGHTED)
     check_int("points", points, 1, 10_000, of="points", hint="such as 200")
     if rows.covariates is None or not rows.covariates.num_columns:
         raise NotComputable("local calibration bias is given covariates: pass a number in covariates")

@@ -34,6 +34,9 @@ from calibrant.toolkit.data import (
     takes_arrays,
     written,
 )
+from calibrant.toolkit.methods import refuse_rows
+
+NO_PROOF = "no proof covers the perturbed score with {}: leave it out, or use certify.rounded"
 
 PILOT, LOSS = 0.1, 0.001
 FEWEST = 30  # rows of the pilot
@@ -151,11 +154,7 @@ def perturb(
     if (bandwidth if several else steps) is not None:
         name, of = ("bandwidth", "two") if several else ("steps", "several")
         raise BadInput(f"{name}= is of {of} classes: leave it out")
-    for what in ("weights", "cluster"):
-        if getattr(data, what) is not None:
-            raise NotComputable(
-                f"no proof covers the perturbed score with {what}: leave it out, or use certify.rounded"
-            )
+    refuse_rows(data, weights=NO_PROOF.format("weights"), cluster=NO_PROOF.format("cluster"))
     seed = checked_seed(seed)
     first = _pilot(data.n, number("pilot", pilot, above=0.0, below=1.0, hint="such as 0.1"), seed)
     optional(check_int, low=2, high=1024)("steps", steps)

@@ -16,6 +16,9 @@ from calibrant.results import Curve
 from calibrant.stats.smoothing import interpolated
 from calibrant.stats.strata import quantile_cells
 from calibrant.toolkit.data import as_covariates, decoded, finite_numbers, is_number, require, takes_arrays
+from calibrant.toolkit.methods import refuse_rows
+
+UNKNOWN = "the published procedure knows no {}: use measure.vece"
 
 Floats = NDArray[np.float64]
 View = Literal["confidence", "probability"]
@@ -72,9 +75,7 @@ def _viewed(data: Predictions | MulticlassPredictions, view: View) -> Errors:
     choice("view", view, VIEWS)
     if not hasattr(data, "p") or not hasattr(data, "y"):
         raise NotComputable("the published procedure sorts rows: pass calibrant.predictions(y_true, y_prob)")
-    for what in ("weights", "cluster"):
-        if getattr(data, what, None) is not None:
-            raise NotComputable(f"the published procedure knows no {what}: use measure.vece")
+    refuse_rows(data, weights=UNKNOWN.format("weights"), cluster=UNKNOWN.format("cluster"))
     if data.n == 0:
         raise NotComputable("there are no rows")
     x = pa.table({}) if data.covariates is None else as_covariates(data.covariates)

@@ -16,7 +16,7 @@ import numpy as np
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.decisions import COLUMNS, EVERYONE, Line, People, clopper_pearson, everyone, groups, line, reported
 from calibrant.audit.rounding import CLEAR, step, stepped
-from calibrant.decisions.ladder import Ladder
+from calibrant.decisions.ladder import ClusterLadder, Ladder
 from calibrant.decisions.net_benefit import decision_curve
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
@@ -125,7 +125,7 @@ def layers(
     Of independent rows both are Clopper and Pearson's. Where rows share clusters or count more the interval has the
     variance of the clusters' sums (Korn and Graubard), and the ends come from bets on whole clusters.
     """
-    if ladder.clusters is None:
+    if not isinstance(ladder, ClusterLadder):
         hits, among = counted(ladder, rate)
         return hits / among, clopper_pearson(hits, among, alphas[0] / 2.0), clopper_pearson(hits, among, alphas[1])
     u, on = ladder.clusters, ladder.acts

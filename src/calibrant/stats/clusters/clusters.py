@@ -58,11 +58,11 @@ class Clusters:
 
     @classmethod
     def hash_split(
-        cls, cluster: Ints, p: Floats, y: NDArray[np.int8], weight: Floats | None, identities: NDArray[np.uint64]
+        cls, cluster: Ints, p: Floats, y: NDArray[np.int8], weight: Floats, identities: NDArray[np.uint64]
     ) -> Clusters:
         """Choose pilot clusters and deal the others into blocks by the identities of clusters, hashed.
 
-        `cluster`, `p`, `y` (n,). `weight` (n,): None for one each. `identities` (m,): random numbers that depend on the
+        `cluster`, `p`, `y`, `weight` (n,). `identities` (m,): random numbers that depend on the
         clusters' names alone, each on its own.
         """
         count = len(identities)
@@ -71,7 +71,7 @@ class Clusters:
         block = 1 + hash_split(mix(identities ^ OTHERS), BLOCKS)
         pilot = max(min(PILOT, count // SHARE), 1)
         block[np.argsort(identities, kind="stable")[:pilot]] = 0
-        return cls(cluster, p, y, np.ones(len(p)) if weight is None else weight, block)
+        return cls(cluster, p, y, weight, block)
 
     def within(self, rows: Flags) -> Clusters:
         """Return some of the rows, as a group; a cluster with none of them is not a cluster of the group.
@@ -281,7 +281,7 @@ class Design:
         group[order] = np.where(turn % 2, self.groups - 1 - place, place)  # there and back, largest first
         return group[code]
 
-    def diagonal_blocks(self, p: Floats, y: NDArray[np.int8], weight: Floats | None) -> tuple[DiagonalBlocks, ...]:
+    def diagonal_blocks(self, p: Floats, y: NDArray[np.int8], weight: Floats) -> tuple[DiagonalBlocks, ...]:
         """The blocks of each shift that has rows; a block without rows is none."""
         first, second = self.group(0), self.group(1)
         apart, result = (second - first) % self.groups, []
@@ -291,8 +291,7 @@ class Design:
             if len(block) < 2:
                 continue
             names = mix(mix(block.astype(np.uint64) ^ self._salt(2)) + np.uint64(s))
-            w = None if weight is None else weight[rows]
-            clusters = Clusters.hash_split(cluster.reshape(-1), p[rows], y[rows], w, names)
+            clusters = Clusters.hash_split(cluster.reshape(-1), p[rows], y[rows], weight[rows], names)
             result.append(DiagonalBlocks(rows, replace(clusters, designed=True)))
         if not result:
             raise NotComputable("clusters that cross leave no two blocks of rows that share neither: ask by one column")

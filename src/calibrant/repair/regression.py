@@ -60,17 +60,6 @@ def _weighed(data: Predictions) -> Predictions:
     return replace(data, weights=of.rows.weights[: data.n], unlabelled=None, followed=None, cache={})
 
 
-def taken(data: Predictions, rows: Whole) -> Predictions:
-    """Return some of the rows, given by their numbers."""
-    table = None if data.covariates is None else data.covariates.take(rows)
-    y, p = data.y[rows], data.p[rows]
-    y.flags.writeable = p.flags.writeable = False
-    weights, cluster = (None if v is None else v[rows] for v in (data.weights, data.cluster))
-    known = None if data.cluster_ids is None else data.cluster_ids[rows]
-    chosen = replace(data, y=y, p=p, covariates=table, weights=weights, cluster=cluster, dropped=0, cache={})
-    return replace(chosen, cluster_ids=known)
-
-
 def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
     """The cluster of each row, or of some rows, as a number counted from 0; None without clusters."""
     if data.cluster is None:

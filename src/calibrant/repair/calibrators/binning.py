@@ -18,7 +18,7 @@ from calibrant.repair.disclosure import DECIMALS, MASK, checked_fewest
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on, rising, shares, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
-from calibrant.repair.regression import Floats, fit_rows, scores_of, taken
+from calibrant.repair.regression import Floats, fit_rows, scores_of
 from calibrant.stats.strata import Strategy
 from calibrant.views.points import weights_of
 
@@ -238,7 +238,7 @@ class ScalingBinning(Tunable):
         parts = [scored] * 3
         if self.split:
             order = np.random.default_rng([int(self.seed), STREAM]).permutation(rows.n)
-            parts = [taken(scored, np.sort(part)) for part in np.array_split(order, 3)]
+            parts = [scored.part(np.sort(part)) for part in np.array_split(order, 3)]
         first, second, third = parts
         if first.events in (0, first.n):
             raise NotComputable(

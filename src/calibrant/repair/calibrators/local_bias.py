@@ -39,7 +39,6 @@ from calibrant.repair.regression import (
     losses,
     of_levels,
     paired,
-    taken,
     targets,
 )
 from calibrant.stats.logistic import regress
@@ -505,5 +504,5 @@ class LocalBias(Tunable):
         some = rows
         if rows.n > MOST:
             rng = np.random.default_rng([self.seed, STREAM, 1])
-            some = taken(rows, np.sort(rng.choice(rows.n, MOST, replace=False)))
+            some = rows.part(np.sort(rng.choice(rows.n, MOST, replace=False)))
         return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **local_fit(some, self))

@@ -31,7 +31,7 @@ from calibrant.repair.judge.verdict import (
     by_ends,
     ranged,
 )
-from calibrant.repair.regression import Floats, Rows, Whole, taken
+from calibrant.repair.regression import Floats, Rows, Whole
 from calibrant.results import Outcome
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
@@ -377,7 +377,7 @@ def tested(
     out, refused = dict(rows), {}
     people = sampled(judged.data, how.test_rows, how.seed)
     folds = [people[judged.part[people] == k] for k in range(judged.folds)]
-    data = [taken(judged.data, at) for at in folds]
+    data = [judged.data.part(at) for at in folds]
     settings = {"variables": how.variables, "draws": how.draws, "seed": how.seed}
     for test in how.tests:
         for name in names:

@@ -20,14 +20,14 @@ from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
-from calibrant.repair.regression import EDGE, Floats, Whole, clusters_of, independent, linear, taken
+from calibrant.repair.regression import EDGE, Floats, Whole, independent, linear
 from calibrant.stats.betting import mean_limits
 from calibrant.stats.cells import Cells
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
-from calibrant.stats.measures import Weighed, WeighedByClusters, ranking, rate_interval
+from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
-from calibrant.views.points import weights_of
+from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
 from calibrant.views.sample import ClusterSample, cluster_totals, part_of
 
@@ -265,19 +265,17 @@ class Judged:
         It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
         exact, with clusters or weights that of `measure.observed_expected`.
         """
-        data, p, y = self.data, self.data.p[among], self.data.y[among].astype(np.float64)
-        mass, cluster = weights_of(data)[among], clusters_of(data, among)
-        if cluster is not None and int(cluster.max()) == 0:  # one shows nothing
+        try:
+            rows = points(replace(self.data, covariates=None).part(among))
+        except NotComputable:  # a single cluster shows nothing
             return None
-        q = Weighed(y, mass, mass**2)
-        if cluster is not None:
-            q = WeighedByClusters(y, mass, mass**2, cluster.astype(np.intp))
+        q, p = rows.weighed, rows.p
         expected = q.mean(p)
         if q.rows * min(expected, 1.0 - expected) < EXPECTED:
             return None
-        if data.weights is None and cluster is None:
+        if rows.weight is None and rows.cluster is None:
             return self.gap_range(delta, among)[1:]
-        return rate_interval(q, q.mean(y) - expected, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
+        return rate_interval(q, q.mean(q.y) - expected, lambda t: p + t, lambda r, _: r - expected, q.level(delta))
 
     @property
     def outcomes(self) -> tuple[NDArray[np.generic], NDArray[np.bool_], Floats]:
@@ -382,7 +380,7 @@ def fits_of(data: Predictions, judging: Judging) -> Fits:
     elif recipes and fit_on is None:
         half = hash_split(data, 2, judging.seed) == 0
         at = np.flatnonzero(~half)
-        fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
+        fit, judge, how = data.part(np.flatnonzero(half)), data.part(at), "halves"
         part = part[at]
     elif fit_on is not None:
         refuse_overlap(fit_on, judge, judging.distinct_clusters)
@@ -424,7 +422,7 @@ def _cross_fitted(
     gone = {}
     for k in range(int(part.max()) + 1):
         rows = np.flatnonzero(part == k)
-        inside, outside = taken(data, rows), taken(data, np.flatnonzero(part != k))
+        inside, outside = data.part(rows), data.part(np.flatnonzero(part != k))
         refuse_own_rows(own, inside)
         for name, one in repairs.items():
             try:

@@ -94,8 +94,7 @@ def linear(data: Predictions, rows: Rows, p: Floats, ends: tuple[Floats, Floats]
 
     The noise is guessed from the rates p.
     """
-    weight = None if data.weights is None else data.weights[rows]
-    return Clusters.of_values(data.y[rows], p, ends, weight, clusters_of(data, rows))
+    return Clusters.of_values(data.y[rows], p, ends, weights_of(data)[rows], clusters_of(data, rows))
 
 
 def targets(rows: Predictions) -> Floats:
@@ -105,8 +104,8 @@ def targets(rows: Predictions) -> Floats:
     return np.where(rows.y == 1, (events + 1.0) / (events + 2.0), 1.0 / (rest + 2.0))  # Platt 1999, eq. 2.2
 
 
-def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
-    """The scores that occur, increasing, and the weight of the rows and of the events at each.
+def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats, Whole]:
+    """The scores that occur, increasing, the weight of the rows and of the events at each, and how many rows these are.
 
     Without weights the label rides in the lowest bit of a whole number that orders like the score, so that one plain
     sort does it.
@@ -122,18 +121,16 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
         scores, weight = p[order], rows.weights[order]
         events = rows.y[order] * weight
     first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
+    many = np.diff(first, append=rows.n)
     if len(first) == len(scores):
-        return scores, weight, events
-    return scores[first], np.add.reduceat(weight, first), np.add.reduceat(events, first)
+        return scores, weight, events, many
+    return scores[first], np.add.reduceat(weight, first), np.add.reduceat(events, first), many
 
 
 def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:
     """Return `distinct` scores, neighbours joined until each stands for so many rows; see `repair.reported`."""
-    scores, weight, events = distinct(rows)
-    if fewest < 2:
-        return scores, weight, events
-    kept = weight if rows.weights is None else np.bincount(np.searchsorted(scores, rows.p), minlength=len(scores))
-    return cells(scores, weight, events, kept.astype(np.int64), fewest)
+    scores, weight, events, many = distinct(rows)
+    return (scores, weight, events) if fewest < 2 else cells(scores, weight, events, many, fewest)
 
 
 # ---- Scores as log-odds, finite at 0 and 1 and without new ties ----

@@ -42,7 +42,7 @@ from calibrant.repair.regression import (
     targets,
 )
 from calibrant.stats.logistic import regress
-from calibrant.views.points import even_weights
+from calibrant.views.points import even_weights, weights_of
 
 Codes = NDArray[np.int32]
 Marks = tuple[Floats, Codes | None]  # positions on the axes of a kernel, and levels where it reads them
@@ -288,7 +288,7 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     # (1) The overall curve, and where each row stands on the axes of the kernels.
     edges, score = edges_of(rows.p), _score_axis(rows.p)
     odds = log_odds(rows.p, edges)
-    slope, intercept = _curve(odds, targets(rows), rows.weights)
+    slope, intercept = _curve(odds, targets(rows), weights_of(rows))
     z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
     kept = () if x is None else kept_levels(x)
     free = np.column_stack([np.ones(rows.n), odds])[:, : 1 + (np.ptp(odds) > 0)]
@@ -352,7 +352,7 @@ def _score_axis(p: Floats) -> tuple[float, ...]:
     return (float(p[0]), 1.0) if c.kind == "constant" else (c.location, c.scale, *c.ranks)
 
 
-def _curve(odds: Floats, target: Floats, weight: Floats | None) -> tuple[float, float]:
+def _curve(odds: Floats, target: Floats, weight: Floats) -> tuple[float, float]:
     """Slope and intercept of the overall curve, a straight line of log-odds."""
     if np.ptp(odds) == 0:
         mean = float(np.average(target, weights=weight))
@@ -365,8 +365,8 @@ def _better(rows: Predictions, odds: Floats, t: Trial) -> bool:
     """Whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
-        out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]
-        slope, intercept = _curve(odds[~out], target[~out], weight)
+        out = t.fold == k
+        slope, intercept = _curve(odds[~out], target[~out], weights_of(rows)[~out])
         after[out] = slope * odds[out] + intercept
     gain, error = paired(t.weight * (losses(t.y, odds) - losses(t.y, after)), t.cluster)
     return gain > error

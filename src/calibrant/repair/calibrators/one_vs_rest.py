@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.arguments import choice
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.repair.calibrators.binning import Isotonic, Piecewise
-from calibrant.repair.calibrators.curves import Beta, BetaCurve, Logistic, Parameters, Platt
+from calibrant.repair.calibrators.curves import Beta, Parameters, Platt
 from calibrant.repair.calibrators.dirichlet import ClassCalibrator, fit_classes
 from calibrant.repair.calibrators.parted import Fields
 from calibrant.repair.catalogue import Tunable, recipe
@@ -22,6 +22,7 @@ from calibrant.repair.formulas.expression import Applied, Chosen, Formula, Numbe
 from calibrant.repair.regression import EDGE, Floats, expit, log_of
 
 LEAST = 1e-300  # a sum of probabilities that is divided by
+AS_IT_IS = 1.0, 1.0, 0.0  # the curve of a class that is never or always the true one
 Curve = TypeVar("Curve", bound=Calibrator)
 
 
@@ -161,11 +162,8 @@ class PlattOneVsRest(Tunable):
     def fit(self, data: MulticlassPredictions) -> CurvesOneVsRest:
         """Fit a curve to each class."""
         curves, kept = _each(data, "PlattOneVsRest", Platt(scale="logit").fit)
-        return CurvesOneVsRest(**kept, curves=tuple(map(_of_platt, curves)))
-
-
-def _of_platt(one: Logistic | None) -> tuple[float, float, float]:
-    return (1.0, 1.0, 0.0) if one is None else (one.slope, one.slope, one.intercept)
+        made = tuple(AS_IT_IS if one is None else (one.slope, one.slope, one.intercept) for one in curves)
+        return CurvesOneVsRest(**kept, curves=made)
 
 
 @recipe(
@@ -221,11 +219,8 @@ class BetaOneVsRest(Tunable):
         """Fit a curve to each class."""
         curves, kept = _each(data, "BetaOneVsRest", Beta(parameters=self.parameters).fit)
         kept["settings"] |= {"parameters": self.parameters}
-        return CurvesOneVsRest(**kept, curves=tuple(map(_of_beta, curves)))
-
-
-def _of_beta(one: BetaCurve | None) -> tuple[float, float, float]:
-    return (1.0, 1.0, 0.0) if one is None else (one.a, one.b, one.c)
+        made = tuple(AS_IT_IS if one is None else (one.a, one.b, one.c) for one in curves)
+        return CurvesOneVsRest(**kept, curves=made)
 
 
 @recipe(
@@ -283,9 +278,6 @@ class IsotonicOneVsRest(Tunable):
         """Fit an increasing function to each class."""
         curves, kept = _each(data, "IsotonicOneVsRest", Isotonic(fewest=self.fewest).fit)
         kept["settings"] |= {"fewest": int(self.fewest)}
-        knots, shown = zip(*map(_of_isotonic, curves), strict=True)
+        line = Piecewise(recipe="", knots=(0.0, 1.0), shown=(0.0, 1.0))  # of a class that stays as it is
+        knots, shown = zip(*((one.knots, one.shown) for one in (each or line for each in curves)), strict=True)
         return PiecewiseOneVsRest(**kept, mask=int(self.fewest), knots=knots, shown=shown)
-
-
-def _of_isotonic(one: Piecewise | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return ((0.0, 1.0), (0.0, 1.0)) if one is None else (one.knots, one.shown)

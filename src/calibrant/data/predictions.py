@@ -128,6 +128,11 @@ class Predictions(Framed):
         """Rows with outcome 1."""
         return int(self.y.sum(dtype=np.int64))
 
+    @property
+    def weighs(self) -> bool:
+        """Whether rows were lost before a horizon, and weights of censoring stand for them."""
+        return self.followed is not None and self.unlabelled is not None and self.followed.weighs
+
     def __len__(self) -> int:
         return self.n
 

@@ -46,7 +46,7 @@ def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
 
 def _weighed(data: Predictions) -> Predictions:
     """The rows of known outcome, weighted for those lost, where the way was chosen; other data as they are."""
-    if data.followed is None or data.unlabelled is None or not data.followed.weighs:
+    if not data.weighs:
         return data
     of = HorizonPoints.of(data)
     least = min(float(g.before(np.array([of.rows.horizon]))[0]) for g in of.rows.remaining)

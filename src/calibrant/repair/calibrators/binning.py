@@ -54,10 +54,6 @@ def checked_bins(bins: int) -> int:
     return check_int("bins", bins, 1, 10_000, hint="such as 10")
 
 
-def checked_strategy(strategy: Strategy) -> Strategy:
-    return choice("strategy", strategy, get_args(Strategy))
-
-
 def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[Floats, Places]:
     """Inner edges of bins, and which of the distinct scores (increasing) is the first of bins 2, 3, ...
 
@@ -130,7 +126,7 @@ class Histogram(Tunable):
 
     def __post_init__(self) -> None:
         checked_bins(self.bins)
-        checked_strategy(self.strategy)
+        choice("strategy", self.strategy, get_args(Strategy))
         checked_fewest(self.fewest)
 
     def fit(self, data: Predictions) -> Steps:
@@ -352,7 +348,7 @@ class BBQ(Tunable):
 
     def __post_init__(self) -> None:
         choice("criterion", self.criterion, get_args(Criterion))
-        checked_strategy(self.strategy)
+        choice("strategy", self.strategy, get_args(Strategy))
         checked_fewest(self.fewest)
 
     def fit(self, data: Predictions) -> Steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeGuard, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from calibrant.repair.judge.evidence import (
     variable_changes,
 )
 from calibrant.repair.judge.fixed import Fixed
-from calibrant.repair.judge.lost import by_weights, fits_by_weights, unproved
+from calibrant.repair.judge.lost import by_weights
 from calibrant.repair.judge.rows import (
     FEWEST,
     Fits,
@@ -50,7 +50,6 @@ from calibrant.repair.judge.rows import (
     Repair,
     checked_folds,
     clusters_in,
-    fits_of,
     named,
 )
 from calibrant.repair.judge.verdict import (
@@ -70,7 +69,6 @@ from calibrant.repair.judge.verdict import (
 )
 from calibrant.results import Curve
 from calibrant.views.population import Target, are_few, values_of_scores
-from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"
@@ -217,7 +215,8 @@ def evaluate(
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
-    rows = data if judged_by_weights(data) else checked_data(data, Predictions)
+    weighs = getattr(data, "weighs", False)  # what is no predictions is refused below
+    rows = data if weighs else checked_data(data, Predictions)
     if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
     chosen = names("tests", tests)
@@ -250,7 +249,7 @@ def evaluate(
         target=_checked_target(target, judge),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
-    return compared(rows, judging)
+    return compared(rows, by_weights(judging) if weighs else judging)
 
 
 def _checked_target(target: Target | None, judge: Judge) -> Target:
@@ -261,23 +260,10 @@ def _checked_target(target: Target | None, judge: Judge) -> Target:
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
     """The comparison: what `evaluate` and an audit both run."""
-    refused: tuple[tuple[str, str], ...] = ()
     with sized(rows.n), one_thread():
-        if judged_by_weights(rows):
-            refused, how = unproved(how), by_weights(how)
-            fits = fits_by_weights(rows, how)
-        else:
-            fits = fits_of(rows, how)
+        fits = how.fits(rows, how)
         groups = _groups(fits, how)
-        result = _compared(fits, groups if groups is not None and groups.names else None, how)
-    not_applicable = (*result.settings["not_applicable"], *refused)
-    return replace(result, settings={**result.settings, "not_applicable": not_applicable})
-
-
-def judged_by_weights(data: object) -> TypeGuard[Predictions]:
-    """Whether rows were lost, and weights of censoring stand for them."""
-    followed = data.followed if isinstance(data, Predictions) and data.unlabelled is not None else None
-    return followed is not None and followed.weighs
+        return _compared(fits, groups if groups is not None and groups.names else None, how)
 
 
 def _groups(fits: Fits, how: Judging) -> JudgedGroups | None:
@@ -371,7 +357,10 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             "certify_groups": how.certify_groups,
             "smallest_group": how.smallest_group,
             "seed": how.seed,
-            "not_applicable": (*((("certificates", reason),) if reason else ()), *unjudged, *refused),
+            "not_applicable": (
+                *((("certificates", reason),) if reason else ()),
+                *(*unjudged, *refused, *how.unproved),
+            ),
             **judged.reported,
         },
     )
@@ -393,12 +382,9 @@ def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
     people = [everyone_of(fits)]
     if groups is None:
         return people
+    share, listed = 1.0 / groups.sharing, len(groups.names) <= LISTED
     for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
-        share, ((variable, value), *_), listed = 1.0 / groups.sharing, name, len(groups.names) <= LISTED
-        group = People(
-            id=keyed(name), who=keyed(name), kind="group", rows=rows, share=share, shown=False, pilots=pilots
-        )
-        people.append(replace(group, variable=variable, value=value, listed=listed))
+        people.append(People.of_group(name, rows, share, shown=False, listed=listed, pilots=pilots))
     return people
 
 

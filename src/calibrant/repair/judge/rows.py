@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
 from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
-from calibrant.views.sample import ClusterSample, cluster_totals, part_of
+from calibrant.views.sample import ClusterSample, Group, alone, cluster_totals, keyed, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,13 @@ class People:
     shown: bool = True  # it is reported of in any case; others where a repair brings them over the limit
     listed: bool = False  # it stands in the table next to those reported for, and counts for no choice
     pilots: Whole | None = None  # where rows were lost: which of those that give the law of censoring
+
+    @classmethod
+    def of_group(cls, name: Group, rows: Whole, share: float, **more: Any) -> People:
+        """A group, by the names and values of its variables."""
+        who, (variables, values) = keyed(name), zip(*name, strict=True)
+        inputs = {"id": who, "variable": " and ".join(variables), "value": " and ".join(values), **more}
+        return cls(who=who, kind="group", rows=rows, share=share, **inputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +99,8 @@ class Judging:
     reported: Callable[[People, str, Ends], Ends] | None = None
     # The score as audited takes few values, and is judged as it is; by default the rows judged decide.
     exact: bool | None = None
+    fits: Callable[[Predictions, Judging], Fits] = lambda rows, how: fits_of(rows, how)
+    unproved: LeftOut = ()  # what was asked for and does not apply to such rows, and why
 
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
@@ -146,24 +155,21 @@ class Judged:
     data: Predictions
     scores: Mapping[str, Floats]  # each of shape (n,): "as audited" first
     part: Whole  # shape (n,): fold of each row: rows of one fold have their scores from one map
-    _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
-    _clusters: dict[tuple[str, int], Clusters | None] = field(default_factory=dict, repr=False, compare=False)
+    _under: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
 
-    def alone(self, name: str) -> Predictions:
-        """Return outcomes and one score without covariates, which keep what is counted of them; made once."""
-        if name not in self._alone:
-            self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
-        return self._alone[name]
+    def under(self, name: str) -> Predictions:
+        """Return the rows with one score and without covariates, which keep what is counted of them; made once."""
+        if name not in self._under:
+            self._under[name] = replace(self.data, p=self.scores[name], covariates=None, cache={})
+        return self._under[name]
 
     def clusters(self, name: str, seed: int) -> Clusters | None:
         """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
-        if (name, seed) not in self._clusters:
-            self._clusters[name, seed] = cluster_totals(replace(self.data, p=self.scores[name], cache={}), seed)
-        return self._clusters[name, seed]
+        return cluster_totals(self.under(name), seed)
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
         """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""
-        data, clusters, whole = self.alone(name), self.clusters(name, seed), len(rows) == self.data.n
+        data, clusters, whole = alone(self.under(name)), self.clusters(name, seed), len(rows) == self.data.n
         q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
         if clusters is None:
             return q
@@ -171,8 +177,7 @@ class Judged:
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""
-        self._alone.clear()
-        self._clusters.clear()
+        self._under.clear()
         release_memory()
 
     @property

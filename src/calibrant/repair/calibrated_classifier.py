@@ -279,7 +279,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return table_of(self._taken.of(X), n)
         if covariates is None:
             raise BadInput("the repair was fitted with covariates=: pass those of these rows")
-        table = table_of(covariates, n)
+        table: pa.Table = table_of(covariates, n)
         for name in self._attached:
             if name not in table.schema.names:
                 raise BadInput(f"covariates have no column {name!r}; they have {', '.join(table.schema.names[:8])}")

@@ -262,18 +262,15 @@ def compared(rows: Predictions, how: Judging) -> Comparison:
     """The comparison: what `evaluate` and an audit both run."""
     with sized(rows.n), one_thread():
         fits = how.fits(rows, how)
-        groups = _groups(fits, how)
-        return _compared(fits, groups if groups is not None and groups.names else None, how)
+        return _compared(fits, _groups(fits, how), how)
 
 
-def _groups(fits: Fits, how: Judging) -> JudgedGroups | None:
+def _groups(fits: Fits, how: Judging) -> JudgedGroups:
     """The groups of the judged rows that can be judged."""
-    if not how.by:
-        return None
     judged = fits.judged
     made = groups_of(judged.data, how.by, how.bins, how.smallest_group, how.seed, judged.others)
     # Whether somebody is followed to the horizon is read of judged rows: alpha is shared before it is seen.
-    return made.some([i for i, rows in enumerate(made.rows) if judged.reaches(rows)], len(made.names))
+    return made.some([i for i, one in enumerate(made.people) if judged.reaches(one.rows)], len(made.people))
 
 
 def audited_variables(
@@ -286,14 +283,14 @@ def audited_variables(
     return ((), ()) if result is None else (result.names, result.left_out)
 
 
-def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparison:
+def _compared(fits: Fits, groups: JudgedGroups, how: Judging) -> Comparison:
     judged = fits.judged
     # (1) Paired changes, which share alpha: by these a repair is better, worse or undecided.
     scores, worse_than, behind = score_changes(judged, how.alpha * SHARES["scores"])
     changes = Changes(
         scores=scores,
         variables=variable_changes(judged, how.variables, how.alpha * SHARES["variables"], how.seed),
-        groups=[] if groups is None else group_changes(judged, groups, how.alpha * SHARES["groups"]),
+        groups=group_changes(judged, groups, how.alpha * SHARES["groups"]),
     )
     # (2) Certificates of each probability, by itself; each family shares alpha over all probabilities.
     table, reason = {}, ""
@@ -347,7 +344,7 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             **({"target": how.target} if how.judge == "gap" else {}),
             "alpha": how.alpha,
             "shares": SHARES,
-            "groups": len(groups.names) if groups else 0,
+            "groups": len(groups.people),
             "variables": how.variables,
             "variables_left_out": how.left_out,
             "left_out": fits.left_out,
@@ -366,26 +363,18 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
     )
 
 
-def _against(fits: Fits, groups: JudgedGroups | None, how: Judging) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
+def _against(fits: Fits, groups: JudgedGroups, how: Judging) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
     """Populations held against the limit; or why they are not, where there is a limit or someone asks."""
     if how.limit is None and how.people is None:
         return None, ()
-    people = _everyone_and(groups, fits) if how.people is None else how.people(fits)
+    # Everyone is always reported, and groups where they are over the limit; all of them are listed if they are few.
+    listed = len(groups.people) <= LISTED
+    every = [everyone_of(fits), *(replace(one, listed=listed) for one in groups.people)]
+    people = every if how.people is None else how.people(fits)
     try:
         return Fixed.of(fits.judged, people, how), ()
     except NotComputable as e:
         return None, (("fixed", e.reason),)
-
-
-def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
-    """Return everyone, always reported, and groups: reported where over the limit, and all listed if few."""
-    people = [everyone_of(fits)]
-    if groups is None:
-        return people
-    share, listed = 1.0 / groups.sharing, len(groups.names) <= LISTED
-    for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
-        people.append(People.of_group(name, rows, share, shown=False, listed=listed, pilots=pilots))
-    return people
 
 
 def everyone_of(fits: Fits) -> People:

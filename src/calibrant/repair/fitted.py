@@ -135,7 +135,6 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 FORMAT = "calibrant-calibrator/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 Rows = TypeVar("Rows", Predictions, MulticlassPredictions)
-LISTED = "reads the probability of every class, and rows list some of them: recalibrate rows that hold all"
 
 
 @dataclass(frozen=True)
@@ -395,19 +394,16 @@ class Calibrator:
     def __call__(self, data: ArrayLike) -> Floats: ...
     def __call__(self, data: object) -> object:
         """The data with repaired scores; or `predict`, of probabilities."""
-        if holds_rows(data):
-            return self.predict(data)  # type: ignore[arg-type]
-        if not isinstance(data, MulticlassPredictions if self.several else Predictions):
-            other = f"repairs several classes, not a {type(data).__name__}: use Beta for two"
-            two = "is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
-            raise BadInput(f"this {self.recipe} {other if self.several else two}")
-        if getattr(data, "rest", False):
-            raise NotComputable(f"this {self.recipe} {LISTED}")
-        out = self.scores(data.p, columns=data.covariates)
+        return self.predict(data) if holds_rows(data) else self._applied(data)  # type: ignore[arg-type]
+
+    def _applied(self, data: object) -> object:
+        """The data with repaired scores."""
+        if not isinstance(data, Predictions):
+            raise BadInput(
+                f"this {self.recipe} is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
+            )
+        out, apart = self.scores(data.p, columns=data.covariates), data.unlabelled
         out.flags.writeable = False
-        if isinstance(data, MulticlassPredictions):
-            return replace(data, p=out)
-        apart = data.unlabelled
         if apart is not None:
             apart = replace(apart, p=self.scores(apart.p, columns=apart.covariates))
         repaired = replace(data, p=out, unlabelled=apart, cache={})

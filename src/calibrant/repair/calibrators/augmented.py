@@ -125,7 +125,6 @@ def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:
     covariates=True,
     tried="always",
 )
-@dataclass(frozen=True, kw_only=True)
 class AugmentedLogistic(Tunable):
     r"""Logistic calibration with variables: one curve of the score, moved up or down by who the person is.
 
@@ -202,7 +201,6 @@ class AugmentedLogistic(Tunable):
     command="augmented-beta",
     covariates=True,
 )
-@dataclass(frozen=True, kw_only=True)
 class AugmentedBeta(Tunable):
     r"""Beta calibration with variables: a curve of three parameters, moved up or down by who the person is.
 

@@ -73,7 +73,6 @@ def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[F
 
 
 @recipe(calibrators=[Steps], words="histogram binning", simplicity=70, command="histogram")
-@dataclass(frozen=True, kw_only=True)
 class Histogram(Tunable):
     r"""Histogram binning: show each bin of the score the event rate of its rows.
 
@@ -156,7 +155,6 @@ STREAM = 0x5CA1  # of random numbers, apart from those of other methods at the s
 
 
 @recipe(calibrators=[Steps], words="scaling-binning", simplicity=80, command="scaling-binning")
-@dataclass(frozen=True, kw_only=True)
 class ScalingBinning(Tunable):
     r"""Scaling-binning: fit Platt's curve, then show each bin of the score the curve's mean in it.
 
@@ -290,7 +288,6 @@ ELBOW = 1e-3  # of the variance of the weights: a smaller fall ends the average,
 
 
 @recipe(calibrators=[Steps], words="Bayesian binning (BBQ)", simplicity=90, command="bbq")
-@dataclass(frozen=True, kw_only=True)
 class BBQ(Tunable):
     r"""Bayesian binning into quantiles: an average of histogram binnings with few to many bins.
 
@@ -477,7 +474,6 @@ class Piecewise(Calibrator):
 
 
 @recipe(calibrators=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")
-@dataclass(frozen=True, kw_only=True)
 class Isotonic(Tunable):
     r"""Isotonic regression: the increasing function of the score nearest to the outcomes.
 

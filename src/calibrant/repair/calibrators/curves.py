@@ -63,7 +63,6 @@ def scaled(p: Floats, scale: Scale) -> Floats:
 
 
 @recipe(calibrators=[Logistic], words="Platt scaling", simplicity=40, command="platt", tried="always")
-@dataclass(frozen=True, kw_only=True)
 class Platt(Tunable):
     r"""Platt scaling: logistic regression of the outcome on the score's log-odds, or on the score.
 
@@ -164,7 +163,6 @@ def scale_of(fitted: Calibrator) -> Scale | None:
 
 
 @recipe(calibrators=[Logistic, Softmax], words="temperature scaling", simplicity=30, command="temperature")
-@dataclass(frozen=True, kw_only=True)
 class Temperature(Tunable):
     r"""Temperature scaling: divide the log-odds by one number.
 
@@ -259,7 +257,6 @@ class BetaCurve(Calibrator):
 
 
 @recipe(calibrators=[BetaCurve], words="beta calibration", simplicity=50, command="beta", tried="always")
-@dataclass(frozen=True, kw_only=True)
 class Beta(Tunable):
     r"""Beta calibration: logistic regression of the outcome on ln p and -ln(1 - p).
 

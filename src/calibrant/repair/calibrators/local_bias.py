@@ -407,7 +407,6 @@ WIDTHS = (1.0, 0.4)  # in median distances: one for smooth error, one for error 
     covariates=True,
     tried="by the command",
 )
-@dataclass(frozen=True, kw_only=True)
 class LocalBias(Tunable):
     r"""Correct the local calibration bias, by a smooth function of score and covariates found among the residuals.
 

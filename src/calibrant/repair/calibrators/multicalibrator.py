@@ -203,7 +203,6 @@ NAME = "Multicalibrator"
     covariates=True,
     tried="unless quick",
 )
-@dataclass(frozen=True, kw_only=True)
 class Multicalibrator(Tunable):
     r"""Multicalibration: the repaired score is right on average at each level of the score in each of many groups.
 
@@ -337,7 +336,6 @@ PROPORTIONAL = "ProportionalMulticalibrator"
     command="proportional-multicalibrator",
     covariates=True,
 )
-@dataclass(frozen=True, kw_only=True)
 class ProportionalMulticalibrator(Tunable):
     r"""Proportional multicalibration: each group, at each level of the score, is off by a share of its event rate.
 

@@ -121,7 +121,6 @@ def _each(
     simplicity=151,
     command="platt-one-vs-rest",
 )
-@dataclass(frozen=True, kw_only=True)
 class PlattOneVsRest(Tunable):
     r"""Platt scaling of each class against the rest, and probabilities divided by their sum.
 
@@ -172,7 +171,6 @@ class PlattOneVsRest(Tunable):
     simplicity=152,
     command="beta-one-vs-rest",
 )
-@dataclass(frozen=True, kw_only=True)
 class BetaOneVsRest(Tunable):
     r"""Beta calibration of each class against the rest, and probabilities divided by their sum.
 
@@ -229,7 +227,6 @@ class BetaOneVsRest(Tunable):
     simplicity=153,
     command="isotonic-one-vs-rest",
 )
-@dataclass(frozen=True, kw_only=True)
 class IsotonicOneVsRest(Tunable):
     r"""Isotonic regression of each class against the rest, and probabilities divided by their sum.
 

@@ -307,7 +307,6 @@ LAMBDA = 1e-3  # the paper's penalty of a matrix
     covariates=True,
     tried="by the command",
 )
-@dataclass(frozen=True, kw_only=True)
 class VariableTree(Tunable):
     r"""Variable-based calibration: a curve for each of a few groups of people, found by a small tree of variables.
 

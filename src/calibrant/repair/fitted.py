@@ -7,7 +7,7 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,7 +142,7 @@ class Batch:
     """Rows as a map reads them: scores, covariates encoded by the map's codings, identities."""
 
     p: Floats
-    covariates: Encoded | None = None
+    covariates: Encoded  # of a map that reads none, no columns of so many rows
     ids: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of none, for maps that do not draw
 
 
@@ -345,13 +345,11 @@ class Calibrator:
                 "scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?"
             )
         ids = identities_of(len(p), 0) if ids is None else ids
-        if not self.codings:
-            return self.values(Batch(p, None, ids))
-        if columns is not None and getattr(columns, "num_rows", None) != len(p):
+        if self.codings and columns is not None and getattr(columns, "num_rows", None) != len(p):
             raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
-        require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
-        table = cast("pa.Table", columns).select(list(self.reads))
-        return self.values(Batch(p, encode(table, self.codings, len(p)), ids))
+        if self.codings:
+            require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
+        return self.values(Batch(p, encode(columns, self.codings, len(p)), ids))
 
     def predict(self, p: ArrayLike, covariates: object = None) -> Floats:
         """The repaired probabilities of rows whose outcomes are not known.

@@ -187,10 +187,7 @@ def encoded(
     """Fix the codings of the variables of rows; return them, the encoded rows and the constants left out."""
     how = reported_codings(data.covariates, names)
     kept = tuple(c for c in how if c.kind != "constant")
-    if data.covariates is None:
-        raise BadInput("variables: the data has no covariates; pass them to calibrant.predictions or read")
-    table = data.covariates.select([c.name for c in kept])
-    return kept, encode(table, kept, data.n), tuple(c.name for c in how if c.kind == "constant")
+    return kept, encode(data.covariates, kept, data.n), tuple(c.name for c in how if c.kind == "constant")
 
 
 def filled(x: Encoded, how: Sequence[Coding]) -> Floats:

@@ -64,13 +64,10 @@ class Augmented(Calibrator):
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
+        z = rows.covariates.scaled
         eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
-        if rows.covariates is not None:
-            z = rows.covariates.scaled
-            eta = eta + z @ np.array(self.numbers) + of_levels(rows.covariates.codes, self.kept, self.levels)
-            if self.squares:
-                eta = eta + (z * z - 1.0) @ np.array(self.squares)
-        return expit(eta)
+        eta = eta + z @ np.array(self.numbers) + of_levels(rows.covariates.codes, self.kept, self.levels)
+        return expit(eta + (z * z - 1.0) @ np.array(self.squares) if self.squares else eta)
 
     def formula(self, row: Formula) -> Term:
         parts = [t * a for t, a in zip(score_terms(row.score, self.form, self.edges), self.slopes, strict=True)]

@@ -272,7 +272,7 @@ def _means(curve: Logistic, edges: Floats, rows: Predictions, otherwise: Floats)
     """The curve's mean in each bin, `otherwise` in bins without rows."""
     weight, kept = weights_of(rows), np.searchsorted(edges, rows.p, side="right")
     total = np.bincount(kept, weight, len(edges) + 1)
-    mean = np.bincount(kept, weight * curve.values(Batch(rows.p)), len(edges) + 1)
+    mean = np.bincount(kept, weight * curve.scores(rows.p), len(edges) + 1)
     shown: Floats = np.clip(np.divide(mean, total, out=otherwise.copy(), where=total > 0), 0.0, 1.0)
     return shown
 

@@ -204,7 +204,15 @@ class Temperature(Tunable):
         if isinstance(data, MulticlassPredictions):
             return temperature_of(data)
         rows = fit_rows(data, "Temperature")
-        slope = _sharpness(rows)
+        t = scaled(rows.p, "log ratio")
+        weighted = t * weights_of(rows)
+        happened = float(weighted @ rows.y)
+
+        def rises(log_sharpness: float) -> float:
+            """The derivative of the log loss in 1/T, for the loss is convex."""
+            return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
+
+        slope = sharpness(rises)
         return Logistic(
             recipe="Temperature",
             settings={"temperature": 1.0 / slope},
@@ -213,19 +221,6 @@ class Temperature(Tunable):
             intercept=0.0,
             scale="log ratio",
         )
-
-
-def _sharpness(rows: Predictions) -> float:
-    """Return 1/T."""
-    t = scaled(rows.p, "log ratio")
-    weighted = t * weights_of(rows)
-    happened = float(weighted @ rows.y)
-
-    def slope(log_sharpness: float) -> float:
-        """The derivative of the log loss in 1/T: it rises, for the loss is convex."""
-        return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
-
-    return sharpness(slope)
 
 
 # ---- Beta calibration: right when the scores of each class have beta distributions ----

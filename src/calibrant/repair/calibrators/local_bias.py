@@ -103,9 +103,9 @@ class KernelShift(Calibrator):
                 eta[at] += self._gap(rows.p[at], rows.covariates, at)
         return expit(eta)
 
-    def _gap(self, p: Floats, x: Encoded | None, at: slice) -> Floats:
+    def _gap(self, p: Floats, x: Encoded, at: slice) -> Floats:
         """Return ``f(p, x)`` of some rows."""
-        z, codes = positions(p, None if x is None else x.scaled[at], self.score), codes_of(x, at, len(p))
+        z, codes = positions(p, x.scaled[at], self.score), x.codes[at]
         out = np.zeros(len(p))
         for axis, width, knots, heights in self.lines:
             out += bells((z[:, [axis]], None), (np.array(knots)[:, None], None), width) @ np.array(heights)
@@ -154,17 +154,11 @@ def _apart(row: Formula, levels: Sequence[int]) -> list[Term]:
     return [Chosen(((v.among(code.__eq__), Number(0.0)),), Number(APART)) for v, code in pairs]
 
 
-def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Floats:
+def positions(p: Floats, scaled: Floats, score: tuple[float, ...]) -> Floats:
     """Return score and numbers on the axes of the kernels, shape (n, 1 + numbers)."""
     location, scale, *ranks = score
     own = np.interp(p, ranks, np.linspace(0.0, 1.0, len(ranks))) if ranks else p
-    axis = ((own - location) / scale)[:, None]
-    return axis if scaled is None else np.hstack([axis, scaled])
-
-
-def codes_of(x: Encoded | None, at: slice, n: int) -> Codes:
-    """The rows' levels, with no columns where there are no covariates."""
-    return np.zeros((n, 0), dtype=np.int32) if x is None else x.codes[at]
+    return np.hstack([((own - location) / scale)[:, None], scaled])
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -283,14 +277,12 @@ MOST = 200_000  # rows; of more, a uniform sample is fitted
 def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     """The fields of the map that is fitted, its settings among them."""
     seed, variables = settings.seed, None if settings.variables is None else names("variables", settings.variables)
-    score_only = variables is None and rows.covariates is None
-    how, x, constants = ((), None, ()) if score_only else encoded(rows, variables)
+    how, x, constants = encoded(rows, variables)
     # (1) The overall curve, and where each row stands on the axes of the kernels.
     edges, score = edges_of(rows.p), _score_axis(rows.p)
     odds = log_odds(rows.p, edges)
     slope, intercept = _curve(odds, targets(rows), weights_of(rows))
-    z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
-    kept = () if x is None else kept_levels(x)
+    z, codes, kept = positions(rows.p, x.scaled, score), x.codes, kept_levels(x)
     free = np.column_stack([np.ones(rows.n), odds])[:, : 1 + (np.ptp(odds) > 0)]
     # (2) For each bandwidth the penalty that cross-fitted log loss prefers; the bandwidth that gains most.
     cluster, fold = folds_of(rows, np.random.default_rng([seed, STREAM]))

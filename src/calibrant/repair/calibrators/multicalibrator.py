@@ -68,8 +68,7 @@ class LevelShifts(Calibrator):
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Floats:
-        out, x = rows.p.copy(), rows.covariates
-        codes = np.zeros((len(out), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
+        out, codes = rows.p.copy(), bins_of(rows.covariates, self.codings, self.edges)
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             here = Grouping(first, second, self.bins)
             table = np.zeros(here.cells)

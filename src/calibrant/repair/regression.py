@@ -139,15 +139,20 @@ EDGE = 1e-6  # nearer to 0 and 1 than this a logarithm is continued along its ta
 Edges = tuple[float, float]  # the same of one map: how near to 0, and how near to 1
 
 
-def edges_of(p: Floats) -> Edges:
-    """Return how near 0 and 1 logarithms of scores are taken as they are.
+def edge_of(p: Floats) -> float:
+    """Return how near 0 logarithms of scores are taken as they are.
 
     A millionth, or nearer if a hundredth of the rows is nearer: a network that says 1e-20 of most people still orders
     them, while a lone 0 among moderate scores must not rule the fit.
     """
-    low, high = (min(EDGE, float(np.quantile(v[v > 0.0], 0.01))) if (v > 0.0).any() else EDGE for v in (p, 1.0 - p))
-    low, high = float(f"{low:.1g}"), float(f"{high:.1g}")  # one digit: not the score of anyone
-    return (max(low, 1e-300), high)  # 1e-300: the tangent's slope, its inverse, is finite
+    above = p[p > 0.0]
+    near = min(EDGE, float(np.quantile(above, 0.01))) if len(above) else EDGE
+    return max(float(f"{near:.1g}"), 1e-300)  # one digit: not the score of anyone; the inverse of 1e-300 is finite
+
+
+def edges_of(p: Floats) -> Edges:
+    """Return how near 0 and 1 logarithms of scores are taken as they are."""
+    return edge_of(p), edge_of(1.0 - p)
 
 
 def log_of(p: Floats, edge: float = EDGE) -> Floats:

@@ -17,7 +17,7 @@ from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
-from calibrant.repair.regression import EDGE, Floats, log_of, sharpness, softmax
+from calibrant.repair.regression import EDGE, Floats, edge_of, log_of, sharpness, softmax
 from calibrant.views.points import even_weights
 
 Classes = NDArray[np.int32]
@@ -343,12 +343,6 @@ def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
         only = shown(rows.name_of(int(rows.y[0])))
         raise NotComputable(f"{recipe} cannot be fitted: every one of the {len(rows.y):,} rows has class {only}")
     return rows
-
-
-def edge_of(p: Floats) -> float:
-    """Return how near 0 logarithms of probabilities are taken as they are; see `regression.edges_of`."""
-    near = min(EDGE, float(np.quantile(p[p > 0.0], 0.01)))
-    return max(float(f"{near:.1g}"), 1e-300)
 
 
 def log_columns(p: Floats, edge: float) -> Floats:

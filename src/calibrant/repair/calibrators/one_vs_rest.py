@@ -16,7 +16,7 @@ from calibrant.repair.calibrators.dirichlet import ClassCalibrator, fit_classes
 from calibrant.repair.calibrators.parted import Fields
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import MASK, checked_fewest
-from calibrant.repair.fitted import Batch, Calibrator, fitted_on, rising, shares, sound
+from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Applied, Chosen, Formula, Number, Score, Term
 from calibrant.repair.regression import EDGE, Floats, expit, log_of
@@ -86,9 +86,7 @@ class PiecewiseOneVsRest(OneVsRest):
     def check(self) -> None:
         sound(len(self.knots) == len(self.shown) > 2, "there must be points for each of three classes or more")
         for knots, shown in zip(self.knots, self.shown, strict=True):
-            sound(len(knots) == len(shown) > 0, "knots and shown must be equally many")
-            sound(rising(knots, strictly=True), "knots must rise")
-            sound(shares(shown), "shown must lie within 0 and 1")
+            Piecewise(recipe=self.recipe, knots=knots, shown=shown).check()
 
     @property
     def classes(self) -> int:

@@ -1302,3 +1302,11 @@ def kinds_of_curve() -> dict[str, Curve]:
         "map": bias_map(),
         "map of levels": bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
     }
+
+
+def decision_lines(curve: Curve) -> list[Any]:
+    """Return the lines of a comparison's decisions, as the judge made them."""
+    from calibrant.repair.judge.decisions import DecisionChange
+
+    c = curve.columns
+    return [DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True)]

@@ -8,7 +8,6 @@ import pytest
 import calibrant as cal
 from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
-from calibrant.repair.regression import taken
 
 pytestmark = pytest.mark.slow
 ATTRIBUTES = tuple(name for name in EMPLOYMENT_BY if name != "year")
@@ -18,7 +17,7 @@ ATTRIBUTES = tuple(name for name in EMPLOYMENT_BY if name != "year")
 def found() -> Comparison:
     data = cal.read(employment_path(), **EMPLOYMENT, by=EMPLOYMENT_BY)
     year = data.covariates.column("year").to_numpy()
-    earlier, later = (taken(data, np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
+    earlier, later = (data.part(np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
     repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=ATTRIBUTES)]
     return cal.repair.evaluate(
         later,

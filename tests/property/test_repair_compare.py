@@ -18,7 +18,6 @@ from calibrant.repair.fitted import FittedOn, fitted_on, overlap
 from calibrant.repair.judge.evidence import gap_change
 from calibrant.repair.judge.rows import hash_split
 from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.regression import taken
 from calibrant.stats.betting import Clusters, _spread_out, mean_limits
 from effort import examples
 
@@ -93,7 +92,7 @@ def test_the_rows_of_a_fit_are_known_in_any_order(seed: int, n: int) -> None:
     rng = np.random.default_rng([seed, 5])
     data = cal.predictions(np.r_[0, 1, rng.integers(0, 2, n)], rng.uniform(size=n + 2))
     fitted = fitted_on(data)
-    shuffled = taken(data, rng.permutation(data.n))
+    shuffled = data.part(rng.permutation(data.n))
     assert fitted_on(shuffled) == fitted
     assert msgspec.convert(json.loads(json.dumps(asdict(fitted))), FittedOn) == fitted
     assert bool(overlap(fitted, shuffled)) == (fitted.distinct >= 8 or len(fitted.sample) >= 2)

@@ -72,10 +72,10 @@ def test_exact_the_law_of_a_group_comes_from_its_own_rows(monkeypatch: pytest.Mo
     of_groups = groups_of(of.data, ("g",), {}, 20, 0, of.others)
     group_changes(of, of_groups, 0.1)
     whole = of.covariates.column("g").to_numpy()
-    for law, level in zip(laws, (name[0][1] for name in of_groups.names), strict=True):
+    for law, level in zip(laws, (one.value for one in of_groups.people), strict=True):
         assert (np.flatnonzero(law) == of.pilots[whole[of.pilots] == int(level)]).all()
     with pytest.raises(ValueError, match="some judged rows and some pilot rows"):
-        of.gap_range(0.1, of_groups.rows[0])
+        of.gap_range(0.1, of_groups.people[0].rows)
 
 
 def test_exact_shares_of_the_law_and_of_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:

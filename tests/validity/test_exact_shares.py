@@ -30,6 +30,7 @@ from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits
 from calibrant.views.boxes import boxed, tables_of
 from calibrant.views.sample import everyone
+from factories import decision_lines
 
 ALPHA = 0.2
 N, GROUPS = 1200, 4
@@ -366,7 +367,7 @@ def test_decisions_of_repairs(spied: Any) -> None:
     seen = spied(import_module("calibrant.repair.judge.rows"), "mean_limits", 1)
     of = judged(1)
     groups = groups_of(of.data, ("g",), {}, 20, 0)
-    lines = decisions.lines_of(decisions.decision_changes(of, groups, (0.4, 0.6), ALPHA))
+    lines = decision_lines(decisions.decision_changes(of, groups, (0.4, 0.6), ALPHA))
     assert len(lines) == 3 * 2 * (1 + GROUPS)
     assert 0.9 * ALPHA < sum(seen) <= ALPHA + 1e-12  # of few who change side nothing is told, nor spent
 

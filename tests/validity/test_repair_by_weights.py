@@ -47,7 +47,7 @@ def test_paired_changes_and_gaps_hold_by_the_law_of_the_rows_of_the_fit() -> Non
             true = -true if c.measure == "accuracy" else true
             wrong.append(not c.change_low - SLACK <= true <= c.change_high + SLACK)
         groups = groups_of(of.data, ("site",), {}, 20, 0, of.others)
-        level = dict(zip((name[0][1] for name in groups.names), groups.rows, strict=True))
+        level = {one.value: one.rows for one in groups.people}
         for c in group_changes(of, groups, ALPHA / 2.0):
             at = level[c.level]
             now, then = (abs(float((truth - of.scores[k])[at].mean())) for k in (AS_AUDITED, c.probability))

@@ -74,7 +74,7 @@ def statements_missed(seed: int, n: int, rate: Any, folds: int) -> bool:
             return True
     groups = groups_of(judged.data, ("sex",), {}, 20, 0)
     for i, of in enumerate(group_changes(judged, groups, ALPHA * SHARES["groups"])):
-        at = groups.rows[i % len(groups.rows)]
+        at = groups.people[i % len(groups.people)].rows
         gap, moved = (
             float((eta - judged.data.p)[at].mean()),
             float((judged.scores[of.probability] - judged.data.p)[at].mean()),

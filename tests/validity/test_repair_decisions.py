@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair.judge.decisions import decision_changes, lines_of
+from calibrant.repair.judge.decisions import decision_changes
 from calibrant.repair.judge.evidence import groups_of
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED
+from factories import decision_lines
 from validity.acceptance import SETS, check
 
 AT, ALPHA = (0.1, 0.3, 0.8), 0.2
@@ -39,8 +40,8 @@ def wrong(of: Judged, eta: np.ndarray, alpha: float = ALPHA, judged: Judged | No
     """Tell whether any range misses the mean gain of the rows given their scores, or any verdict is wrong."""
     groups = groups_of(of.data, ["g"], {}, 20, 0)
     rows = {"everyone": np.arange(of.data.n)}
-    rows |= {f"g = {level}": some for ((_, level),), some in zip(groups.names, groups.rows, strict=True)}
-    for line in lines_of(decision_changes(judged or of, groups, AT, alpha)):
+    rows |= {one.who: one.rows for one in groups.people}
+    for line in decision_lines(decision_changes(judged or of, groups, AT, alpha)):
         if line.gain_low is None:
             continue
         t, some = line.threshold, rows[line.population]

@@ -126,9 +126,8 @@ def wrong_after_choice(seed: int) -> bool:
         data, repairs=repairs, by="site", limit=0.1, judge="gap", alpha=ALPHA, tests=(), certify_groups=False
     )
     from calibrant.repair.judge.rows import hash_split
-    from calibrant.repair.regression import taken
 
-    rows = taken(data, np.flatnonzero(hash_split(data, 2, 0) == 1))
+    rows = data.part(np.flatnonzero(hash_split(data, 2, 0) == 1))
     where = rows.covariates.column("site").to_numpy().astype(int)
     eta = rows.p + gap[where]
     after = rows.p if found.recommended == AS_AUDITED else found.calibrators[found.recommended](rows).p

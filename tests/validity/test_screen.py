@@ -10,7 +10,6 @@ import pytest
 import calibrant as cal
 from calibrant.diagnose import ranking
 from calibrant.diagnose.ranking import Line, gaussian_measures
-from calibrant.repair.regression import taken
 from calibrant.stats.strata import Strata
 from calibrant.views.features import hash_split, strongest
 from validity.acceptance import count, refuted
@@ -45,8 +44,8 @@ def test_a_test_of_covariates_that_other_rows_chose_keeps_its_level(name: str, r
     def miss(run: int) -> bool:
         data = calibrated(run)
         pilot, rest = hash_split(data.n, run)
-        chosen = strongest(taken(data, pilot), KEPT)
-        return TESTS[name](taken(data, rest), chosen, run) <= ALPHA
+        chosen = strongest(data.part(pilot), KEPT)
+        return TESTS[name](data.part(rest), chosen, run) <= ALPHA
 
     misses = count(miss, runs)
     assert not refuted(misses, runs, ALPHA), misses

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from calibrant.audit import lost
 from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, holds_levels, shown_groups
+from calibrant.audit.record import Finding
 from calibrant.audit.rounding import Sums, few, stepped
 from calibrant.audit.subgroups import parts_of
 from calibrant.data.predictions import Predictions
@@ -27,7 +28,7 @@ from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import keyed, sides_in
+from calibrant.views.sample import sides_in
 
 Whole = NDArray[np.int64]
 
@@ -88,17 +89,7 @@ class Populations:
             codes = next((own for first, last, own in numbers if first <= members[0] < last), None)
             if codes is None or name not in results:
                 continue
-            (variable, value), *more = name
-            yield People(
-                id=results[name].id,
-                who=keyed(name),
-                kind="group",
-                rows=np.flatnonzero(np.isin(codes, members)),
-                share=1.0 / len(shown),
-                variable=" and ".join([variable, *(v for v, _ in more)]),
-                value=" and ".join([value, *(v for _, v in more)]),
-                shown=results[name].verdict == "over" or results[name].error_shown,
-            )
+            yield _group(results[name], np.flatnonzero(np.isin(codes, members)), 1.0 / len(shown))
 
     def _numbers(self, at: Whole) -> list[tuple[int, int, Whole]]:
         """Return, for each grouping whose columns were kept, its first and last number and each judged row's."""
@@ -164,18 +155,14 @@ class PopulationsOfLost(Populations):
             result, at = results[name], member.rows(members)
             if result.withheld is not None or pilots is None:
                 continue
-            (variable, value), *more = name
-            yield People(
-                id=result.id,
-                who=keyed(name),
-                kind="group",
-                rows=np.flatnonzero(at[fits.at]),
-                pilots=np.flatnonzero(at[pilots]),
-                share=1.0 / len(self.groups),
-                variable=" and ".join([variable, *(v for v, _ in more)]),
-                value=" and ".join([value, *(v for _, v in more)]),
-                shown=result.verdict == "over" or result.error_shown,
-            )
+            group = _group(result, np.flatnonzero(at[fits.at]), 1.0 / len(self.groups))
+            yield replace(group, pilots=np.flatnonzero(at[pilots]))
+
+
+def _group(finding: Finding, rows: Whole, share: float) -> People:
+    """A group of the audit: reported in any case where it is over the limit, or error is shown in it."""
+    shown = finding.verdict == "over" or finding.error_shown
+    return People.of_group(finding.variables, rows, share, id=finding.id, shown=shown)
 
 
 def box_of(tables: Tables, family: Family, rule: Rule) -> int:

@@ -23,7 +23,7 @@ from calibrant.data.specs.spec import Spec
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.decisions.terms import Measure, Target, TermOptions, Terms, usual_margin
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair.regression import independent, linear, taken
+from calibrant.repair.regression import independent, linear
 from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
@@ -422,7 +422,7 @@ class Pair:
         return Seen(old, new, old - new, result.limits)
 
     def _calibration(self, rows: Rows) -> Seen:
-        some = taken(replace(self.data, covariates=None), rows)
+        some = replace(self.data, covariates=None).part(rows)
         old, new = (replace(some, p=np.array(p[rows]), cache={}) for p in (self.old, self.new))
         seed = self.options.seed
         at = [rounded(d, seed=seed).value for d in (old, new)]

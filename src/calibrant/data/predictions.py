@@ -128,6 +128,11 @@ class Predictions(Framed):
         """Rows with outcome 1."""
         return int(self.y.sum(dtype=np.int64))
 
+    @property
+    def weighs(self) -> bool:
+        """Whether rows were lost before a horizon, and weights of censoring stand for them."""
+        return self.followed is not None and self.unlabelled is not None and self.followed.weighs
+
     def __len__(self) -> int:
         return self.n
 
@@ -139,6 +144,11 @@ class Predictions(Framed):
     def remember(self, library: str) -> None:
         """Note the library of the frame that the rows came in."""
         self.cache[FRAME] = library
+
+    def part(self, rows: NDArray[np.intp]) -> Predictions:
+        """Some of the rows, by number."""
+        known = picked(self.cluster_ids, rows)
+        return replace(self, **_columns_of(self, rows), cluster_ids=known, dropped=0, cache={})
 
     def to_arrow(self) -> pa.Table:
         """The rows as a `pyarrow.Table`: ``y_true``, ``y_prob``, the covariates, weights and clusters."""
@@ -157,6 +167,20 @@ class Predictions(Framed):
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
         reported = [f"{self.n:,} rows", f"{self.events:,} events", *apart, *_columns(self.covariates), *extras]
         return f"Predictions({sanitize(self.name)}: {', '.join(reported)})"
+
+
+def _columns_of(data: Predictions | MulticlassPredictions, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """What there is one of a row, of some of them."""
+    y, p = data.y[rows], data.p[rows]
+    y.flags.writeable = p.flags.writeable = False
+    return {
+        "y": y,
+        "p": p,
+        "covariates": None if data.covariates is None else data.covariates.take(pa.array(rows)),
+        "weights": picked(data.weights, rows),
+        "cluster": picked(data.cluster, rows),
+        "crossing": None if data.crossing is None else data.crossing.part(rows),
+    }
 
 
 def remembered(data: Predictions, key: object, make: Callable[[], Kind]) -> Kind:
@@ -299,17 +323,7 @@ class MulticlassPredictions:
 
     def part(self, rows: NDArray[np.intp], dropped: int = 0) -> MulticlassPredictions:
         """Some of the rows, by number, which leave out `dropped`."""
-        return replace(
-            self,
-            y=self.y[rows],
-            p=self.p[rows],
-            covariates=None if self.covariates is None else self.covariates.take(pa.array(rows)),
-            weights=picked(self.weights, rows),
-            cluster=picked(self.cluster, rows),
-            crossing=None if self.crossing is None else self.crossing.part(rows),
-            dropped=dropped,
-            kept=rows if dropped else None,
-        )
+        return replace(self, **_columns_of(self, rows), dropped=dropped, kept=rows if dropped else None)
 
     def _projected(self, y: NDArray[np.bool_], p: Floats) -> Predictions:
         """Two classes of the same rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -428,7 +428,7 @@ class SubgroupPlan:
 
     def _taken(self, n: int, rng: np.random.Generator, data: Predictions) -> Predictions:
         at = rng.choice(data.n, n, replace=n > data.n)
-        return replace(data, y=data.y[at], p=data.p[at], covariates=data.covariates.take(at), cache={})
+        return data.part(at)
 
     def design(self, searched: tuple[Searched, ...]) -> Design:
         """A corner of made-up covariates; or subgroups of the search that have about the share. In each sample."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, Tags, _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -33,7 +34,6 @@ from calibrant.repair.classifier_data import (
     chosen,
     stacked,
     table_of,
-    unlabelled,
     wanted,
 )
 from calibrant.repair.fitted import Calibrator, Recipe
@@ -91,12 +91,9 @@ class ClassifierFit:
 
     def repaired(self, estimator: BaseEstimator, stated: Stated, rows: Whole) -> Repaired:
         """Fit the repair to what a classifier says of rows."""
-        table, labels = self.table(), self.labels.take(rows)
-        if labels.weights is not None and not labels.weights.any():
-            raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
-        data = ClassRows(stated, labels, None if table is None else table.take(rows))
-        result = data.counted().fitted(self.recipe)
-        return Repaired(calibrators=result.calibrators, scale=result.scale, estimator=estimator)
+        table = self.table()
+        data = ClassRows(stated, self.labels.take(rows), None if table is None else table.take(rows))
+        return Repaired(estimator=estimator, **vars(data.fitted(self.recipe)))
 
 
 def _part(value: object, at: Whole, n: int) -> object:
@@ -245,7 +242,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         validate_data(self, X, skip_check_array=True)
         labels = Labelled.of(inputs, sample_weight)
         self.classes_ = labels.classes
-        params = params if labels.weights is None else {**params, "sample_weight": labels.weights}
+        params = params if sample_weight is None else {**params, "sample_weight": labels.weights}
         to_split, to_fit = self._routed(params)
         self._taken, self._attached = self._columns(X, covariates)
         recipe = checked_recipe("repair" if self.method is None else "method", self._named())
@@ -282,7 +279,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return table_of(self._taken.of(X), n)
         if covariates is None:
             raise BadInput("the repair was fitted with covariates=: pass those of these rows")
-        table = unlabelled(np.zeros(n), covariates).covariates
+        table: pa.Table = table_of(covariates, n)
         for name in self._attached:
             if name not in table.schema.names:
                 raise BadInput(f"covariates have no column {name!r}; they have {', '.join(table.schema.names[:8])}")
@@ -370,9 +367,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         covariates: Columns | None = None,
     ) -> float:
         """The accuracy of `predict`."""
-        right = self.predict(X, covariates=covariates) == np.asarray(y).ravel()
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(right, weights=weights))
+        return float(accuracy_score(y, self.predict(X, covariates=covariates), sample_weight=sample_weight))
 
     @property
     def estimator_(self) -> BaseEstimator:

@@ -11,12 +11,12 @@ import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform, get_args
 
 from calibrant.arguments import choice, refuse
 from calibrant.errors import BadInput
@@ -62,6 +62,7 @@ class Entry:
 _DECLARED: dict[str, Entry] = {}
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def recipe(
     *,
     calibrators: Sequence[type],
@@ -71,12 +72,12 @@ def recipe(
     covariates: bool = False,
     tried: Tried = "when named",
 ) -> Callable[[Class], Class]:
-    """Declare the class below to be a recipe; see `Entry` for what to say of it."""
+    """Declare the class below to be a recipe, and make it a frozen dataclass of its settings; see `Entry`."""
 
     from calibrant.data.calls import takes_arrays  # a report names recipes, and loads no library of arrays for that
 
     def declared(own: Class) -> Class:
-        made: Any = own
+        made: Any = own if "__dataclass_fields__" in vars(own) else dataclass(frozen=True, kw_only=True)(own)
         made.fit = takes_arrays(made.fit, scores_first=True)
         _DECLARED[own.__name__] = Entry(
             recipe=own,

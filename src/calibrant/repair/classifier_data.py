@@ -101,12 +101,7 @@ def _column(X: Features, j: int) -> Features:
 
 def table_of(columns: Columns | None, n: int) -> pa.Table | None:
     """Return columns as an Arrow table of n rows, or None."""
-    return None if columns is None else unlabelled(np.zeros(n), columns).covariates
-
-
-def unlabelled(p: Floats, columns: Columns) -> Predictions:
-    """Return rows whose outcomes are not known, as a map takes them."""
-    return predictions(np.zeros(len(p), dtype=np.int8), p, columns)
+    return None if columns is None else predictions(np.zeros(n, dtype=np.int8), np.zeros(n), columns).covariates
 
 
 # ---- What a fitted scikit-learn classifier says of rows, as scores in [0, 1] that a repair can read ----
@@ -134,15 +129,14 @@ class Stated:
             return np.column_stack([1.0 - p, p])
         return softmax(self.values / scale) if self.decision else shares(self.values)
 
-    def spread(self, weights: Floats | None = None) -> float:
+    def spread(self, weights: Floats) -> float:
         """About the standard deviation of decision values, 1 if there is none or for probabilities.
 
         It is the median distance from the median, of the values that are elsewhere, so that no outlier sets it.
         """
         if not self.decision:
             return 1.0
-        weight = np.ones(len(self.values)) if weights is None else weights
-        each, values = np.repeat(weight, self.values[0].size), self.values.reshape(-1)
+        each, values = np.repeat(weights, self.values[0].size), self.values.reshape(-1)
         away = np.abs(values - _median(values, each))
         apart = (away > 0.0) & (each > 0.0)
         return NORMAL * _median(away[apart], each[apart]) if apart.any() else 1.0
@@ -268,7 +262,7 @@ class Labelled:
     y: Labels
     classes: Labels  # shape (K,)
     index: Whole  # labels as places in `classes`
-    weights: Floats | None
+    weights: Floats  # ones where none were named
 
     @classmethod
     def of(cls, y: ArrayLike, sample_weight: ArrayLike | None) -> Labelled:
@@ -278,7 +272,7 @@ class Labelled:
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         weights = checked_weights(sample_weight, len(labels))
-        there = index if weights is None else index[weights > 0]
+        there = index[weights > 0]
         if len(np.unique(there)) < 2:
             raise BadInput(
                 f"y has one class, {classes[there[0]]!r}, among rows that count: a repair needs two classes or more"
@@ -287,8 +281,7 @@ class Labelled:
 
     def take(self, rows: Whole) -> Labelled:
         """Those of some rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return replace(self, y=self.y[rows], index=self.index[rows], weights=weights)
+        return replace(self, y=self.y[rows], index=self.index[rows], weights=self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -300,12 +293,11 @@ class ClassRows:
     table: pa.Table | None = None  # what the repair reads besides scores
     groups: Labels | None = None  # shape (n,): which rows share clusters
 
-    def counted(self) -> ClassRows:
+    def _counted(self) -> ClassRows:
         """The rows whose weight is not 0."""
-        weights = self.labels.weights
-        if weights is None or weights.all():
-            return self
-        kept = np.flatnonzero(weights)
+        kept = np.flatnonzero(self.labels.weights)
+        if not len(kept):
+            raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
         return ClassRows(
             replace(self.stated, values=self.stated.values[kept]),
             self.labels.take(kept),
@@ -314,23 +306,24 @@ class ClassRows:
         )
 
     def fitted(self, recipe: Recipe | Dirichlet) -> ClassCalibrators:
-        """Fit one map of two classes or of all at once, or one of each class against the rest."""
-        index, weights, classes = self.labels.index, self.labels.weights, len(self.labels.classes)
-        scale = self.stated.spread(weights)
+        """Fit one map of two classes or of all at once, or one of each class against the rest, to rows that count."""
+        rows = self._counted()
+        index, weights, classes = rows.labels.index, rows.labels.weights, len(rows.labels.classes)
+        scale = rows.stated.spread(weights)
         fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
         if not at_once(recipe, classes):
-            scores = self.stated.scores(scale)
+            scores = rows.stated.scores(scale)
             columns = [(1, scores)] if classes == 2 else list(enumerate(scores.T))
-            each = (predictions(index == k, p, self.table, weights=weights, cluster=self.groups) for k, p in columns)
+            each = (predictions(index == k, p, rows.table, weights=weights, cluster=rows.groups) for k, p in columns)
             return ClassCalibrators(tuple(map(fit, each)), scale)
         if self.groups is not None:
             name = type(recipe).__name__
             raise BadInput(f"{name} of all classes at once takes no groups: leave them out, or use another repair")
-        p = self.stated.matrix(scale)
+        p = rows.stated.matrix(scale)
         if classes > 2:
-            data = multiclass_predictions(index, p, self.table, weights=weights)
+            data = multiclass_predictions(index, p, rows.table, weights=weights)
         else:  # of two too, which are no `multiclass_predictions`
-            data = MulticlassPredictions(y=index.astype(np.int32), p=p, covariates=self.table, weights=weights)
+            data = MulticlassPredictions(y=index.astype(np.int32), p=p, covariates=rows.table, weights=weights)
         return ClassCalibrators((fit(data),), scale)
 
 
@@ -351,10 +344,10 @@ def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
     return cast("Recipe | Dirichlet", recipe)
 
 
-def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
-    """Return weights as an array, None if there are none."""
+def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
+    """Return weights as an array, ones if there are none."""
     if weights is None:
-        return None
+        return np.ones(n)
     out = np.asarray(weights, dtype=np.float64)
     if out.shape != (n,):
         raise BadInput(f"sample_weight has shape {out.shape}: pass one weight for each of the {n:,} rows")

@@ -7,7 +7,7 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,7 +135,6 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 FORMAT = "calibrant-calibrator/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 Rows = TypeVar("Rows", Predictions, MulticlassPredictions)
-LISTED = "reads the probability of every class, and rows list some of them: recalibrate rows that hold all"
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class Batch:
     """Rows as a map reads them: scores, covariates encoded by the map's codings, identities."""
 
     p: Floats
-    covariates: Encoded | None = None
+    covariates: Encoded  # of a map that reads none, no columns of so many rows
     ids: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of none, for maps that do not draw
 
 
@@ -346,13 +345,11 @@ class Calibrator:
                 "scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?"
             )
         ids = identities_of(len(p), 0) if ids is None else ids
-        if not self.codings:
-            return self.values(Batch(p, None, ids))
-        if columns is not None and getattr(columns, "num_rows", None) != len(p):
+        if self.codings and columns is not None and getattr(columns, "num_rows", None) != len(p):
             raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
-        require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
-        table = cast("pa.Table", columns).select(list(self.reads))
-        return self.values(Batch(p, encode(table, self.codings, len(p)), ids))
+        if self.codings:
+            require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
+        return self.values(Batch(p, encode(columns, self.codings, len(p)), ids))
 
     def predict(self, p: ArrayLike, covariates: object = None) -> Floats:
         """The repaired probabilities of rows whose outcomes are not known.
@@ -395,19 +392,16 @@ class Calibrator:
     def __call__(self, data: ArrayLike) -> Floats: ...
     def __call__(self, data: object) -> object:
         """The data with repaired scores; or `predict`, of probabilities."""
-        if holds_rows(data):
-            return self.predict(data)  # type: ignore[arg-type]
-        if not isinstance(data, MulticlassPredictions if self.several else Predictions):
-            other = f"repairs several classes, not a {type(data).__name__}: use Beta for two"
-            two = "is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
-            raise BadInput(f"this {self.recipe} {other if self.several else two}")
-        if getattr(data, "rest", False):
-            raise NotComputable(f"this {self.recipe} {LISTED}")
-        out = self.scores(data.p, columns=data.covariates)
+        return self.predict(data) if holds_rows(data) else self._applied(data)  # type: ignore[arg-type]
+
+    def _applied(self, data: object) -> object:
+        """The data with repaired scores."""
+        if not isinstance(data, Predictions):
+            raise BadInput(
+                f"this {self.recipe} is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
+            )
+        out, apart = self.scores(data.p, columns=data.covariates), data.unlabelled
         out.flags.writeable = False
-        if isinstance(data, MulticlassPredictions):
-            return replace(data, p=out)
-        apart = data.unlabelled
         if apart is not None:
             apart = replace(apart, p=self.scores(apart.p, columns=apart.covariates))
         repaired = replace(data, p=out, unlabelled=apart, cache={})

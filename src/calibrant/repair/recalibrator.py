@@ -153,8 +153,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: i
         clusters = None if groups is None else column_or_1d(groups)
         if clusters is not None and len(clusters) != n:
             raise BadInput(f"groups has {len(clusters):,} values: pass one for each of the {n:,} rows")
-        rows = ClassRows(self._stated(values), labels, self._table(X), clusters)
-        result = rows.counted().fitted(recipe)
+        result = ClassRows(self._stated(values), labels, self._table(X), clusters).fitted(recipe)
         self.calibrators_, self._divisor = result.calibrators, result.scale
         return self
 

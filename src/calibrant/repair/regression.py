@@ -46,7 +46,7 @@ def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
 
 def _weighed(data: Predictions) -> Predictions:
     """The rows of known outcome, weighted for those lost, where the way was chosen; other data as they are."""
-    if data.followed is None or data.unlabelled is None or not data.followed.weighs:
+    if not data.weighs:
         return data
     of = HorizonPoints.of(data)
     least = min(float(g.before(np.array([of.rows.horizon]))[0]) for g in of.rows.remaining)
@@ -58,17 +58,6 @@ def _weighed(data: Predictions) -> Predictions:
             "followed long enough (entered=, closed=; --entered, --closed)"
         )
     return replace(data, weights=of.rows.weights[: data.n], unlabelled=None, followed=None, cache={})
-
-
-def taken(data: Predictions, rows: Whole) -> Predictions:
-    """Return some of the rows, given by their numbers."""
-    table = None if data.covariates is None else data.covariates.take(rows)
-    y, p = data.y[rows], data.p[rows]
-    y.flags.writeable = p.flags.writeable = False
-    weights, cluster = (None if v is None else v[rows] for v in (data.weights, data.cluster))
-    known = None if data.cluster_ids is None else data.cluster_ids[rows]
-    chosen = replace(data, y=y, p=p, covariates=table, weights=weights, cluster=cluster, dropped=0, cache={})
-    return replace(chosen, cluster_ids=known)
 
 
 def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
@@ -105,8 +94,7 @@ def linear(data: Predictions, rows: Rows, p: Floats, ends: tuple[Floats, Floats]
 
     The noise is guessed from the rates p.
     """
-    weight = None if data.weights is None else data.weights[rows]
-    return Clusters.of_values(data.y[rows], p, ends, weight, clusters_of(data, rows))
+    return Clusters.of_values(data.y[rows], p, ends, weights_of(data)[rows], clusters_of(data, rows))
 
 
 def targets(rows: Predictions) -> Floats:
@@ -116,8 +104,8 @@ def targets(rows: Predictions) -> Floats:
     return np.where(rows.y == 1, (events + 1.0) / (events + 2.0), 1.0 / (rest + 2.0))  # Platt 1999, eq. 2.2
 
 
-def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
-    """The scores that occur, increasing, and the weight of the rows and of the events at each.
+def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats, Whole]:
+    """The scores that occur, increasing, the weight of the rows and of the events at each, and how many rows these are.
 
     Without weights the label rides in the lowest bit of a whole number that orders like the score, so that one plain
     sort does it.
@@ -133,18 +121,16 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
         scores, weight = p[order], rows.weights[order]
         events = rows.y[order] * weight
     first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
+    many = np.diff(first, append=rows.n)
     if len(first) == len(scores):
-        return scores, weight, events
-    return scores[first], np.add.reduceat(weight, first), np.add.reduceat(events, first)
+        return scores, weight, events, many
+    return scores[first], np.add.reduceat(weight, first), np.add.reduceat(events, first), many
 
 
 def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:
     """Return `distinct` scores, neighbours joined until each stands for so many rows; see `repair.reported`."""
-    scores, weight, events = distinct(rows)
-    if fewest < 2:
-        return scores, weight, events
-    kept = weight if rows.weights is None else np.bincount(np.searchsorted(scores, rows.p), minlength=len(scores))
-    return cells(scores, weight, events, kept.astype(np.int64), fewest)
+    scores, weight, events, many = distinct(rows)
+    return (scores, weight, events) if fewest < 2 else cells(scores, weight, events, many, fewest)
 
 
 # ---- Scores as log-odds, finite at 0 and 1 and without new ties ----
@@ -153,15 +139,20 @@ EDGE = 1e-6  # nearer to 0 and 1 than this a logarithm is continued along its ta
 Edges = tuple[float, float]  # the same of one map: how near to 0, and how near to 1
 
 
-def edges_of(p: Floats) -> Edges:
-    """Return how near 0 and 1 logarithms of scores are taken as they are.
+def edge_of(p: Floats) -> float:
+    """Return how near 0 logarithms of scores are taken as they are.
 
     A millionth, or nearer if a hundredth of the rows is nearer: a network that says 1e-20 of most people still orders
     them, while a lone 0 among moderate scores must not rule the fit.
     """
-    low, high = (min(EDGE, float(np.quantile(v[v > 0.0], 0.01))) if (v > 0.0).any() else EDGE for v in (p, 1.0 - p))
-    low, high = float(f"{low:.1g}"), float(f"{high:.1g}")  # one digit: not the score of anyone
-    return (max(low, 1e-300), high)  # 1e-300: the tangent's slope, its inverse, is finite
+    above = p[p > 0.0]
+    near = min(EDGE, float(np.quantile(above, 0.01))) if len(above) else EDGE
+    return max(float(f"{near:.1g}"), 1e-300)  # one digit: not the score of anyone; the inverse of 1e-300 is finite
+
+
+def edges_of(p: Floats) -> Edges:
+    """Return how near 0 and 1 logarithms of scores are taken as they are."""
+    return edge_of(p), edge_of(1.0 - p)
 
 
 def log_of(p: Floats, edge: float = EDGE) -> Floats:
@@ -201,10 +192,7 @@ def encoded(
     """Fix the codings of the variables of rows; return them, the encoded rows and the constants left out."""
     how = reported_codings(data.covariates, names)
     kept = tuple(c for c in how if c.kind != "constant")
-    if data.covariates is None:
-        raise BadInput("variables: the data has no covariates; pass them to calibrant.predictions or read")
-    table = data.covariates.select([c.name for c in kept])
-    return kept, encode(table, kept, data.n), tuple(c.name for c in how if c.kind == "constant")
+    return kept, encode(data.covariates, kept, data.n), tuple(c.name for c in how if c.kind == "constant")
 
 
 def filled(x: Encoded, how: Sequence[Coding]) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -31,7 +31,6 @@ from calibrant.views.sample import (
     named_groups,
     one_cluster,
     rows_of_groups,
-    some_rows,
 )
 from calibrant.views.sample import weights_of as weights_of
 from calibrant.views.unlabelled import FollowedRows, follow_up_of_groups
@@ -309,13 +308,14 @@ def parts(
         yield from follow_up_of_groups(data, by, intersections)
         return
     if isinstance(data, Predictions) and by:
-        yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
+        scored = replace(data, covariates=None)
+        yield from ((name, scored.part(rows)) for name, rows in rows_of_groups(data, by, intersections))
         return
     sketch = grouped_sketch(data, by, intersections, seed=0)
     if sketch.by_clusters:
         members, rows = Members.of(sketch, sketch), sketch.rows()
         for name, index in named_groups(sketch):
             if len(kept := np.flatnonzero(members.rows((index,)))):
-                yield name, some_rows(rows, kept)
+                yield name, replace(rows, covariates=None).part(kept)
         return
     yield from ((name, cell_points(group(sketch, index))) for name, index in named_groups(sketch))

@@ -491,25 +491,6 @@ def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -
     return result
 
 
-def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
-    """Return some rows of predictions, without their covariates."""
-
-    def some(v: Any) -> Any:
-        return None if v is None else v[rows]
-
-    return replace(
-        data,
-        y=data.y[rows],
-        p=data.p[rows],
-        covariates=None,
-        weights=some(data.weights),
-        cluster=some(data.cluster),
-        cluster_ids=some(data.cluster_ids),
-        crossing=None if data.crossing is None else data.crossing.part(rows),
-        cache={},
-    )
-
-
 def sought(shared: SharedColumns, by: Sequence[str], seed: int) -> Looked:
     """What is detected of columns whose values rows share; columns of `by` are no clusters by themselves."""
     apart = (*((name,) for name in by), *shared.apart)

@@ -17,9 +17,9 @@ from calibrant.certify.closed import bet_sizes_for
 from calibrant.certify.groups import signed
 from calibrant.kernels.runtime import columns_of
 from calibrant.measure import classes
-from calibrant.repair.calibrators.dirichlet import edge_of, log_columns, softmax_map
+from calibrant.repair.calibrators.dirichlet import log_columns, softmax_map
 from calibrant.repair.judge.classes import judged_classes
-from calibrant.repair.regression import softmax
+from calibrant.repair.regression import edge_of, softmax
 from calibrant.report.brief.action import state_of
 from calibrant.report.commands import audit_again, look, one_class, plan, repair_classes
 from calibrant.report.pipelines import judged

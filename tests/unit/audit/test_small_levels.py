@@ -74,7 +74,7 @@ def test_a_level_of_few_clusters_is_pooled_however_many_rows_it_has() -> None:
     assert set(unshown_levels(data, "site", 20) or ()) == {"tiny", "a"}
     column = pooled_rows(data, 20).covariates.column("site").combine_chunks()  # type: ignore[union-attr]
     assert set(column.cast("string").to_pylist()) == {"a + 1 more", "b", "c"}
-    assert [name[0][1] for name in groups_of(data, ["site"], {}, 20, 0).names] == ["a", "b", "c"]
+    assert [one.value for one in groups_of(data, ["site"], {}, 20, 0).people] == ["a", "b", "c"]
 
 
 @pytest.mark.slow

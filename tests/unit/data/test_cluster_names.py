@@ -15,7 +15,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
-from calibrant.repair.regression import taken
 from calibrant.views.sample import cluster_totals
 
 CLUSTERS, SIZE = 150, 4
@@ -83,7 +82,7 @@ def test_neither_order_nor_other_units_choose_a_pilot() -> None:
     table = log(KINDS["text"])
     rows = cal.predictions(table["y"], table["p"], cluster=table["who"], weights=table["w"])
     order = np.random.default_rng(1).permutation(rows.n)
-    other = taken(rows, order)
+    other = rows.part(order)
     for a, b in zip(hash_split(rows), hash_split(other), strict=True):
         np.testing.assert_array_equal(a[order], b)
     assert cal.certify.values(rows).interval == cal.certify.values(other).interval

@@ -204,3 +204,23 @@ def test_commands_take_several_columns(tmp_path, capsys, monkeypatch):
 def test_three_units_are_audited_and_refute_nothing_from_above():
     """Two of them certify, on whose number no bet is made."""
     assert cal.audit(VISITS, **NAMED, quick=True).everyone.upper.interval.high == 1.0
+
+
+def test_some_rows_have_their_own_labels_weights_clusters_and_covariates() -> None:
+    rng, rows = np.random.default_rng(8), np.array([7, 2, 11, 4])
+    y, p, w = np.arange(12) % 2, rng.uniform(size=12), rng.uniform(1, 2, 12)
+    person, item = np.arange(12) % 4, np.arange(12) % 3
+    crossed = cal.predictions(y, p, {"x": np.arange(12)}, weights=w, cluster={"person": person, "item": item})
+    some = crossed.part(rows)
+    assert (some.n, some.crossing.names) == (4, ("person", "item"))
+    for kept, column in zip(some.crossing.codes, (person, item), strict=True):
+        pairs = set(zip(kept.tolist(), column[rows].tolist(), strict=True))
+        assert len(pairs) == len(set(kept.tolist())) == len(set(column[rows].tolist()))
+    assert (some.p == p[rows]).all()
+    assert (some.y == y[rows]).all()
+    assert (some.weights == w[rows]).all()
+    assert some.covariates.column("x").to_pylist() == rows.tolist()
+    plain = cal.predictions(y, p, cluster=person).part(rows)
+    assert plain.cluster.tolist() == person[rows].tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        some.p[0] = 0.5

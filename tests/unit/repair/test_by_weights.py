@@ -163,7 +163,7 @@ def test_a_group_that_nobody_followed_to_the_horizon_is_not_judged() -> None:
     how = replace(by_weights(Judging(repairs={"Platt": cal.repair.Platt()})), by=("site",))
     groups = _groups(fits_by_weights(data, how), how)
     assert groups is not None
-    assert (len(groups.names), groups.sharing) == (1, 2)  # alpha was shared before follow-up was seen
+    assert (len(groups.people), groups.sharing) == (1, 2)  # alpha was shared before follow-up was seen
     assert "site = b" not in found.fixed.columns["who"]
 
 

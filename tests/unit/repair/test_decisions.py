@@ -13,11 +13,12 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.repair.judge.decisions import DecisionChange, decision_changes, lines_of
+from calibrant.repair.judge.decisions import DecisionChange, decision_changes
 from calibrant.repair.judge.evidence import groups_of
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, UNASKED, Comparison
 from calibrant.report.terminal import comparison, recommendation
+from factories import decision_lines
 
 N = 4000
 
@@ -34,7 +35,7 @@ def judged(n: int = N, **more: np.ndarray) -> Judged:
 
 def reported(of: Judged, *thresholds: float, alpha: float = 0.05) -> list[DecisionChange]:
     groups = groups_of(of.data, ["sex"], {}, 20, 0)
-    return lines_of(decision_changes(of, groups, thresholds, alpha))
+    return decision_lines(decision_changes(of, groups, thresholds, alpha))
 
 
 def benefit(of: Judged, name: str, t: float, some: np.ndarray) -> float:
@@ -99,7 +100,7 @@ def shown_of(site: np.ndarray, moved: np.ndarray, smallest: int = 20) -> dict[st
     p = np.full(len(site), 0.4)
     data = cal.predictions(np.arange(len(site)) % 2, p, {"site": site})
     of = Judged(data, {AS_AUDITED: p, "raised": np.where(moved, 0.6, 0.4)}, np.zeros(len(site), dtype=np.int64))
-    lines = lines_of(decision_changes(of, groups_of(data, ["site"], {}, smallest, 0), [0.5], 0.05))
+    lines = decision_lines(decision_changes(of, groups_of(data, ["site"], {}, smallest, 0), [0.5], 0.05))
     return {line.population: line.to_act for line in lines}
 
 
@@ -163,13 +164,13 @@ def test_the_command_prints_and_writes_what_python_returns(log: str, capsys: pyt
     asked = ["repair", log, "--label", "y", "--score", "p", "--by", "sex", "--method", "platt", "--quick"]
     main([*asked, "--threshold", "0.2,0.3", "--json"])
     found = Comparison.from_dict(json.loads(capsys.readouterr().out))
-    assert len(lines_of(found.decisions)) == 2 * 3
+    assert len(decision_lines(found.decisions)) == 2 * 3
     assert found.decisions.settings["thresholds"] == (0.2, 0.3)
     again = Comparison.from_json(found.to_json())
     assert again == found
     main([*asked, "--threshold", "0.2,0.3"])
     out = capsys.readouterr().out
-    for line in lines_of(found.decisions):
+    for line in decision_lines(found.decisions):
         if line.shown not in (None, "none"):
             assert f"{line.gain_low:+.4f} to {line.gain_high:+.4f}  {line.shown}" in out
     assert "0.2 Platt: everyone" in out

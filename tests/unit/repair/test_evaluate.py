@@ -17,7 +17,6 @@ from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.evidence import group_changes, groups_of
 from calibrant.repair.judge.rows import Judged, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, by_estimates, recommended, simplicity
-from calibrant.repair.regression import taken
 from calibrant.report import numbers as num
 from calibrant.report import terminal
 
@@ -81,7 +80,7 @@ def test_a_real_improvement_is_recommended_and_said(found: Comparison) -> None:
 
 def test_numbers_are_those_of_measure_and_certify(found: Comparison) -> None:
     data = rows(bend=2.0)
-    judged = taken(data, np.flatnonzero(hash_split(data, 2, 0) == 1))
+    judged = data.part(np.flatnonzero(hash_split(data, 2, 0) == 1))
     row = found.row("Platt")
     after = found.calibrators["Platt"](judged)
     assert row["brier"] == pytest.approx(cal.measure.brier(after).value, abs=1e-12)
@@ -183,7 +182,7 @@ def test_weights_change_the_scores_and_widen_the_certificates() -> None:
     data = rows(4000, bend=2.0)
     weight = np.random.default_rng(4).uniform(1, 3, 4000)
     found = evaluate(replace(data, weights=weight, cache={}), repairs=[Platt()], tests=())
-    judged = taken(replace(data, weights=weight, cache={}), np.flatnonzero(hash_split(data, 2, 0) == 1))
+    judged = replace(data, weights=weight, cache={}).part(np.flatnonzero(hash_split(data, 2, 0) == 1))
     assert found.row(AS_AUDITED)["brier"] == pytest.approx(cal.measure.brier(judged).value)
     assert (
         found.row(AS_AUDITED)["error_high"] > evaluate(data, repairs=[Platt()], tests=()).row(AS_AUDITED)["error_high"]
@@ -257,7 +256,7 @@ def test_harm_moved_to_a_group_is_named() -> None:
 
 
 def subset(data: Any, keep: Any) -> Any:
-    return taken(data, np.flatnonzero(keep))
+    return data.part(np.flatnonzero(keep))
 
 
 def test_judging_on_rows_of_the_fit_is_refused() -> None:
@@ -271,7 +270,7 @@ def test_judging_on_rows_of_the_fit_is_refused() -> None:
     ):
         with pytest.raises(cal.BadInput, match="repair 'Platt' would be judged on"):
             evaluate(judge, repairs=[Platt().fit(fit)], tests=())
-    shuffled = taken(data, np.random.default_rng(0).permutation(3000))
+    shuffled = data.part(np.random.default_rng(0).permutation(3000))
     with pytest.raises(cal.BadInput, match="the very rows it was fitted on"):
         evaluate(shuffled, repairs=Platt().fit(data), tests=())
     with pytest.raises(cal.BadInput, match="data holds rows of fit_on"):

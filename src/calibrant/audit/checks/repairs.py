@@ -94,21 +94,18 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
 def repairs_of_lost(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     """The same where rows were lost before the horizon: by weights of censoring, recipes of the score alone."""
     rows = context.needs_lost()
-    if rows.followed is None or not rows.followed.weighs:
+    if not rows.weighs:
         raise NotComputable(NO_WEIGHTS)
     context.needs_tests()
     from calibrant.audit.before_after import PopulationsOfLost
+    from calibrant.repair.judge.lost import by_weights
     from calibrant.views.unlabelled import without_outcomes
 
     context.announce("comparing repairs")
     groups = tuple((one.name, one.members) for one in shown_with_lost(context))
     people = PopulationsOfLost(context, without_outcomes(rows), NO_CURVE, groups=groups)
-    judging = replace(
-        _judging(context, rows),
-        repairs=tried_by_default((), "unless quick"),
-        people=people.of,
-        reported=people.ends,
-    )
+    how = replace(_judging(context, rows), repairs=tried_by_default((), "unless quick"))
+    judging = by_weights(replace(how, people=people.of, reported=people.ends))
     return _compared(context, so_far, rows, judging, people)
 
 

@@ -64,13 +64,10 @@ class Augmented(Calibrator):
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
+        z = rows.covariates.scaled
         eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
-        if rows.covariates is not None:
-            z = rows.covariates.scaled
-            eta = eta + z @ np.array(self.numbers) + of_levels(rows.covariates.codes, self.kept, self.levels)
-            if self.squares:
-                eta = eta + (z * z - 1.0) @ np.array(self.squares)
-        return expit(eta)
+        eta = eta + z @ np.array(self.numbers) + of_levels(rows.covariates.codes, self.kept, self.levels)
+        return expit(eta + (z * z - 1.0) @ np.array(self.squares) if self.squares else eta)
 
     def formula(self, row: Formula) -> Term:
         parts = [t * a for t, a in zip(score_terms(row.score, self.form, self.edges), self.slopes, strict=True)]
@@ -125,7 +122,6 @@ def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:
     covariates=True,
     tried="always",
 )
-@dataclass(frozen=True, kw_only=True)
 class AugmentedLogistic(Tunable):
     r"""Logistic calibration with variables: one curve of the score, moved up or down by who the person is.
 
@@ -202,7 +198,6 @@ class AugmentedLogistic(Tunable):
     command="augmented-beta",
     covariates=True,
 )
-@dataclass(frozen=True, kw_only=True)
 class AugmentedBeta(Tunable):
     r"""Beta calibration with variables: a curve of three parameters, moved up or down by who the person is.
 

@@ -18,7 +18,7 @@ from calibrant.repair.disclosure import DECIMALS, MASK, checked_fewest
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on, rising, shares, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
-from calibrant.repair.regression import Floats, fit_rows, scores_of, taken
+from calibrant.repair.regression import Floats, fit_rows, scores_of
 from calibrant.stats.strata import Strategy
 from calibrant.views.points import weights_of
 
@@ -54,10 +54,6 @@ def checked_bins(bins: int) -> int:
     return check_int("bins", bins, 1, 10_000, hint="such as 10")
 
 
-def checked_strategy(strategy: Strategy) -> Strategy:
-    return choice("strategy", strategy, get_args(Strategy))
-
-
 def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[Floats, Places]:
     """Inner edges of bins, and which of the distinct scores (increasing) is the first of bins 2, 3, ...
 
@@ -77,7 +73,6 @@ def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[F
 
 
 @recipe(calibrators=[Steps], words="histogram binning", simplicity=70, command="histogram")
-@dataclass(frozen=True, kw_only=True)
 class Histogram(Tunable):
     r"""Histogram binning: show each bin of the score the event rate of its rows.
 
@@ -130,7 +125,7 @@ class Histogram(Tunable):
 
     def __post_init__(self) -> None:
         checked_bins(self.bins)
-        checked_strategy(self.strategy)
+        choice("strategy", self.strategy, get_args(Strategy))
         checked_fewest(self.fewest)
 
     def fit(self, data: Predictions) -> Steps:
@@ -160,7 +155,6 @@ STREAM = 0x5CA1  # of random numbers, apart from those of other methods at the s
 
 
 @recipe(calibrators=[Steps], words="scaling-binning", simplicity=80, command="scaling-binning")
-@dataclass(frozen=True, kw_only=True)
 class ScalingBinning(Tunable):
     r"""Scaling-binning: fit Platt's curve, then show each bin of the score the curve's mean in it.
 
@@ -238,7 +232,7 @@ class ScalingBinning(Tunable):
         parts = [scored] * 3
         if self.split:
             order = np.random.default_rng([int(self.seed), STREAM]).permutation(rows.n)
-            parts = [taken(scored, np.sort(part)) for part in np.array_split(order, 3)]
+            parts = [scored.part(np.sort(part)) for part in np.array_split(order, 3)]
         first, second, third = parts
         if first.events in (0, first.n):
             raise NotComputable(
@@ -278,7 +272,7 @@ def _means(curve: Logistic, edges: Floats, rows: Predictions, otherwise: Floats)
     """The curve's mean in each bin, `otherwise` in bins without rows."""
     weight, kept = weights_of(rows), np.searchsorted(edges, rows.p, side="right")
     total = np.bincount(kept, weight, len(edges) + 1)
-    mean = np.bincount(kept, weight * curve.values(Batch(rows.p)), len(edges) + 1)
+    mean = np.bincount(kept, weight * curve.scores(rows.p), len(edges) + 1)
     shown: Floats = np.clip(np.divide(mean, total, out=otherwise.copy(), where=total > 0), 0.0, 1.0)
     return shown
 
@@ -294,7 +288,6 @@ ELBOW = 1e-3  # of the variance of the weights: a smaller fall ends the average,
 
 
 @recipe(calibrators=[Steps], words="Bayesian binning (BBQ)", simplicity=90, command="bbq")
-@dataclass(frozen=True, kw_only=True)
 class BBQ(Tunable):
     r"""Bayesian binning into quantiles: an average of histogram binnings with few to many bins.
 
@@ -352,7 +345,7 @@ class BBQ(Tunable):
 
     def __post_init__(self) -> None:
         choice("criterion", self.criterion, get_args(Criterion))
-        checked_strategy(self.strategy)
+        choice("strategy", self.strategy, get_args(Strategy))
         checked_fewest(self.fewest)
 
     def fit(self, data: Predictions) -> Steps:
@@ -481,7 +474,6 @@ class Piecewise(Calibrator):
 
 
 @recipe(calibrators=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")
-@dataclass(frozen=True, kw_only=True)
 class Isotonic(Tunable):
     r"""Isotonic regression: the increasing function of the score nearest to the outcomes.
 

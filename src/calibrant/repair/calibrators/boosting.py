@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, number
 from calibrant.data.predictions import Predictions
-from calibrant.data.specs.coding import Coding, Encoded, encode
+from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.kernels.roots import lowest
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.catalogue import Tunable
-from calibrant.repair.disclosure import cuts, grain, kept_cuts, reported_codings, spread, stepped
+from calibrant.repair.disclosure import cuts, grain, kept_cuts, spread, stepped
 from calibrant.repair.fitted import Batch, Calibrator, Order, inputs_of, rising, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Term, Test, Variable
-from calibrant.repair.regression import EDGE, Floats, Whole, expit, filled, log_odds
+from calibrant.repair.regression import EDGE, Floats, Whole, encoded, expit, filled, log_odds
 from calibrant.stats.logistic import Design, maximise
 
 # ---- Covariates as a few bins each, by rules fixed without a label ----
@@ -45,10 +45,7 @@ class Binned:
 
 def binned_rows(rows: Predictions, variables: Sequence[str] | None, bins: int) -> Binned:
     """Fix at most `bins` bins for each number, and put the covariates of rows into them."""
-    how = tuple(c for c in reported_codings(rows.covariates, variables) if c.kind != "constant")
-    if not how:
-        return Binned((), (), np.zeros((rows.n, 1), dtype=np.uint8))
-    x = encode(rows.covariates.select([c.name for c in how]), how)
+    how, x, _ = encoded(rows, variables)
     ordered = (np.sort(v) for v in filled(x, how).T)
     edges = tuple(cuts(bin_edges(v, bins), v, grain(spread(v))) for v in ordered)
     return Binned(how, edges, bins_of(x, how, edges))
@@ -345,8 +342,7 @@ class BoostedTrees(Calibrator):
         start = log_odds(rows.p)
         eta = self.intercept + self.slope * start
         if self.value:
-            x = rows.covariates
-            codes = np.zeros((len(eta), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
+            codes = bins_of(rows.covariates, self.codings, self.edges)
             trees = Tree(np.array(self.feature), np.array(self.left, dtype=np.uint64), np.array(self.value))
             for k, ends in enumerate(self.score_edges):
                 codes[:, 0] = locate(eta, np.array(ends))

@@ -63,7 +63,6 @@ def scaled(p: Floats, scale: Scale) -> Floats:
 
 
 @recipe(calibrators=[Logistic], words="Platt scaling", simplicity=40, command="platt", tried="always")
-@dataclass(frozen=True, kw_only=True)
 class Platt(Tunable):
     r"""Platt scaling: logistic regression of the outcome on the score's log-odds, or on the score.
 
@@ -164,7 +163,6 @@ def scale_of(fitted: Calibrator) -> Scale | None:
 
 
 @recipe(calibrators=[Logistic, Softmax], words="temperature scaling", simplicity=30, command="temperature")
-@dataclass(frozen=True, kw_only=True)
 class Temperature(Tunable):
     r"""Temperature scaling: divide the log-odds by one number.
 
@@ -206,7 +204,15 @@ class Temperature(Tunable):
         if isinstance(data, MulticlassPredictions):
             return temperature_of(data)
         rows = fit_rows(data, "Temperature")
-        slope = _sharpness(rows)
+        t = scaled(rows.p, "log ratio")
+        weighted = t * weights_of(rows)
+        happened = float(weighted @ rows.y)
+
+        def rises(log_sharpness: float) -> float:
+            """The derivative of the log loss in 1/T, for the loss is convex."""
+            return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
+
+        slope = sharpness(rises)
         return Logistic(
             recipe="Temperature",
             settings={"temperature": 1.0 / slope},
@@ -215,19 +221,6 @@ class Temperature(Tunable):
             intercept=0.0,
             scale="log ratio",
         )
-
-
-def _sharpness(rows: Predictions) -> float:
-    """Return 1/T."""
-    t = scaled(rows.p, "log ratio")
-    weighted = t * weights_of(rows)
-    happened = float(weighted @ rows.y)
-
-    def slope(log_sharpness: float) -> float:
-        """The derivative of the log loss in 1/T: it rises, for the loss is convex."""
-        return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
-
-    return sharpness(slope)
 
 
 # ---- Beta calibration: right when the scores of each class have beta distributions ----
@@ -259,7 +252,6 @@ class BetaCurve(Calibrator):
 
 
 @recipe(calibrators=[BetaCurve], words="beta calibration", simplicity=50, command="beta", tried="always")
-@dataclass(frozen=True, kw_only=True)
 class Beta(Tunable):
     r"""Beta calibration: logistic regression of the outcome on ln p and -ln(1 - p).
 

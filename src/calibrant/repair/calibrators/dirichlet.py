@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,10 +14,10 @@ from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import parts_of
 from calibrant.repair.catalogue import Tunable, recipe
-from calibrant.repair.fitted import LISTED, Batch, Calibrator, fitted_on, sound
+from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
-from calibrant.repair.regression import EDGE, Floats, log_of, sharpness, softmax
+from calibrant.repair.regression import EDGE, Floats, edge_of, log_of, sharpness, softmax
 from calibrant.views.points import even_weights
 
 Classes = NDArray[np.int32]
@@ -25,6 +25,7 @@ Penalty = Literal["odir", "l2", "published"]
 AS_THEY_ARE = float(np.finfo(np.float64).tiny)  # an edge below every probability but 0
 GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # a decade apart: the log loss is flat around its least
 FOLDS = 3  # each costs six fits; the choice is among decades
+LISTED = "reads the probability of every class, and rows list some of them: recalibrate rows that hold all"
 RIDGE = 1e-6  # what a number pays that is fitted without a penalty
 FLAT = 1e-4  # curvature of a class that is sure everywhere, so that no direction is flat
 STREAM = 0xD1  # of random numbers, apart from those of other methods at the same seed
@@ -35,6 +36,12 @@ class ClassCalibrator(Calibrator):
     """A map of all probabilities of K classes at once."""
 
     several: ClassVar[bool] = True
+
+    def _applied(self, data: object) -> MulticlassPredictions:
+        rows = of_classes(data, f"this {self.recipe}", "repairs")
+        out = self.scores(rows.p, columns=rows.covariates)
+        out.flags.writeable = False
+        return replace(rows, p=out)
 
     def logs(self, p: Floats, k: int, edge: float) -> Floats:
         """The logarithms of rows of K probabilities, and a column of ones, shape (n, K + 1)."""
@@ -85,7 +92,6 @@ class Softmax(ClassCalibrator):
 
 
 @recipe(calibrators=[Softmax], words="Dirichlet calibration", simplicity=160, command="dirichlet")
-@dataclass(frozen=True, kw_only=True)
 class Dirichlet(Tunable):
     r"""Dirichlet calibration: multinomial regression of the class on the logarithms of the probabilities.
 
@@ -200,7 +206,6 @@ class Dirichlet(Tunable):
 
 
 @recipe(calibrators=[Softmax], words="vector scaling", simplicity=155, command="vector-scaling")
-@dataclass(frozen=True, kw_only=True)
 class VectorScaling(Tunable):
     r"""Vector scaling: a power and a shift of each class's probability, then normalised.
 
@@ -243,7 +248,6 @@ class VectorScaling(Tunable):
 
 
 @recipe(calibrators=[Softmax], words="matrix scaling", simplicity=165, command="matrix-scaling")
-@dataclass(frozen=True, kw_only=True)
 class MatrixScaling(Tunable):
     r"""Matrix scaling: `Dirichlet` without a penalty.
 
@@ -323,22 +327,22 @@ def softmax_map(
     )
 
 
-def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
-    """Return the rows of several classes to fit on, or say why they will not do."""
+def of_classes(data: object, who: str, does: str) -> MulticlassPredictions:
+    """Return rows of several classes that hold the probability of each, or say that they are none."""
     if not isinstance(data, MulticlassPredictions):
-        raise BadInput(f"{recipe} is fitted on several classes, not a {type(data).__name__}: use Beta for two")
+        raise BadInput(f"{who} {does} several classes, not a {type(data).__name__}: use Beta for two")
     if data.rest:
-        raise NotComputable(f"{recipe} {LISTED}")
-    if len(np.unique(data.y)) < 2:
-        only = shown(data.name_of(int(data.y[0])))
-        raise NotComputable(f"{recipe} cannot be fitted: every one of the {len(data.y):,} rows has class {only}")
+        raise NotComputable(f"{who} {LISTED}")
     return data
 
 
-def edge_of(p: Floats) -> float:
-    """Return how near 0 logarithms of probabilities are taken as they are; see `regression.edges_of`."""
-    near = min(EDGE, float(np.quantile(p[p > 0.0], 0.01)))
-    return max(float(f"{near:.1g}"), 1e-300)
+def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
+    """Return the rows of several classes to fit on, or say why they will not do."""
+    rows = of_classes(data, recipe, "is fitted on")
+    if len(np.unique(rows.y)) < 2:
+        only = shown(rows.name_of(int(rows.y[0])))
+        raise NotComputable(f"{recipe} cannot be fitted: every one of the {len(rows.y):,} rows has class {only}")
+    return rows
 
 
 def log_columns(p: Floats, edge: float) -> Floats:

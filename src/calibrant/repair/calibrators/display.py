@@ -61,7 +61,6 @@ def _whole(x: Term) -> Term:
 
 
 @recipe(calibrators=[Rounded], words="rounding", simplicity=10)
-@dataclass(frozen=True, kw_only=True)
 class Rounding(Tunable):
     r"""Rounding: show the score in steps; nothing is fitted.
 
@@ -139,7 +138,6 @@ class Jittered(Calibrator):
 
 
 @recipe(calibrators=[Jittered], words="jitter", simplicity=20)
-@dataclass(frozen=True, kw_only=True)
 class Jitter(Tunable):
     r"""Jitter: show a score drawn near the model's; nothing is fitted.
 

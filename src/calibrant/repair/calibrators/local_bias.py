@@ -39,11 +39,10 @@ from calibrant.repair.regression import (
     losses,
     of_levels,
     paired,
-    taken,
     targets,
 )
 from calibrant.stats.logistic import regress
-from calibrant.views.points import even_weights
+from calibrant.views.points import even_weights, weights_of
 
 Codes = NDArray[np.int32]
 Marks = tuple[Floats, Codes | None]  # positions on the axes of a kernel, and levels where it reads them
@@ -104,9 +103,9 @@ class KernelShift(Calibrator):
                 eta[at] += self._gap(rows.p[at], rows.covariates, at)
         return expit(eta)
 
-    def _gap(self, p: Floats, x: Encoded | None, at: slice) -> Floats:
+    def _gap(self, p: Floats, x: Encoded, at: slice) -> Floats:
         """Return ``f(p, x)`` of some rows."""
-        z, codes = positions(p, None if x is None else x.scaled[at], self.score), codes_of(x, at, len(p))
+        z, codes = positions(p, x.scaled[at], self.score), x.codes[at]
         out = np.zeros(len(p))
         for axis, width, knots, heights in self.lines:
             out += bells((z[:, [axis]], None), (np.array(knots)[:, None], None), width) @ np.array(heights)
@@ -155,17 +154,11 @@ def _apart(row: Formula, levels: Sequence[int]) -> list[Term]:
     return [Chosen(((v.among(code.__eq__), Number(0.0)),), Number(APART)) for v, code in pairs]
 
 
-def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Floats:
+def positions(p: Floats, scaled: Floats, score: tuple[float, ...]) -> Floats:
     """Return score and numbers on the axes of the kernels, shape (n, 1 + numbers)."""
     location, scale, *ranks = score
     own = np.interp(p, ranks, np.linspace(0.0, 1.0, len(ranks))) if ranks else p
-    axis = ((own - location) / scale)[:, None]
-    return axis if scaled is None else np.hstack([axis, scaled])
-
-
-def codes_of(x: Encoded | None, at: slice, n: int) -> Codes:
-    """The rows' levels, with no columns where there are no covariates."""
-    return np.zeros((n, 0), dtype=np.int32) if x is None else x.codes[at]
+    return np.hstack([((own - location) / scale)[:, None], scaled])
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -284,14 +277,12 @@ MOST = 200_000  # rows; of more, a uniform sample is fitted
 def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     """The fields of the map that is fitted, its settings among them."""
     seed, variables = settings.seed, None if settings.variables is None else names("variables", settings.variables)
-    score_only = variables is None and rows.covariates is None
-    how, x, constants = ((), None, ()) if score_only else encoded(rows, variables)
+    how, x, constants = encoded(rows, variables)
     # (1) The overall curve, and where each row stands on the axes of the kernels.
     edges, score = edges_of(rows.p), _score_axis(rows.p)
     odds = log_odds(rows.p, edges)
-    slope, intercept = _curve(odds, targets(rows), rows.weights)
-    z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
-    kept = () if x is None else kept_levels(x)
+    slope, intercept = _curve(odds, targets(rows), weights_of(rows))
+    z, codes, kept = positions(rows.p, x.scaled, score), x.codes, kept_levels(x)
     free = np.column_stack([np.ones(rows.n), odds])[:, : 1 + (np.ptp(odds) > 0)]
     # (2) For each bandwidth the penalty that cross-fitted log loss prefers; the bandwidth that gains most.
     cluster, fold = folds_of(rows, np.random.default_rng([seed, STREAM]))
@@ -353,7 +344,7 @@ def _score_axis(p: Floats) -> tuple[float, ...]:
     return (float(p[0]), 1.0) if c.kind == "constant" else (c.location, c.scale, *c.ranks)
 
 
-def _curve(odds: Floats, target: Floats, weight: Floats | None) -> tuple[float, float]:
+def _curve(odds: Floats, target: Floats, weight: Floats) -> tuple[float, float]:
     """Slope and intercept of the overall curve, a straight line of log-odds."""
     if np.ptp(odds) == 0:
         mean = float(np.average(target, weights=weight))
@@ -366,8 +357,8 @@ def _better(rows: Predictions, odds: Floats, t: Trial) -> bool:
     """Whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
-        out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]
-        slope, intercept = _curve(odds[~out], target[~out], weight)
+        out = t.fold == k
+        slope, intercept = _curve(odds[~out], target[~out], weights_of(rows)[~out])
         after[out] = slope * odds[out] + intercept
     gain, error = paired(t.weight * (losses(t.y, odds) - losses(t.y, after)), t.cluster)
     return gain > error
@@ -408,7 +399,6 @@ WIDTHS = (1.0, 0.4)  # in median distances: one for smooth error, one for error 
     covariates=True,
     tried="by the command",
 )
-@dataclass(frozen=True, kw_only=True)
 class LocalBias(Tunable):
     r"""Correct the local calibration bias, by a smooth function of score and covariates found among the residuals.
 
@@ -505,5 +495,5 @@ class LocalBias(Tunable):
         some = rows
         if rows.n > MOST:
             rng = np.random.default_rng([self.seed, STREAM, 1])
-            some = taken(rows, np.sort(rng.choice(rows.n, MOST, replace=False)))
+            some = rows.part(np.sort(rng.choice(rows.n, MOST, replace=False)))
         return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **local_fit(some, self))

@@ -68,8 +68,7 @@ class LevelShifts(Calibrator):
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Floats:
-        out, x = rows.p.copy(), rows.covariates
-        codes = np.zeros((len(out), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
+        out, codes = rows.p.copy(), bins_of(rows.covariates, self.codings, self.edges)
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             here = Grouping(first, second, self.bins)
             table = np.zeros(here.cells)
@@ -203,7 +202,6 @@ NAME = "Multicalibrator"
     covariates=True,
     tried="unless quick",
 )
-@dataclass(frozen=True, kw_only=True)
 class Multicalibrator(Tunable):
     r"""Multicalibration: the repaired score is right on average at each level of the score in each of many groups.
 
@@ -337,7 +335,6 @@ PROPORTIONAL = "ProportionalMulticalibrator"
     command="proportional-multicalibrator",
     covariates=True,
 )
-@dataclass(frozen=True, kw_only=True)
 class ProportionalMulticalibrator(Tunable):
     r"""Proportional multicalibration: each group, at each level of the score, is off by a share of its event rate.
 

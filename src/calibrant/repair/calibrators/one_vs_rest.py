@@ -11,17 +11,18 @@ import numpy as np
 from calibrant.arguments import choice
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.repair.calibrators.binning import Isotonic, Piecewise
-from calibrant.repair.calibrators.curves import Beta, BetaCurve, Logistic, Parameters, Platt
+from calibrant.repair.calibrators.curves import Beta, Parameters, Platt
 from calibrant.repair.calibrators.dirichlet import ClassCalibrator, fit_classes
 from calibrant.repair.calibrators.parted import Fields
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import MASK, checked_fewest
-from calibrant.repair.fitted import Batch, Calibrator, fitted_on, rising, shares, sound
+from calibrant.repair.fitted import Batch, Calibrator, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Applied, Chosen, Formula, Number, Score, Term
 from calibrant.repair.regression import EDGE, Floats, expit, log_of
 
 LEAST = 1e-300  # a sum of probabilities that is divided by
+AS_IT_IS = 1.0, 1.0, 0.0  # the curve of a class that is never or always the true one
 Curve = TypeVar("Curve", bound=Calibrator)
 
 
@@ -85,9 +86,7 @@ class PiecewiseOneVsRest(OneVsRest):
     def check(self) -> None:
         sound(len(self.knots) == len(self.shown) > 2, "there must be points for each of three classes or more")
         for knots, shown in zip(self.knots, self.shown, strict=True):
-            sound(len(knots) == len(shown) > 0, "knots and shown must be equally many")
-            sound(rising(knots, strictly=True), "knots must rise")
-            sound(shares(shown), "shown must lie within 0 and 1")
+            Piecewise(recipe=self.recipe, knots=knots, shown=shown).check()
 
     @property
     def classes(self) -> int:
@@ -120,7 +119,6 @@ def _each(
     simplicity=151,
     command="platt-one-vs-rest",
 )
-@dataclass(frozen=True, kw_only=True)
 class PlattOneVsRest(Tunable):
     r"""Platt scaling of each class against the rest, and probabilities divided by their sum.
 
@@ -161,11 +159,8 @@ class PlattOneVsRest(Tunable):
     def fit(self, data: MulticlassPredictions) -> CurvesOneVsRest:
         """Fit a curve to each class."""
         curves, kept = _each(data, "PlattOneVsRest", Platt(scale="logit").fit)
-        return CurvesOneVsRest(**kept, curves=tuple(map(_of_platt, curves)))
-
-
-def _of_platt(one: Logistic | None) -> tuple[float, float, float]:
-    return (1.0, 1.0, 0.0) if one is None else (one.slope, one.slope, one.intercept)
+        made = tuple(AS_IT_IS if one is None else (one.slope, one.slope, one.intercept) for one in curves)
+        return CurvesOneVsRest(**kept, curves=made)
 
 
 @recipe(
@@ -174,7 +169,6 @@ def _of_platt(one: Logistic | None) -> tuple[float, float, float]:
     simplicity=152,
     command="beta-one-vs-rest",
 )
-@dataclass(frozen=True, kw_only=True)
 class BetaOneVsRest(Tunable):
     r"""Beta calibration of each class against the rest, and probabilities divided by their sum.
 
@@ -221,11 +215,8 @@ class BetaOneVsRest(Tunable):
         """Fit a curve to each class."""
         curves, kept = _each(data, "BetaOneVsRest", Beta(parameters=self.parameters).fit)
         kept["settings"] |= {"parameters": self.parameters}
-        return CurvesOneVsRest(**kept, curves=tuple(map(_of_beta, curves)))
-
-
-def _of_beta(one: BetaCurve | None) -> tuple[float, float, float]:
-    return (1.0, 1.0, 0.0) if one is None else (one.a, one.b, one.c)
+        made = tuple(AS_IT_IS if one is None else (one.a, one.b, one.c) for one in curves)
+        return CurvesOneVsRest(**kept, curves=made)
 
 
 @recipe(
@@ -234,7 +225,6 @@ def _of_beta(one: BetaCurve | None) -> tuple[float, float, float]:
     simplicity=153,
     command="isotonic-one-vs-rest",
 )
-@dataclass(frozen=True, kw_only=True)
 class IsotonicOneVsRest(Tunable):
     r"""Isotonic regression of each class against the rest, and probabilities divided by their sum.
 
@@ -283,9 +273,6 @@ class IsotonicOneVsRest(Tunable):
         """Fit an increasing function to each class."""
         curves, kept = _each(data, "IsotonicOneVsRest", Isotonic(fewest=self.fewest).fit)
         kept["settings"] |= {"fewest": int(self.fewest)}
-        knots, shown = zip(*map(_of_isotonic, curves), strict=True)
+        line = Piecewise(recipe="", knots=(0.0, 1.0), shown=(0.0, 1.0))  # of a class that stays as it is
+        knots, shown = zip(*((one.knots, one.shown) for one in (each or line for each in curves)), strict=True)
         return PiecewiseOneVsRest(**kept, mask=int(self.fewest), knots=knots, shown=shown)
-
-
-def _of_isotonic(one: Piecewise | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return ((0.0, 1.0), (0.0, 1.0)) if one is None else (one.knots, one.shown)

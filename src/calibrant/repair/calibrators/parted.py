@@ -88,10 +88,8 @@ class Parted(Splits, Calibrator):
         sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
 
     def at(self, rows: Batch) -> Whole:
-        """The leaf of each row; the root of all of them without covariates."""
+        """The leaf of each row."""
         x = rows.covariates
-        if x is None:
-            return np.zeros(len(rows.p), dtype=np.int64)
         return self.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
 
     def branched(self, row: Formula, leaves: Mapping[int, Term], node: int = 0) -> Term:

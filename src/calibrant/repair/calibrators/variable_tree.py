@@ -17,7 +17,6 @@ from calibrant.repair.calibrators.dirichlet import (
     ClassCalibrator,
     Classes,
     Dirichlet,
-    edge_of,
     fit_classes,
     log_columns,
     log_terms,
@@ -48,6 +47,7 @@ from calibrant.repair.regression import (
     Floats,
     Trial,
     Whole,
+    edge_of,
     edges_of,
     encoded,
     expit,
@@ -307,7 +307,6 @@ LAMBDA = 1e-3  # the paper's penalty of a matrix
     covariates=True,
     tried="by the command",
 )
-@dataclass(frozen=True, kw_only=True)
 class VariableTree(Tunable):
     r"""Variable-based calibration: a curve for each of a few groups of people, found by a small tree of variables.
 

@@ -15,9 +15,9 @@ either, until those not reported are 20 together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from calibrant.repair.judge.verdict import AS_AUDITED, Shown, by_ends, curve_of
 from calibrant.repair.regression import Whole, independent
 from calibrant.results import Curve
 from calibrant.stats.decisions.comparison import benefit_lost
-from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
 FIVE = 5  # rows in which numbers are reported; a step of a gain is at most so many people's share
@@ -57,10 +56,10 @@ class DecisionChange:
 
 
 def decision_changes(
-    judged: Judged, groups: JudgedGroups | None, thresholds: Sequence[float], alpha: float, least: int = MASK
+    judged: Judged, groups: JudgedGroups, thresholds: Sequence[float], alpha: float, least: int = MASK
 ) -> Curve:
     """A line for each repair, threshold and population, everyone before the groups."""
-    people = [] if groups is None else list(_groups(judged, groups, least))
+    people = [one for one in groups.people if _people(judged, one.rows) >= least]
     shares = GROUPED if people else ALONE
     each = max(len(judged.repairs) * len(thresholds), 1)
     every, result = np.arange(judged.data.n), []
@@ -100,22 +99,6 @@ def untold(
             out.add(i)
             hidden = np.concatenate([hidden, moved[i]])
     return out
-
-
-class _Group(NamedTuple):
-    """A group of people enough."""
-
-    variable: str
-    who: str
-    rows: Whole
-    pilots: Whole | None
-
-
-def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[_Group]:
-    """Yield the groups of people enough."""
-    for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
-        if _people(judged, rows) >= least:
-            yield _Group(name[0][0], keyed(name), rows, pilots)
 
 
 def _change(
@@ -161,8 +144,3 @@ def _fives(n: int) -> int:
 
 def _plain(value: float) -> float:
     return round(value, 12) + 0.0  # no digits of the step's, and no -0.0
-
-
-def lines_of(curve: Curve) -> list[DecisionChange]:
-    c = curve.columns
-    return [DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True)]

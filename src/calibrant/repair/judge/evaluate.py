@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeGuard, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from calibrant.repair.judge.evidence import (
     variable_changes,
 )
 from calibrant.repair.judge.fixed import Fixed
-from calibrant.repair.judge.lost import by_weights, fits_by_weights, unproved
+from calibrant.repair.judge.lost import by_weights
 from calibrant.repair.judge.rows import (
     FEWEST,
     Fits,
@@ -50,7 +50,6 @@ from calibrant.repair.judge.rows import (
     Repair,
     checked_folds,
     clusters_in,
-    fits_of,
     named,
 )
 from calibrant.repair.judge.verdict import (
@@ -70,7 +69,6 @@ from calibrant.repair.judge.verdict import (
 )
 from calibrant.results import Curve
 from calibrant.views.population import Target, are_few, values_of_scores
-from calibrant.views.sample import keyed
 
 EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"
@@ -217,7 +215,8 @@ def evaluate(
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
-    rows = data if judged_by_weights(data) else checked_data(data, Predictions)
+    weighs = getattr(data, "weighs", False)  # what is no predictions is refused below
+    rows = data if weighs else checked_data(data, Predictions)
     if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
     chosen = names("tests", tests)
@@ -250,7 +249,7 @@ def evaluate(
         target=_checked_target(target, judge),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
-    return compared(rows, judging)
+    return compared(rows, by_weights(judging) if weighs else judging)
 
 
 def _checked_target(target: Target | None, judge: Judge) -> Target:
@@ -261,33 +260,17 @@ def _checked_target(target: Target | None, judge: Judge) -> Target:
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
     """The comparison: what `evaluate` and an audit both run."""
-    refused: tuple[tuple[str, str], ...] = ()
     with sized(rows.n), one_thread():
-        if judged_by_weights(rows):
-            refused, how = unproved(how), by_weights(how)
-            fits = fits_by_weights(rows, how)
-        else:
-            fits = fits_of(rows, how)
-        groups = _groups(fits, how)
-        result = _compared(fits, groups if groups is not None and groups.names else None, how)
-    not_applicable = (*result.settings["not_applicable"], *refused)
-    return replace(result, settings={**result.settings, "not_applicable": not_applicable})
+        fits = how.fits(rows, how)
+        return _compared(fits, _groups(fits, how), how)
 
 
-def judged_by_weights(data: object) -> TypeGuard[Predictions]:
-    """Whether rows were lost, and weights of censoring stand for them."""
-    followed = data.followed if isinstance(data, Predictions) and data.unlabelled is not None else None
-    return followed is not None and followed.weighs
-
-
-def _groups(fits: Fits, how: Judging) -> JudgedGroups | None:
+def _groups(fits: Fits, how: Judging) -> JudgedGroups:
     """The groups of the judged rows that can be judged."""
-    if not how.by:
-        return None
     judged = fits.judged
     made = groups_of(judged.data, how.by, how.bins, how.smallest_group, how.seed, judged.others)
     # Whether somebody is followed to the horizon is read of judged rows: alpha is shared before it is seen.
-    return made.some([i for i, rows in enumerate(made.rows) if judged.reaches(rows)], len(made.names))
+    return made.some([i for i, one in enumerate(made.people) if judged.reaches(one.rows)], len(made.people))
 
 
 def audited_variables(
@@ -300,14 +283,14 @@ def audited_variables(
     return ((), ()) if result is None else (result.names, result.left_out)
 
 
-def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparison:
+def _compared(fits: Fits, groups: JudgedGroups, how: Judging) -> Comparison:
     judged = fits.judged
     # (1) Paired changes, which share alpha: by these a repair is better, worse or undecided.
     scores, worse_than, behind = score_changes(judged, how.alpha * SHARES["scores"])
     changes = Changes(
         scores=scores,
         variables=variable_changes(judged, how.variables, how.alpha * SHARES["variables"], how.seed),
-        groups=[] if groups is None else group_changes(judged, groups, how.alpha * SHARES["groups"]),
+        groups=group_changes(judged, groups, how.alpha * SHARES["groups"]),
     )
     # (2) Certificates of each probability, by itself; each family shares alpha over all probabilities.
     table, reason = {}, ""
@@ -355,51 +338,38 @@ def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparis
             "clusters_judged": clusters_in(judged.data),
             "events_judged": round(judged.events_of(np.arange(judged.data.n))),
             "folds": judged.folds,
-            "steps": how.steps,
-            "limit": how.limit,
-            "judge": how.judge,
+            **{name: getattr(how, name) for name in ("steps", "limit", "judge")},
             **({"target": how.target} if how.judge == "gap" else {}),
             "alpha": how.alpha,
             "shares": SHARES,
-            "groups": len(groups.names) if groups else 0,
+            "groups": len(groups.people),
             "variables": how.variables,
             "variables_left_out": how.left_out,
             "left_out": fits.left_out,
             "tests": how.tests,
             "test_rows": tested_rows,
-            "draws": how.draws,
-            "certify_groups": how.certify_groups,
-            "smallest_group": how.smallest_group,
-            "seed": how.seed,
-            "not_applicable": (*((("certificates", reason),) if reason else ()), *unjudged, *refused),
+            **{name: getattr(how, name) for name in ("draws", "certify_groups", "smallest_group", "seed")},
+            "not_applicable": (
+                *((("certificates", reason),) if reason else ()),
+                *(*unjudged, *refused, *how.unproved),
+            ),
             **judged.reported,
         },
     )
 
 
-def _against(fits: Fits, groups: JudgedGroups | None, how: Judging) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
+def _against(fits: Fits, groups: JudgedGroups, how: Judging) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
     """Populations held against the limit; or why they are not, where there is a limit or someone asks."""
     if how.limit is None and how.people is None:
         return None, ()
-    people = _everyone_and(groups, fits) if how.people is None else how.people(fits)
+    # Everyone is always reported, and groups where they are over the limit; all of them are listed if they are few.
+    listed = len(groups.people) <= LISTED
+    every = [everyone_of(fits), *(replace(one, listed=listed) for one in groups.people)]
+    people = every if how.people is None else how.people(fits)
     try:
         return Fixed.of(fits.judged, people, how), ()
     except NotComputable as e:
         return None, (("fixed", e.reason),)
-
-
-def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
-    """Return everyone, always reported, and groups: reported where over the limit, and all listed if few."""
-    people = [everyone_of(fits)]
-    if groups is None:
-        return people
-    for name, rows, pilots in zip(groups.names, groups.rows, groups.pilots, strict=True):
-        share, ((variable, value), *_), listed = 1.0 / groups.sharing, name, len(groups.names) <= LISTED
-        group = People(
-            id=keyed(name), who=keyed(name), kind="group", rows=rows, share=share, shown=False, pilots=pilots
-        )
-        people.append(replace(group, variable=variable, value=value, listed=listed))
-    return people
 
 
 def everyone_of(fits: Fits) -> People:

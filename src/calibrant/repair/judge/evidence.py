@@ -20,7 +20,7 @@ from calibrant.detect import local_calibration_test, strong_calibration_test
 from calibrant.detect.subgroup_tests import scan_test
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.repair.judge.rows import LOSSES, Judged, Judging, sampled
+from calibrant.repair.judge.rows import LOSSES, Judged, Judging, People, sampled
 from calibrant.repair.judge.verdict import (
     AS_AUDITED,
     PROPER,
@@ -31,14 +31,14 @@ from calibrant.repair.judge.verdict import (
     by_ends,
     ranged,
 )
-from calibrant.repair.regression import Floats, Rows, Whole, taken
+from calibrant.repair.regression import Floats, Rows
 from calibrant.results import Outcome
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
-from calibrant.views.sample import Group, group, people_in
+from calibrant.views.sample import group, people_in
 
 # ---- Scores before and after ----
 
@@ -161,27 +161,19 @@ CLEAR = 0.005  # half a point: a change of a gap that the table counts
 
 @dataclass(frozen=True)
 class JudgedGroups:
-    """Groups named without looking at outcomes, each of enough people."""
+    """Groups named without looking at outcomes, each of enough people; none where none are named."""
 
     spec: Spec  # of sketches that count the groups
     codes: Mapping[str, NDArray[np.int32]]  # level of each row
-    names: tuple[Group, ...]
+    people: tuple[People, ...]
     index: tuple[int, ...]  # number of each group in a sketch
-    rows: tuple[Whole, ...]
-    # Where rows were lost: which of those that give the law of censoring.
-    pilots: tuple[Whole | None, ...]
     sharing: int  # how many groups share alpha, those that follow-up left without an estimate among them
 
     def some(self, kept: Sequence[int], sharing: int | None = None) -> JudgedGroups:
         """Some of the groups, by their places here; they share alpha, with others that were named where some were."""
-        return replace(
-            self,
-            names=tuple(self.names[i] for i in kept),
-            index=tuple(self.index[i] for i in kept),
-            rows=tuple(self.rows[i] for i in kept),
-            pilots=tuple(self.pilots[i] for i in kept),
-            sharing=len(kept) if sharing is None else sharing,
-        )
+        sharing = len(kept) if sharing is None else sharing
+        people = tuple(replace(self.people[i], share=1.0 / sharing) for i in kept)
+        return replace(self, people=people, index=tuple(self.index[i] for i in kept), sharing=sharing)
 
     def populations(self, judged: Judged, name: str, seed: int) -> tuple[list[Population], list[list[Population]]]:
         """Everyone under one probability in each fold, and each group in each fold that has some of it."""
@@ -189,7 +181,8 @@ class JudgedGroups:
             sketches = [self._counted(judged, judged.scores[name], rows) for rows, _ in judged.each_fold()]
             every = [[group(sketch, i) for sketch in sketches] for i in self.index]
             return [Population(s.cells, s.levels) for s in sketches], [[q for q in parts if q.n] for parts in every]
-        own = [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in judged.each_fold(r)] for r in self.rows]
+        folds = [judged.each_fold(one.rows) for one in self.people]
+        own = [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in parts] for parts in folds]
         return everyone(judged, name, seed), own
 
     def _counted(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
@@ -199,7 +192,7 @@ class JudgedGroups:
         return out.checked()
 
     def title(self, index: int) -> str:
-        return " and ".join(f"{variable} = {level}" for variable, level in self.names[index])
+        return f"{self.people[index].variable} = {self.people[index].value}"
 
 
 def groups_of(
@@ -219,20 +212,18 @@ def groups_of(
     variables = levels_of(profiles, bins)
     spec = make_spec("y_true", "y_prob", variables, False, seed=seed)
     codes = {v.name: v.codes(table.column(v.name)) for v in variables}
-    titles: list[Group] = []
-    every: list[Whole] = []
-    pilots: list[Whole | None] = []
-    people: list[int] = []
+    people: list[People] = []
+    sizes: list[int] = []
     for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
         order = np.argsort(codes[name], kind="stable")
-        people += people_in(data, codes[name], size).tolist()
-        every += np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
+        sizes += people_in(data, codes[name], size).tolist()
+        every = np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
         apart = None if others is None else spec.by_name[name].codes(others.column(name))
-        pilots += [None if apart is None else np.flatnonzero(apart == level) for level in range(size)]
-        titles += spec.group_names(g)
-    kept = tuple(i for i, n in enumerate(people) if n >= fewest)
-    places = tuple(range(len(titles)))
-    return JudgedGroups(spec, codes, tuple(titles), places, tuple(every), tuple(pilots), len(titles)).some(kept)
+        for level, (title, rows) in enumerate(zip(spec.group_names(g), every, strict=True)):
+            pilots = None if apart is None else np.flatnonzero(apart == level)
+            people.append(People.of_group(title, rows, 1.0, shown=False, pilots=pilots))
+    kept = tuple(i for i, n in enumerate(sizes) if n >= fewest)
+    return JudgedGroups(spec, codes, tuple(people), tuple(range(len(people))), len(people)).some(kept)
 
 
 def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
@@ -248,28 +239,26 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     of every repair.
     """
     data = judged.data
-    both = list(zip(groups.rows, groups.pilots, strict=True))
-    limits = [judged.gap_range(delta / groups.sharing, rows, pilots) for rows, pilots in both]
-    about = [judged.near_gap(rows, 2.0 * delta / groups.sharing) for rows in groups.rows]
+    limits = [judged.gap_range(delta / groups.sharing, one.rows, one.pilots) for one in groups.people]
+    about = [judged.near_gap(one.rows, 2.0 * delta / groups.sharing) for one in groups.people]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p
-        for named, rows, (gap, low, high), near in zip(groups.names, groups.rows, limits, about, strict=True):
-            moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
+        for one, (gap, low, high), near in zip(groups.people, limits, about, strict=True):
+            moved = float(np.average(step[one.rows], weights=weights_of(data)[one.rows]))
             left, ends = gap - moved, gap_change(moved, low, high)
             estimated = "undecided" if near is None else by_ends(*gap_change(moved, *near))
-            (variable, level), n, change = named[0], len(rows), abs(left) - abs(gap)
-            one = GroupChange(
+            change = GroupChange(
                 probability=name,
-                variable=variable,
-                level=level,
-                rows=n,
+                variable=one.variable,
+                level=one.value,
+                rows=len(one.rows),
                 gap=left,
-                change=change,
+                change=abs(left) - abs(gap),
                 **ranged(*ends),
                 estimated=estimated,
             )
-            changes.append(one)
+            changes.append(change)
     return changes
 
 
@@ -288,14 +277,14 @@ def everyone(judged: Judged, name: str, seed: int) -> list[Population]:
     return [judged.population(name, rows, NO_VALUES, seed) for rows, _ in judged.each_fold()]
 
 
-def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Judging) -> Summary:
+def certified(row: Summary, judged: Judged, groups: JudgedGroups, how: Judging) -> Summary:
     """The row with the certificates of its probability: each family shares alpha over all probabilities.
 
     In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
     about the average over the folds' maps.
     """
     name, delta, own = row.probability, how.alpha / len(judged.scores), list[list[Population]]()
-    if groups is not None and how.certify_groups:
+    if groups.people and how.certify_groups:
         whole, own = groups.populations(judged, name, how.seed)
     else:
         whole = everyone(judged, name, how.seed)
@@ -314,7 +303,7 @@ def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Ju
         error_shown_low=float(shown_low),
         distance_high=float(distance),
     )
-    return row if groups is None or not own else _worst_group(row, groups, own, delta, how)
+    return _worst_group(row, groups, own, delta, how) if own else row
 
 
 def _worst_group(
@@ -377,7 +366,7 @@ def tested(
     out, refused = dict(rows), {}
     people = sampled(judged.data, how.test_rows, how.seed)
     folds = [people[judged.part[people] == k] for k in range(judged.folds)]
-    data = [taken(judged.data, at) for at in folds]
+    data = [judged.data.part(at) for at in folds]
     settings = {"variables": how.variables, "draws": how.draws, "seed": how.seed}
     for test in how.tests:
         for name in names:

@@ -173,10 +173,6 @@ class JudgedByWeights(Judged):
 
     # ---- what has no proof ----
 
-    def alone(self, _name: str) -> Predictions:
-        """Refuse: `data` has no outcomes."""
-        raise NotComputable(NO_ERROR)
-
     def population(self, _name: str, _rows: Whole, _values: Whole, _seed: int) -> Population:
         """Refuse: errors are not certified by weights."""
         raise NotComputable(NO_ERROR)
@@ -200,14 +196,9 @@ def by_weights(how: Judging) -> Judging:
     for name, wrong in (("judge", how.judge == "error"), ("target", how.target == "population")):
         if wrong:
             raise BadInput(GAPS_ALONE[name])
-    return replace(how, judge="gap", variables=(), tests=(), certify_groups=False)
-
-
-def unproved(how: Judging) -> tuple[tuple[str, str], ...]:
-    """What was asked for and does not apply, and why."""
-    tests = ((f"{test}_p", UNTESTED) for test in how.tests)
-    along = (("variables", ALONG),) if how.variables else ()
-    return (*along, *tests)
+    unproved = (("variables", ALONG),) * bool(how.variables) + tuple((f"{test}_p", UNTESTED) for test in how.tests)
+    only = replace(how, judge="gap", variables=(), tests=(), certify_groups=False)
+    return replace(only, fits=fits_by_weights, unproved=unproved)
 
 
 def fits_by_weights(data: Predictions, how: Judging) -> Fits:
@@ -243,8 +234,13 @@ def fits_by_weights(data: Predictions, how: Judging) -> Fits:
                              covariates=every.covariates)  # fmt: skip
     judged.law(judged.people(None, None), CHECKED)  # where the law has no bound nothing is judged
     judged.seen(np.arange(len(at))).needs_reach()
-    rows = 0 if fit is None else fit.n + (0 if fit.unlabelled is None else len(fit.unlabelled.p))
+    rows = 0 if fit is None else len(_every_score(fit))
     return Fits(judged, maps, way, rows, 0, tuple(gone.items()), at)
+
+
+def _every_score(fit: Predictions) -> Floats:
+    """The scores of rows to fit on, those of unknown outcome too."""
+    return fit.p if fit.unlabelled is None else np.concatenate([fit.p, fit.unlabelled.p])
 
 
 def _refuse_other(fit: Predictions, data: Predictions, judged: Floats) -> None:
@@ -253,10 +249,7 @@ def _refuse_other(fit: Predictions, data: Predictions, judged: Floats) -> None:
         raise BadInput(
             f"fit_on has outcomes by {fit.followed.horizon:g} and data by {data.followed.horizon:g}: make both by one"
         )
-    own, other = (
-        Predictions(y=np.zeros(len(p), np.int8), p=p)
-        for p in (fit.p if fit.unlabelled is None else np.concatenate([fit.p, fit.unlabelled.p]), judged)
-    )
+    own, other = (Predictions(y=np.zeros(len(p), np.int8), p=p) for p in (_every_score(fit), judged))
     if result := overlap(fitted_on(own), other):
         what = result.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,16 @@ from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
-from calibrant.repair.regression import EDGE, Floats, Whole, clusters_of, independent, linear, taken
+from calibrant.repair.regression import EDGE, Floats, Whole, independent, linear
 from calibrant.stats.betting import mean_limits
 from calibrant.stats.cells import Cells
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
-from calibrant.stats.measures import Weighed, WeighedByClusters, ranking, rate_interval
+from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
-from calibrant.views.points import weights_of
+from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
-from calibrant.views.sample import ClusterSample, cluster_totals, part_of
+from calibrant.views.sample import ClusterSample, Group, alone, cluster_totals, keyed, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,13 @@ class People:
     shown: bool = True  # it is reported of in any case; others where a repair brings them over the limit
     listed: bool = False  # it stands in the table next to those reported for, and counts for no choice
     pilots: Whole | None = None  # where rows were lost: which of those that give the law of censoring
+
+    @classmethod
+    def of_group(cls, name: Group, rows: Whole, share: float, **more: Any) -> People:
+        """A group, by the names and values of its variables."""
+        who, (variables, values) = keyed(name), zip(*name, strict=True)
+        inputs = {"id": who, "variable": " and ".join(variables), "value": " and ".join(values), **more}
+        return cls(who=who, kind="group", rows=rows, share=share, **inputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +99,8 @@ class Judging:
     reported: Callable[[People, str, Ends], Ends] | None = None
     # The score as audited takes few values, and is judged as it is; by default the rows judged decide.
     exact: bool | None = None
+    fits: Callable[[Predictions, Judging], Fits] = lambda rows, how: fits_of(rows, how)
+    unproved: LeftOut = ()  # what was asked for and does not apply to such rows, and why
 
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
@@ -146,24 +155,21 @@ class Judged:
     data: Predictions
     scores: Mapping[str, Floats]  # each of shape (n,): "as audited" first
     part: Whole  # shape (n,): fold of each row: rows of one fold have their scores from one map
-    _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
-    _clusters: dict[tuple[str, int], Clusters | None] = field(default_factory=dict, repr=False, compare=False)
+    _under: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
 
-    def alone(self, name: str) -> Predictions:
-        """Return outcomes and one score without covariates, which keep what is counted of them; made once."""
-        if name not in self._alone:
-            self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
-        return self._alone[name]
+    def under(self, name: str) -> Predictions:
+        """Return the rows with one score and without covariates, which keep what is counted of them; made once."""
+        if name not in self._under:
+            self._under[name] = replace(self.data, p=self.scores[name], covariates=None, cache={})
+        return self._under[name]
 
     def clusters(self, name: str, seed: int) -> Clusters | None:
         """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
-        if (name, seed) not in self._clusters:
-            self._clusters[name, seed] = cluster_totals(replace(self.data, p=self.scores[name], cache={}), seed)
-        return self._clusters[name, seed]
+        return cluster_totals(self.under(name), seed)
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
         """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""
-        data, clusters, whole = self.alone(name), self.clusters(name, seed), len(rows) == self.data.n
+        data, clusters, whole = alone(self.under(name)), self.clusters(name, seed), len(rows) == self.data.n
         q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
         if clusters is None:
             return q
@@ -171,8 +177,7 @@ class Judged:
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""
-        self._alone.clear()
-        self._clusters.clear()
+        self._under.clear()
         release_memory()
 
     @property
@@ -265,19 +270,17 @@ class Judged:
         It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
         exact, with clusters or weights that of `measure.observed_expected`.
         """
-        data, p, y = self.data, self.data.p[among], self.data.y[among].astype(np.float64)
-        mass, cluster = weights_of(data)[among], clusters_of(data, among)
-        if cluster is not None and int(cluster.max()) == 0:  # one shows nothing
+        try:
+            rows = points(replace(self.data, covariates=None).part(among))
+        except NotComputable:  # a single cluster shows nothing
             return None
-        q = Weighed(y, mass, mass**2)
-        if cluster is not None:
-            q = WeighedByClusters(y, mass, mass**2, cluster.astype(np.intp))
+        q, p = rows.weighed, rows.p
         expected = q.mean(p)
         if q.rows * min(expected, 1.0 - expected) < EXPECTED:
             return None
-        if data.weights is None and cluster is None:
+        if rows.weight is None and rows.cluster is None:
             return self.gap_range(delta, among)[1:]
-        return rate_interval(q, q.mean(y) - expected, lambda t: p + t, lambda rate, _: rate - expected, q.level(delta))
+        return rate_interval(q, q.mean(q.y) - expected, lambda t: p + t, lambda r, _: r - expected, q.level(delta))
 
     @property
     def outcomes(self) -> tuple[NDArray[np.generic], NDArray[np.bool_], Floats]:
@@ -382,7 +385,7 @@ def fits_of(data: Predictions, judging: Judging) -> Fits:
     elif recipes and fit_on is None:
         half = hash_split(data, 2, judging.seed) == 0
         at = np.flatnonzero(~half)
-        fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
+        fit, judge, how = data.part(np.flatnonzero(half)), data.part(at), "halves"
         part = part[at]
     elif fit_on is not None:
         refuse_overlap(fit_on, judge, judging.distinct_clusters)
@@ -424,7 +427,7 @@ def _cross_fitted(
     gone = {}
     for k in range(int(part.max()) + 1):
         rows = np.flatnonzero(part == k)
-        inside, outside = taken(data, rows), taken(data, np.flatnonzero(part != k))
+        inside, outside = data.part(rows), data.part(np.flatnonzero(part != k))
         refuse_own_rows(own, inside)
         for name, one in repairs.items():
             try:

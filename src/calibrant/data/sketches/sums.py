@@ -121,14 +121,8 @@ class Values:
     def check(self, at: Integers, cells: Integers, groups: Integers) -> None:
         """Refuse stored counts that no rows can have.
 
-        Parameters
-        ----------
-        at : int64 array of shape (cells,)
-            The cells that hold rows, of ``2^14``.
-        cells : int64 array of shape (cells, 4 or more)
-            Everyone's rows by label in each, and the sums of their remainders.
-        groups : int64 array of shape (groups, 2)
-            Rows by label of each group.
+        `at`: the cells that hold rows, of ``2^14``. `cells`, a row for each: everyone's rows by label, and the sums of
+        their remainders. `groups`, a row for each: its rows by label.
         """
         where = "the values"
         if self._table is None:

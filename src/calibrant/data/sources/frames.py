@@ -281,12 +281,11 @@ def load_rows(source: Source, columns: Sequence[str], progress: OnRows | None = 
     """
     room, rows = Room(), 0
     columns = tuple(dict.fromkeys(columns))
-    for part in source.parts:
-        for batch in part.read(columns, ()):
-            room.add(batch)
-            rows += batch.num_rows
-            if progress is not None:
-                progress(batch.num_rows)
+    for batch in source.read(columns):
+        room.add(batch)
+        rows += batch.num_rows
+        if progress is not None:
+            progress(batch.num_rows)
     room.close()
     return Source(source.name, columns, (Part("", 0, lambda names, _: room.read(names)),), rows)
 

@@ -158,6 +158,10 @@ class Source:
         twice = {name: SAME_NAME for name, n in Counter(self.columns).items() if n > 1}
         return tuple((twice | dict(self.unread)).items())
 
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of every part, one after the other."""
+        return (batch for part in self.parts for batch in part.read(columns, ()))
+
     def no_rows(self) -> str:
         """Say that there is nothing below the names of the columns, and of which file."""
         where = Path(self.files[0]).name if len(self.files) == 1 else f"{len(self.files)} files" if self.files else "it"
@@ -246,8 +250,7 @@ def unfitted(opened: Source, scores: Sequence[str]) -> Source:
 
 
 def _without(opened: Source, mark: str) -> Source:
-    batches = (batch.column(mark) for part in opened.parts for batch in part.read([mark], ()))
-    fitted = sum(int(pc.sum(marked(column, mark)).as_py() or 0) for column in batches)
+    fitted = sum(int(pc.sum(marked(batch.column(mark), mark)).as_py() or 0) for batch in opened.read([mark]))
 
     def others(batch: pa.RecordBatch, _: Collection[str], _row: int) -> tuple[dict[str, pa.Array], pa.Array]:
         return {}, pc.invert(marked(batch.column(mark), mark))
@@ -280,8 +283,7 @@ def spread(opened: Source, patterns: Sequence[str]) -> Source:
 
 
 def _spread(opened: Source, name: str) -> Source:
-    batches = (batch.column(name) for part in opened.parts for batch in part.read([name], ()))
-    first = next((c for column in batches if len(c := listed(column).drop_null())), None)
+    first = next((c for batch in opened.read([name]) if len(c := listed(batch.column(name)).drop_null())), None)
     if first is not None and pair_of(first.type):
         return _paired(opened, name)
     if first is None or not is_listed(first.type):
@@ -330,12 +332,8 @@ def pair_of(t: pa.DataType) -> tuple[str, str] | None:
 
 def _paired(opened: Source, name: str) -> Source:
     """A source whose lists of pairs are columns ``name_1``, ``name_1 class``, ``name_2`` and so on."""
-    lengths = (
-        pc.max(pc.list_value_length(listed(batch.column(name)))).as_py() or 0
-        for part in opened.parts
-        for batch in part.read([name], ())
-    )
-    longest = max(lengths)
+    lists = (listed(batch.column(name)) for batch in opened.read([name]))
+    longest = max(pc.max(pc.list_value_length(each)).as_py() or 0 for each in lists)
     if longest > LONGEST_LIST:
         raise BadInput(f"column {name!r} lists {longest:,} classes in a row: list {LONGEST_LIST:,} at most")
     own = [f"{name}_{i + 1}{end}" for i in range(longest) for end in ("", CLASS)]

@@ -40,7 +40,7 @@ from calibrant.data.predictions import (
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
-from calibrant.data.sketches.contents import Contents, same_files
+from calibrant.data.sketches.contents import each_once
 from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sketch import Sketch
@@ -454,18 +454,6 @@ def _opened(source: object, options: Reading, progress: Progress | None, engine:
     """The source, without rows that the score's calibrator was fitted on; held, if it can be read only once."""
     opened = options.rows_of(source_of(source, options, options.columns, engine))
     return readable_twice(opened, options.named(), progress)
-
-
-def each_once(contents: Contents, opened: Source, options: Reading) -> None:
-    """Refuse two files of the same rows, unless that is meant."""
-    names = {part.name for part in opened.parts}
-    twice = None if options.allow_same else same_files(contents, names)
-    if twice is not None:
-        first, second, rows = twice
-        raise BadInput(
-            f"{first} and {second} hold the same {rows:,} rows, which would count twice: leave one out, or pass "
-            f"{options.caller.turns_on('allow_same')} if that is meant"
-        )
 
 
 def readable_twice(opened: Source, options: Reading, progress: Progress | None) -> Source:

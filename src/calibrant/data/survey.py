@@ -87,12 +87,12 @@ class Look(RawSample):
     def leaks(self, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
         """Those of some columns that reproduce the outcome, in the rows of the sample that have a label."""
         lines = self._labelled()
-        return tuple(leaks(self._each(names, lines, held), labels_of(lines), scores_of(lines), seed))
+        return tuple(leaks(self._each(names, lines, comparable), labels_of(lines), scores_of(lines), seed))
 
     def repeats_score(self, name: str) -> bool:
         """Whether a column is the score again, or a decision by it."""
         p = scores_of(self.lines)
-        return any(column.repeats(p) for column in self._each((name,), self.lines, held).values())
+        return any(column.repeats(p) for column in self._each((name,), self.lines, comparable).values())
 
     def shared(self, names: Sequence[str]) -> SharedColumns:
         """The rows of the sample that have a label, with what they share of some columns."""
@@ -136,7 +136,7 @@ class Look(RawSample):
         super().merge(other)
 
 
-def held(values: Integers, kind: pa.DataType) -> Column:
+def comparable(values: Integers, kind: pa.DataType) -> Column:
     """A column of a look as it is held against labels."""
     if kind == TEXT:
         return Column.of_text(np.where(values == 0, -1, values & LARGEST))

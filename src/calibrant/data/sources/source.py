@@ -208,11 +208,11 @@ def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: S
     """A reader with columns that are made of those that each `needs`; those of `always` are read whatever is asked."""
 
     def read_all(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        asked, row = [c for c in columns if c in needs], 0
+        used, row = [c for c in columns if c in needs], 0
         own = (c for c in columns if c not in needs)
-        there = list(dict.fromkeys((*own, *(c for name in asked for c in needs[name]), *always)))
+        there = list(dict.fromkeys((*own, *(c for name in used for c in needs[name]), *always)))
         for batch in read(there, [c for c in real if c not in needs]):
-            new, chosen = made(batch, asked, row)
+            new, chosen = made(batch, used, row)
             row += batch.num_rows
             rows = pa.RecordBatch.from_arrays([new[c] if c in new else batch.column(c) for c in columns], list(columns))
             yield rows if chosen is None else rows.filter(chosen)
@@ -302,8 +302,8 @@ def _replaced(
     """Return a source with several columns in place of one; a function makes them of it, and its first row."""
 
     def kept(part: Part) -> Part:
-        def made(batch: pa.RecordBatch, asked: Collection[str], row: int) -> tuple[dict[str, pa.Array], None]:
-            return (parts_made(batch.column(name), part.first_row + row) if asked else {}), None
+        def made(batch: pa.RecordBatch, used: Collection[str], row: int) -> tuple[dict[str, pa.Array], None]:
+            return (parts_made(batch.column(name), part.first_row + row) if used else {}), None
 
         return replace(part, read=making(part.read, dict.fromkeys(own, (name,)), made))
 
@@ -427,8 +427,8 @@ def with_joint(opened: Source, names: Sequence[str]) -> Source:
             "column of them first"
         )
 
-    def joined(batch: pa.RecordBatch, asked: Collection[str], _: int) -> tuple[dict[str, pa.Array], None]:
-        return {name: joint_texts([batch.column(c) for c in needs[name]], needs[name]) for name in asked}, None
+    def joined(batch: pa.RecordBatch, used: Collection[str], _: int) -> tuple[dict[str, pa.Array], None]:
+        return {name: joint_texts([batch.column(c) for c in needs[name]], needs[name]) for name in used}, None
 
     parts = tuple(replace(part, read=making(part.read, needs, joined)) for part in opened.parts)
     return replace(opened, columns=(*opened.columns, *needs), parts=parts, fragments=None)

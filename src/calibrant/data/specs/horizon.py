@@ -326,11 +326,11 @@ class Horizon:
         needs, levels = dict.fromkeys((self.label, *HIDDEN), ()), Levels(self.within)
 
         def kept(number: int, part: Part) -> Part:
-            def made(batch: pa.RecordBatch, asked: Collection[str], row: int) -> tuple[dict[str, pa.Array], pa.Array]:
+            def made(batch: pa.RecordBatch, used: Collection[str], row: int) -> tuple[dict[str, pa.Array], pa.Array]:
                 of, first = self.outcomes(batch), (number << 32) + row  # rows of a part have fewer numbers
                 places = np.arange(first, first + batch.num_rows, dtype=np.int64)
                 values = of.labels(self.horizon), of.time, of.kind, levels.of(batch), places
-                new = {c: pa.array(v, from_pandas=True) for c, v in zip(needs, values, strict=True) if c in asked}
+                new = {c: pa.array(v, from_pandas=True) for c, v in zip(needs, values, strict=True) if c in used}
                 return new, pa.array(~of.late & (of.kind != LACKING))
 
             return replace(part, read=making(part.read, needs, made, self.columns))

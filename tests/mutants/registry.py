@@ -1041,8 +1041,8 @@ HORIZONS = (
         "rows stay that entered too late",
         SPECS,
         "Horizon.outcomes",
-        "start + self.horizon > self._closing(dates)",
-        "start > self._closing(dates)",
+        "start + self.horizon > closing",
+        "start > closing",
     ),
     one(
         "followed_beyond_the_event",

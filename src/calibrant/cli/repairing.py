@@ -24,10 +24,10 @@ from calibrant.data.columns import row_ids
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import ProgressEvent, counted
-from calibrant.data.read import classes_in_memory, each_once, in_memory
+from calibrant.data.read import classes_in_memory, in_memory
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
-from calibrant.data.sketches.contents import UNKNOWN, in_both
+from calibrant.data.sketches.contents import UNKNOWN, each_once, in_both
 from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query

@@ -33,18 +33,9 @@ FIX = "make it text, numbers, dates, or true and false"
 def column_of(values: object, name: str) -> pa.Array | pa.ChunkedArray:
     """Return one value for each row as an Arrow column, null where it is missing: masked, NaN, None, NA, NaT.
 
-    Parameters
-    ----------
-    values : array-like of shape (n,) or (n, 1)
-        A list or iterator; an array, series or tensor of NumPy, pandas (nullable, Arrow, sparse), Polars, Arrow,
-        xarray, PyTorch, or whatever speaks the Arrow or NumPy protocol.
-    name : str
-        What a refusal calls it, such as ``"y_true"`` or ``"covariate 'age'"``.
-
-    Raises
-    ------
-    BadInput
-        It is not one column, mixes text and numbers, or holds what no column can.
+    `values`: a list or iterator; an array, series or tensor of NumPy, pandas (nullable, Arrow, sparse), Polars, Arrow,
+    xarray, PyTorch, or whatever speaks the Arrow or NumPy protocol. Refused, by its `name` (``"covariate 'age'"``), is
+    what is not one column, mixes text and numbers, or holds what no column can.
     """
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values

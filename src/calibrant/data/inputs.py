@@ -25,6 +25,9 @@ from calibrant.data.layouts import decoded
 from calibrant.data.sources.frames import as_rows
 from calibrant.errors import BadInput, NotComputable
 
+Flags = NDArray[np.bool_]
+Known = tuple[NDArray[Any], Flags]  # values, and where they are known
+
 
 class PredictionInputs:
     """Arguments whose rows share clusters, and the order in which each has them.
@@ -43,14 +46,21 @@ class PredictionInputs:
         """Return values in the order of the first argument's rows."""
         return values[self.at[name]] if name in self.at else values
 
+    def attribute(self, name: str, values: object, read: Callable[[object], Known], keep: Flags) -> NDArray[Any] | None:
+        """Weights or clusters of rows in that order, if there are any; rows whose own is unknown leave `keep`."""
+        if values is None:
+            return None
+        column, known = (self.ordered(name, each) for each in read(values))
+        keep &= known
+        return column
+
     def table(self, n: int) -> pa.Table | None:
         """The covariates as a table of n rows in that order."""
         if self.covariates is None or (isinstance(self.covariates, Mapping) and not self.covariates):
             return None
-        kept = as_rows(self.covariates, "covariate", order=self.at if isinstance(self.covariates, Mapping) else None)
-        if kept is None:
-            inputs = type(self.covariates).__name__
-            raise BadInput(f"covariates is a {inputs}: pass a pandas, Polars or Arrow table, or a dictionary")
+        kind, order = type(self.covariates).__name__, self.at if isinstance(self.covariates, Mapping) else None
+        refusal = f"covariates is a {kind}: pass a pandas, Polars or Arrow table, or a dictionary"
+        kept = as_rows(self.covariates, "covariate", refusal, order=order)
         for name, why in kept.unread.items():
             raise BadInput(f"covariate {name!r} {why}")
         table = as_covariates(kept.table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -408,8 +408,8 @@ def frozen(
 ) -> Predictions:
     """Return labels, probabilities and covariates as `predictions` does; `caller` says what refusals call arguments."""
     y_true, y_prob, covariates = rows
-    drop_missing, columns = way == "drop", cluster_columns(cluster)
-    levels, crossing, clusters = levels_and_crossing(columns, y_true) if columns else ((), None, cluster)
+    drop_missing = way == "drop"
+    levels, crossing, clusters = levels_and_crossing(cluster, y_true)
     if way == "keep" and crossing is not None:
         raise NotComputable(APART.format(*crossing.names))
     attached_rows = {caller.name("weights"): weights, caller.name("cluster"): clusters}
@@ -419,18 +419,9 @@ def frozen(
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep = _validated(y, p, way, caller)
-    row_attributes: dict[str, NDArray[Any]] = {}
-    if weights is not None:
-        called = caller.name("weights")
-        result, known = weights_of(weights, len(y), drop_missing, called, zero=True)
-        row_attributes["weights"] = inputs.ordered(called, result)
-        keep &= inputs.ordered(called, known)
-    if clusters is not None:
-        called = caller.name("cluster")
-        named, known = clusters_of(clusters, len(y), drop_missing, called)
-        row_attributes["cluster"] = inputs.ordered(called, named)
-        keep &= inputs.ordered(called, known)
-    w, who = row_attributes.get("weights"), row_attributes.get("cluster")
+    of, by = caller.name("weights"), caller.name("cluster")
+    w = inputs.attribute(of, weights, partial(weights_of, n=len(y), missing=drop_missing, name=of, zero=True), keep)
+    who = inputs.attribute(by, clusters, partial(clusters_of, n=len(y), missing=drop_missing, name=by), keep)
     counts = np.ones(len(y), dtype=np.bool_) if w is None else w != 0.0  # a row of weight 0 stands for nobody
     keep &= counts
     lost = counts & ~keep
@@ -465,9 +456,11 @@ def frozen(
 
 
 def levels_and_crossing(
-    columns: Mapping[str, object], y_true: object, place: Callable[[int], str] = row_number
+    cluster: object, y_true: object, place: Callable[[int], str] = row_number
 ) -> tuple[Levels, Crossing | None, object]:
-    """The levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column, or one."""
+    """The levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column."""
+    if not (columns := cluster_columns(cluster)):
+        return (), None, cluster
     codes = cluster_codes(columns, place)
     inputs = PredictionInputs(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
     ordered = {name: inputs.ordered(f"cluster {name!r}", code) for name, code in codes.items()}

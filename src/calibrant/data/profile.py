@@ -288,8 +288,9 @@ class ColumnProfile:
     """
 
     def __init__(self, column: pa.ChunkedArray, name: str) -> None:
-        self.column, self.name = column, name
-        values = self._plain(decoded(column, name))
+        self.name = name
+        self.column = decoded(column, name)
+        values = self._plain(self.column)
         self.missing, self.distinct = values.null_count, 0  # rows without a value; different values
         self.examples: tuple[str, ...] = ()  # a few values, the first ones that differ
         self.low = self.high = ""  # the ends of numbers, dates and texts; empty if there are none
@@ -330,7 +331,7 @@ class ColumnProfile:
             return long_name(self.name)
         if self.kind in ("id", "unusable"):
             return f"it looks like an identifier: {self.why}" if self.kind == "id" else self.why
-        if self.kind in ("category", "code") and (why := long_text(decoded(self.column))):
+        if self.kind in ("category", "code") and (why := long_text(self.column)):
             return f"it {why}"
         if not is_number(self.column.type):
             return "it is empty" if self.kind == "constant" and not self.distinct else ""

@@ -6,8 +6,9 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from pathlib import Path
-from typing import Unpack
+from typing import NoReturn, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,7 @@ from calibrant.data.predictions import (
 from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, SketchOptions, fits
-from calibrant.data.sketches.contents import Contents, same_files
+from calibrant.data.sketches.contents import each_once
 from calibrant.data.sketches.rows import Choice, cluster_batches, on_levels
 from calibrant.data.sketches.sample import NOTHING_SHARED, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sketch import Sketch
@@ -192,7 +193,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
     row_attributes = RowAttributes.of(table, spec, faults)
     faults.check(spec, opened.place)
     faults.check_scale(spec)
-    if not options.allow_same:
+    if not options.allow_same and (options.key or len({name for name, _ in parts}) > 1):  # of a key its type is checked
         seen = Choice(spec, (), 1)
         for name, batches in parts:
             for b in batches:
@@ -223,8 +224,7 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
         raise BadInput(f"name the column of the labels: {by.says('label')}")
     if two := options.passed("positive", "key"):
         raise BadInput(f"{by.says(*two)} {'are' if len(two) > 1 else 'is'} of two classes: of several leave it out")
-    opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
-    opened = spread(opened, options.scores)
+    opened = spread(source_of(source, options, (options.label, *options.by)), options.scores)
     options = listed_columns(options, opened.columns)
     scores = options.scores
     opened, kept, parts, table = _loaded(opened, options, scores)
@@ -245,6 +245,7 @@ def classes_in_memory(source: object, options: Reading, classes: tuple[str, ...]
     return in_order(result, options.ordered, by) if options.ordered else result
 
 
+@singledispatch
 def with_classes(
     source: object, options: Reading, engine: object = None
 ) -> tuple[MulticlassPredictions | None, Sketch]:
@@ -252,15 +253,9 @@ def with_classes(
 
     No classes where the one pattern is the name of a column, which has an asterisk in it.
     """
-    if isinstance(source, MulticlassPredictions):
-        options.for_predictions(engine)
-        source = in_order(source, options.ordered, options.caller) if options.ordered else source
-        return source, sketch_rows(source.top_label(), options)
-    if isinstance(source, Sketch):
-        raise BadInput(f"a sketch holds two classes: leave {options.caller.says('score')} out, or name rows of several")
     if engine is not None:
         raise NotComputable(f"several classes are audited in memory: leave {options.caller.says('engine')} out")
-    opened = source_of(source, (options.label, *options.by), form=options.form, clusters=options.clusters)
+    opened = source_of(source, options, (options.label, *options.by))
     if (one := options.in_columns(opened.columns)).score:
         return None, with_rows(source, one, None, engine)
     rows = classes_in_memory(opened, options)
@@ -270,12 +265,25 @@ def with_classes(
     return rows, out
 
 
+@with_classes.register
+def _top_label(
+    source: MulticlassPredictions, options: Reading, engine: object = None
+) -> tuple[MulticlassPredictions, Sketch]:
+    options.for_predictions(engine)
+    source = in_order(source, options.ordered, options.caller) if options.ordered else source
+    return source, sketch_rows(source.top_label(), options)
+
+
+@with_classes.register
+def _of_two_classes(_: Sketch, options: Reading, _engine: object = None) -> NoReturn:
+    raise BadInput(f"a sketch holds two classes: leave {options.caller.says('score')} out, or name rows of several")
+
+
 def _loaded(
     source: object, options: Reading, scores: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[Source, tuple[str, ...], list[tuple[str, list[pa.RecordBatch]]], pa.Table]:
     """A source, the columns to keep with labels and scores, its rows by part, and all of them as one table."""
-    opened = source_of(source, (*options.columns, *others), form=options.form, clusters=options.clusters)
-    opened = options.rows_of(opened, (*scores, *others))
+    opened = options.rows_of(source_of(source, options, (*options.columns, *others)), (*scores, *others))
     for score in scores:
         fits(opened, replace(options, score=score).roles)
     names = wanted(options.variables, options.others(opened.columns), options.rows_spec())
@@ -361,27 +369,62 @@ def sketch(
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 
+@singledispatch
 def summarised(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """The sketch of a source; that of predictions is kept with them, so callers must not change it."""
-    if isinstance(source, Sketch):
-        options.for_a_sketch(source.spec, engine)
-        return source.checked()
-    if isinstance(source, MulticlassPredictions):
-        raise BadInput(SEVERAL)
-    if isinstance(source, Predictions):
-        options.for_predictions(engine)
-        return sketch_rows(all_known(source), options)
-    return _of_source(source, options, progress, engine)
+    if options.known().keeps_attached or (
+        options.missing == "keep" and options.spec is not None and options.spec.row_attributes
+    ):
+        raise NotComputable(IN_MEMORY)
+    spec = options.spec
+    if spec is None:
+        opened = _opened(source, options, progress, engine)
+        options, levels = on_levels(options, cluster_batches(opened, options))
+        spec, looked, shared = fixed_spec(opened, options, progress)
+        spec = with_clusters(spec)
+    else:
+        options.for_a_spec()
+        levels = ()
+        spec = spec if options.missing == "level" else replace(spec, missing=options.missing)
+        opened = source_of(source, replace(options, cluster=spec.cluster), spec.columns, engine, spec.texts)
+        opened, looked, shared = unfitted(opened, (spec.score,)), None, None
+        fits(opened, spec.roles)
+        require([c.name for c in spec.codings], opened.columns, "covariate")
+        if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
+            key = options.caller.says("key")
+            raise BadInput(f"the spec identifies rows by file and number, and {NO_NUMBERS}: make it with {key}")
+    rows = opened.rows if looked is None else looked.rows_read
+    out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, options.caller)
+    out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log
+    out.shared = shared
+    each_once(out.parts["contents"], opened, options)
+    return out
 
 
+@summarised.register
+def _as_it_is(source: Sketch, options: Reading, _: Progress | None = None, engine: object = None) -> Sketch:
+    options.for_a_sketch(source.spec, engine)
+    return source.checked()
+
+
+@summarised.register
+def _of_rows(source: Predictions, options: Reading, _: Progress | None = None, engine: object = None) -> Sketch:
+    options.for_predictions(engine)
+    return sketch_rows(all_known(source), options)
+
+
+@summarised.register
+def _of_classes(_source: MulticlassPredictions, *_: object) -> NoReturn:
+    raise BadInput(SEVERAL)
+
+
+@singledispatch
 def with_rows(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """The same; in memory, a sketch that lives by its rows, where no stored one says enough.
 
     That is where clusters cross, and where rows without a label have clusters or weights.
     """
-    if not (options.levels or options.keeps_attached) or isinstance(
-        source, (Sketch, Predictions, MulticlassPredictions)
-    ):
+    if not (options.levels or options.keeps_attached):
         return summarised(source, options, progress, engine)
     opened = _opened(source, options, progress, engine)
     try:
@@ -397,6 +440,10 @@ def with_rows(source: object, options: Reading, progress: Progress | None = None
     return out
 
 
+for kind in (Sketch, Predictions, MulticlassPredictions):
+    with_rows.register(kind, summarised)
+
+
 IN_MEMORY = (
     "rows without a label, with their clusters or weights, are held in memory and by no sketch: audit or certify the "
     "rows themselves, collected first where they are distributed, or leave them out by drop_missing"
@@ -405,51 +452,8 @@ IN_MEMORY = (
 
 def _opened(source: object, options: Reading, progress: Progress | None, engine: object) -> Source:
     """The source, without rows that the score's calibrator was fitted on; held, if it can be read only once."""
-    opened = source_of(source, options.columns, engine, options.form, clusters=options.clusters)
-    opened = options.rows_of(opened)
+    opened = options.rows_of(source_of(source, options, options.columns, engine))
     return readable_twice(opened, options.named(), progress)
-
-
-def _of_source(source: object, options: Reading, progress: Progress | None, engine: object) -> Sketch:
-    if options.known().keeps_attached or (
-        options.missing == "keep" and options.spec is not None and options.spec.row_attributes
-    ):
-        raise NotComputable(IN_MEMORY)
-    spec = options.spec
-    if spec is None:
-        opened = _opened(source, options, progress, engine)
-        options, levels = on_levels(options, cluster_batches(opened, options))
-        spec, looked, shared = fixed_spec(opened, options, progress)
-        spec = with_clusters(spec)
-    else:
-        options.for_a_spec()
-        levels = ()
-        spec = spec if options.missing == "level" else replace(spec, missing=options.missing)
-        opened = source_of(source, spec.columns, engine, options.form, spec.texts, [spec.cluster])
-        opened, looked, shared = unfitted(opened, (spec.score,)), None, None
-        fits(opened, spec.roles)
-        require([c.name for c in spec.codings], opened.columns, "covariate")
-        if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
-            key = options.caller.says("key")
-            raise BadInput(f"the spec identifies rows by file and number, and {NO_NUMBERS}: make it with {key}")
-    rows = opened.rows if looked is None else looked.rows_read
-    out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, options.caller)
-    out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log
-    out.shared = shared
-    each_once(out.parts["contents"], opened, options)
-    return out
-
-
-def each_once(contents: Contents, opened: Source, options: Reading) -> None:
-    """Refuse two files of the same rows, unless that is meant."""
-    names = {part.name for part in opened.parts}
-    twice = None if options.allow_same else same_files(contents, names)
-    if twice is not None:
-        first, second, rows = twice
-        raise BadInput(
-            f"{first} and {second} hold the same {rows:,} rows, which would count twice: leave one out, or pass "
-            f"{options.caller.turns_on('allow_same')} if that is meant"
-        )
 
 
 def readable_twice(opened: Source, options: Reading, progress: Progress | None) -> Source:
@@ -557,8 +561,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         named = data.crossing.named
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
     spec = replace(spec, cluster=cluster, weights=options.weights or weights)
-    names = wanted(options.variables, available, spec)
-    more = others(names, available, by, spec) if options.candidates and not cluster else ()
+    names, candidates = wanted(options.variables, available, spec), options.candidates and not cluster
+    more = others(names, available, by, spec) if candidates else ()
     seen = tuple(dict.fromkeys((*names, *more, *by)))
     asks = options.candidates or {*by} - {*options.allow}  # of group columns alone
     look = look_at(data, spec, seen) if options.variables or (seen and asks) else None
@@ -567,13 +571,14 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     result = None
     if look is not None and options.variables:
         result = survey(look, names, EVERY in options.variables, options.allow, seed, by)
-    shared = shared_columns(look, spec, result, options.allow) if options.candidates and not cluster else None
+    shared = shared_columns(look, spec, result, options.allow) if candidates else None
     spec = with_clusters(with_parts(spec, result, options.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     out.faults.untold = data.dropped
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
-    clusters = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
+    clusters = None
     if data.cluster is not None:
+        clusters = row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
         out.faults.cluster = shown(pa.array(data.cluster[:1])[0].as_py())
     row_attributes = RowAttributes(clusters, data.weights)
     for start in range(0, data.n, STEP):

@@ -292,18 +292,18 @@ class Reading:
     def plain_spec(self, opened: Source) -> Spec:
         """The spec of columns, key, seed and blocks; rows that nothing distinguishes are not dealt into blocks."""
         fits(opened, self.roles)
-        if self.variables and not self.key and not opened.numbered:
+        known = bool(self.key) or opened.numbered
+        in_blocks = known or bool(self.cluster)  # clusters are dealt by their names
+        if self.variables and not known:
             require([v for v in self.variables if v != EVERY], opened.columns, "covariate")
             key, none = self.caller.says("key"), "--variables none" if self.caller.command else "variables=None"
             fix = f"pass {key} (columns that identify a row)"
-            fix += f", or {none} to go without covariates" if self.cluster else ""  # clusters are dealt by their names
+            fix += f", or {none} to go without covariates" if in_blocks else ""
             raise BadInput(f"covariates are sampled row by row, and {NO_NUMBERS}: {fix}")
-        if self.weights and not (self.key or self.cluster or opened.numbered):
+        if self.weights and not in_blocks:
             rows, key = self.caller.says("weights"), self.caller.says("key")
             raise BadInput(f"{rows} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)")
-        blocks = Spec.blocks if self.key or self.cluster or opened.numbered else 1
-        numbered = bool(self.key) or opened.numbered or not self.cluster
-        return replace(self.rows_spec(), blocks=blocks, numbered=numbered)
+        return replace(self.rows_spec(), blocks=Spec.blocks if in_blocks else 1, numbered=known or not in_blocks)
 
     def rows_spec(self) -> Spec:
         """The spec of how rows are read and distinguished."""

@@ -109,25 +109,12 @@ def _batches(
     source: Source, delimited: bool, reads: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, str, int]]:
     """Yield rows to write, the same rows to look at, their part and the number of the first."""
-    if not (delimited and source.kinds and source.as_text):
-        for part in source.parts:
-            row = part.first_row
-            for batch in part.read(source.columns, reads[:1]):
-                yield batch, batch, part.name, row
-                row += batch.num_rows
-        return
-    texts = source.as_text(source.columns)
-    if not reads:
-        for same in texts.parts:
-            row = same.first_row
-            for kept in same.read(source.columns, ()):
-                yield kept, kept, same.name, row
-                row += kept.num_rows
-        return
+    texts = source.as_text(source.columns) if delimited and source.kinds and source.as_text else source
+    typed = texts is source
     for part, same in zip(source.parts, texts.parts, strict=True):
-        row = part.first_row
-        pairs = zip(same.read(source.columns, ()), part.read(list(dict.fromkeys(reads)), reads[:1]), strict=True)
-        for kept, read in pairs:
+        row, each = part.first_row, same.read(source.columns, reads[:1] if typed else ())
+        same_rows = part.read(list(dict.fromkeys(reads)), reads[:1]) if reads and not typed else None
+        for kept, read in ((b, b) for b in each) if same_rows is None else zip(each, same_rows, strict=True):
             yield kept, read, part.name, row
             row += kept.num_rows
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +49,7 @@ from calibrant.kernels.tally import SCORE_BITS
 
 # ---- one look at groups and covariates, mergeable like a sketch ----
 
+T = TypeVar("T")
 LARGEST = np.int64(2**63 - 1)
 UNLABELLED = -1
 LOOK = 20_000  # rows that fix the codings: a quantile of them is off by 0.35 points of rank, a standard error
@@ -84,44 +86,33 @@ class Look(RawSample):
 
     def leaks(self, names: Sequence[str], seed: int) -> tuple[Leak, ...]:
         """Those of some columns that reproduce the outcome, in the rows of the sample that have a label."""
-        lines = self.lines
-        y = labels_of(lines)
-        rows = (y == 0) | (y == 1)
-        labelled, wanted = lines[rows], {*names}
-        columns = {name: self._read(j, labelled) for j, name in enumerate(self.names) if name in wanted}
-        kept = {name: column for name, column in columns.items() if column is not None}
-        return tuple(leaks(kept, y[rows], scores_of(lines)[rows], seed))
+        lines = self._labelled()
+        return tuple(leaks(self._each(names, lines, comparable), labels_of(lines), scores_of(lines), seed))
 
     def repeats_score(self, name: str) -> bool:
         """Whether a column is the score again, or a decision by it."""
-        lines = self.lines
-        column = self._read(self.names.index(name), lines)
-        return column is not None and column.repeats(scores_of(lines))
-
-    def _read(self, j: int, lines: Integers) -> Column | None:
-        """A column as it is held against labels; None where it cannot be read."""
-        values, kind = lines[:, COVARIATES + j], self.types[j]
-        if self.names[j] in self.unread or pa.types.is_null(kind):
-            return None
-        if kind == TEXT:
-            return Column.of_text(np.where(values == 0, -1, values & LARGEST))
-        return Column.of_number(doubles_of(values) if kind == NUMBER else np.where(values == ABSENT, np.nan, values))
+        p = scores_of(self.lines)
+        return any(column.repeats(p) for column in self._each((name,), self.lines, comparable).values())
 
     def shared(self, names: Sequence[str]) -> SharedColumns:
         """The rows of the sample that have a label, with what they share of some columns."""
-        y = labels_of(self.lines)
-        rows = (y == 0) | (y == 1)
-        lines = self.lines[rows]
-        wanted = {*names}
-        codes = {name: self._shared(j, lines) for j, name in enumerate(self.names) if name in wanted}
-        kept = {name: of for name, of in codes.items() if of is not None}
-        return SharedColumns(kept, y[rows], scores_of(lines), min(len(self.lines) / max(self.n, 1), 1.0))
+        lines = self._labelled()
+        kept = {name: of for name, of in self._each(names, lines, self._shared).items() if of is not None}
+        return SharedColumns(kept, labels_of(lines), scores_of(lines), min(len(self.lines) / max(self.n, 1), 1.0))
 
-    def _shared(self, j: int, lines: Integers) -> tuple[Integers, bool] | None:
+    def _labelled(self) -> Integers:
+        """The lines of rows that have a label."""
+        y, lines = labels_of(self.lines), self.lines
+        return lines[np.flatnonzero((y == 0) | (y == 1))]
+
+    def _each(self, names: Sequence[str], lines: Integers, made: Callable[[Integers, pa.DataType], T]) -> dict[str, T]:
+        """What is made of the values and the type of some columns, those left out that cannot be read."""
+        wanted = {name for name in names if name not in self.unread}
+        at = (j for j, name in enumerate(self.names) if name in wanted and not pa.types.is_null(self.types[j]))
+        return {self.names[j]: made(lines[:, COVARIATES + j], self.types[j]) for j in at}
+
+    def _shared(self, values: Integers, kind: pa.DataType) -> tuple[Integers, bool] | None:
         """Codes of the values of a column, and whether they are numbers; None where rows share nothing by it."""
-        values, kind = lines[:, COVARIATES + j], self.types[j]
-        if self.names[j] in self.unread or pa.types.is_null(kind):
-            return None
         if kind == NUMBER:
             return shared_numbers(values)
         if kind == TEXT:
@@ -143,6 +134,13 @@ class Look(RawSample):
         self.n += other.n
         self.total += other.total
         super().merge(other)
+
+
+def comparable(values: Integers, kind: pa.DataType) -> Column:
+    """A column of a look as it is held against labels."""
+    if kind == TEXT:
+        return Column.of_text(np.where(values == 0, -1, values & LARGEST))
+    return Column.of_number(doubles_of(values) if kind == NUMBER else np.where(values == ABSENT, np.nan, values))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
 from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput
-from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, Column, Look
+from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, Column, Look, Role
 from calibrant.inspect.roles import GROUPS, KEYS, called
 from calibrant.kernels import field_patterns as fields
 
@@ -216,18 +216,17 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
 
 def _shaped(of: ColumnProfile, why: str) -> str:
     """Why text in the shape of dates is none, if that is what it is; `why` is what its file says of it."""
-    if why or not of.examples or not is_text(decoded(of.column.slice(0, 1)).type):
+    if why or not of.examples or not is_text(of.column.type):
         return why if why.endswith((REASONS[DAY_OR_MONTH], REASONS[UNDATED])) else ""
-    some = "shaped" in readings(pa.array(of.examples)) and "shaped" in readings(decoded(of.column))
+    some = "shaped" in readings(pa.array(of.examples)) and "shaped" in readings(of.column)
     return f"{of.examples[0]!r}: {REASONS[STORED]}" if some else ""
 
 
 def _nearly_numbers(of: ColumnProfile, why: str) -> str:
     """Why decimals are text, if a few values alone make them so; `why` is what their file says of it."""
-    values = decoded(of.column)
-    if not is_text(values.type) or of.distinct < LEAST_DECIMALS:
+    if not is_text(of.column.type) or of.distinct < LEAST_DECIMALS:
         return ""
-    texts = as_text(values).drop_null()
+    texts = as_text(of.column).drop_null()
     numbers = pc.match_substring_regex(texts, DECIMALS)
     if not NEARLY * len(texts) <= (pc.sum(numbers).as_py() or 0) < len(texts):
         return ""
@@ -298,6 +297,9 @@ def as_word(value: object) -> str:
 # ---- what a sketch holds: it has no rows any more, but what they were summed up as ----
 
 
+OF_ROWS: tuple[tuple[Role, str], ...] = ("key", "id"), ("cluster", "cluster"), ("weights", "number")
+
+
 def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
     """Return what a sketch holds; `typed` is the audit of it."""
     spec = sketch.spec
@@ -313,9 +315,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         Column(name=spec.score, kind="number", role="score"),
         *groups,
         *(_covariate(c) for c in spec.codings if c.name not in named),
-        *(Column(name=k, kind="id", role="key") for k in spec.key),
-        *([Column(name=spec.cluster, kind="cluster", role="cluster")] if spec.cluster else []),
-        *([Column(name=spec.weights, kind="number", role="weights")] if spec.weights else []),
+        *(Column(name=n, kind=kind, role=role) for role, kind in OF_ROWS for n in spec.roles.get(role, ())),
         *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
     ]
     event = "1" if spec.positive is None else spec.positive

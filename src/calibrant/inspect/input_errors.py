@@ -28,11 +28,11 @@ from calibrant.data.reading import Reading, fits
 from calibrant.data.sketches.sample import RowAttributes
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import codings
-from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.faults import WEIGHT_ZERO, Faults
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 from calibrant.inspect.columns import Sampled
-from calibrant.inspect.looked import UNLABELLED
+from calibrant.inspect.looked import UNLABELLED, WEIGHTLESS
 
 P = ParamSpec("P")
 
@@ -141,7 +141,7 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
         result.note(no_such_event(values, f"column {options.label!r}", options.positive))
     if options.score:
         result.passes(faults.check_scale, spec)
-    if weights and n and weightless(rows.table, weights) == n:
+    if n and faults.counts[WEIGHT_ZERO] == n:
         result.note(f"column {weights!r} is 0 in every row: no rows are left")
     if n and spec.drops and not (~np.isnan(y) & ~np.isnan(p)).any():
         result.note("no rows are left after dropping missing values")
@@ -186,10 +186,11 @@ def first_dropped(source: Source, rows: Sampled, columns: Sequence[str], classes
     return ""
 
 
-def weightless(table: pa.Table, weights: str) -> int:
-    """Return in how many rows the column of weights is 0; in none where it holds no numbers."""
+def weightless(table: pa.Table, weights: str) -> dict[str, int]:
+    """The rows that are left out because their weight is 0, by reason; none where the column holds no numbers."""
     values = decoded(table.column(weights), weights) if weights in table.column_names else pa.nulls(0)
-    return (pc.sum(pc.equal(values, 0)).as_py() or 0) if is_number(values.type) else 0
+    rows = (pc.sum(pc.equal(values, 0)).as_py() or 0) if is_number(values.type) else 0
+    return {WEIGHTLESS: rows} if rows else {}
 
 
 def absent(column: pa.ChunkedArray, name: str, classes: Sequence[str] = ()) -> NDArray[np.bool_]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,7 +46,7 @@ from calibrant.inspect.command import (
     with_parts,
 )
 from calibrant.inspect.input_errors import absent, dropped_rows, first_dropped, input_errors, weightless
-from calibrant.inspect.looked import WEIGHTLESS, Column, Look
+from calibrant.inspect.looked import Column, Look
 from calibrant.inspect.one_outcome import one_outcome
 from calibrant.results import Curve
 
@@ -100,35 +101,28 @@ def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOpti
     >>> seen.command
     "calibrant.audit(data, label='y', score='p', percent=True, by='site')"
     """
-    return looked(source, Reading.of(**settings), engine=engine)
+    return looked(source, Reading.of(**settings), engine)
 
 
+@singledispatch
 def looked(source: object, options: Reading, engine: object = None) -> Look:
     """Return what a look finds: what `look` and the command both run."""
-    if isinstance(source, MulticlassPredictions):
-        raise BadInput(SEVERAL)
     files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
     files = files if isinstance(source, (str, Path, list, tuple)) else ()
-    if isinstance(source, Sketch):
-        seen = looked_at_sketch(source, of_sketch(()))
-        return replace(seen, decides=_decides(source, (), 1.0)) if seen.command else seen
-    if isinstance(source, Predictions):
-        source = _table(source)
-        options = replace(options, label="y_true", score="y_prob")
     guessed = ""
     try:
-        opened = source_of(source, (), engine, options.form, clusters=options.clusters)
+        opened = source_of(source, options, (), engine)
     except NotUtf8 as e:  # what fits is read, and said
         guessed = "" if options.form.encoding else e.encoding
         options = replace(options, form=replace(options.form, encoding=guessed))
-        opened = source_of(source, (), engine, options.form, clusters=options.clusters)
+        opened = source_of(source, options, (), engine)
         if len(opened.files) > 1:  # of which others may be UTF-8
             raise
     options = options.by_horizon()[-1]  # of several the last
     opened = opened if options.at is None else options.rows_of(opened)
     frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
-        opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
+        opened = replace(source_of(_first_rows(frame), Reading()), name=opened.name, rows=None, numbered=False)
     seen = looked_at(opened, options, files, source.text if isinstance(source, Query) else "", plans=True)
     if guessed:
         seen = replace(
@@ -137,17 +131,32 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
     return seen
 
 
+@looked.register
+def _of_rows(source: Predictions, options: Reading, engine: object = None) -> Look:
+    return looked(_table(source), replace(options, label="y_true", score="y_prob"), engine)
+
+
+@looked.register
+def _of_classes(_source: MulticlassPredictions, *_: object) -> NoReturn:
+    raise BadInput(SEVERAL)
+
+
+@looked.register
+def _of_sketch(source: Sketch, *_: object) -> Look:
+    seen = looked_at_sketch(source, of_sketch(()))
+    return replace(seen, decides=_decides(source, (), 1.0)) if seen.command else seen
+
+
+@singledispatch
 def preview(source: object, options: Reading, engine: object = None) -> tuple[object, Look | None]:
     """Open the source of an audit and look at it first; return what the audit is to go on with, and the look.
 
     There is none where it would run a query twice, or spend a stream.
     """
-    if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
-        return source, None
-    if options.at is not None and not options.at.complete:
+    if engine is not None or (options.at is not None and not options.at.complete):
         return source, None
     try:
-        opened = source_of(source, options.columns, form=options.form, clusters=options.clusters)
+        opened = source_of(source, options, options.columns)
         opened = opened if options.at is None else options.rows_of(opened)
         lazy = opened.rows is None and not opened.files
         if lazy or not opened.again or opened.engine is not None:
@@ -157,6 +166,10 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
         return opened, looked_at(replace(opened, columns=tuple(some)), options)
     except BadInput:
         return source, None  # the audit says it itself
+
+
+for kind in (Sketch, Predictions, MulticlassPredictions):
+    preview.register(kind, lambda source, _options, _engine=None: (source, None))
 
 
 def _first_rows(frame: Any) -> object:
@@ -201,8 +214,7 @@ def looked_at(
     columns = tuple(_as_audited(c, rows.table) if c.name in (label, score) else c for c in columns)
     kept = {c.name: c for c in columns}
     planned = replace(options, label=label, score=score, labels=(), scores=())
-    scale = roles.scale_of(kept.get(score), _mostly_above_1(rows.table, score))
-    scale = "outliers" if scale in ("other", "logit") and _hardly_outside(rows.table, score) else scale
+    scale = _scale(kept.get(score), rows.table, score)
     read = (classes.truth, classes.columns) if classes is not None and several else ((label,), (score,))
     names = class_labels(read[1], [v for c in read[0] for v, _ in kept[c].frequent]) if several else ()
     needed = (read[0], ()) if several and classes is not None and classes.partial else read
@@ -309,7 +321,7 @@ def looked_at(
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
         one_outcome=outcomes,
-        dropped=dropped | ({WEIGHTLESS: zero} if (zero := weightless(rows.table, options.weights)) else {}),
+        dropped=dropped | weightless(rows.table, options.weights),
         first_dropped=first_dropped(opened, rows, (*needed[0], *needed[1]), names),
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
@@ -406,21 +418,15 @@ def _points(c: Column, options: Reading) -> str:
     )
 
 
-def _mostly_above_1(table: pa.Table, score: str) -> bool:
-    """Whether most numbers of a column are above 1; also of one that holds no numbers."""
+def _scale(c: Column | None, table: pa.Table, score: str) -> str:
+    """What the numbers of a score look like, probabilities but for one in a hundred or fewer among them."""
     values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
     if not is_number(values.type):
-        return True
-    return bool(2 * (pc.sum(pc.greater(values, 1)).as_py() or 0) > len(values) - values.null_count)
-
-
-def _hardly_outside(table: pa.Table, score: str) -> bool:
-    """Whether numbers are probabilities but for one in a hundred or fewer."""
-    values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
-    if not is_number(values.type):
-        return False
-    outside = pc.sum(pc.or_(pc.less(values, 0), pc.greater(values, 1))).as_py() or 0
-    return bool(HARDLY * outside <= len(values) - values.null_count)
+        return roles.scale_of(c)
+    below, above = (pc.sum(off).as_py() or 0 for off in (pc.less(values, 0), pc.greater(values, 1)))
+    there = len(values) - values.null_count
+    scale = roles.scale_of(c, 2 * above > there)
+    return "outliers" if scale in ("other", "logit") and HARDLY * (below + above) <= there else scale
 
 
 def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:

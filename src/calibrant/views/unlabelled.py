@@ -375,7 +375,7 @@ def with_lost(source: object, options: Reading, engine: object = None) -> tuple[
         refuse_horizon(options.at, "a sketch brings its own outcomes")
     if engine is not None:
         raise NotComputable(f"follow-up is read in memory: leave {options.caller.says('engine')} out")
-    opened = options.rows_of(source_of(source, options.columns, form=options.form, clusters=options.clusters))
+    opened = options.rows_of(source_of(source, options, options.columns))
     if not opened.log.horizon["unknown"]:
         return None, replace(options, at=replace(options.at, way="followed"), missing="level")
     of_groups = replace(options, variables=(), tests=False, candidates=False)

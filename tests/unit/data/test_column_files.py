@@ -19,6 +19,7 @@ from pyarrow import fs, orc
 import calibrant as cal
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work
+from calibrant.data.reading import Reading
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sources import columnar as arrow_files
 from calibrant.data.sources import files as file_versions
@@ -513,7 +514,7 @@ def test_a_cluster_has_keys_as_text_too(tmp_path: Path) -> None:
     write(table(50), tmp_path / "code=12" / "d.parquet")
     live = type("Client", (), {"__module__": "distributed.client", "gather": 0, "compute": 0, "cancel": 0})()
     for texts, key in (((), ("code", "12", True)), (["code"], ("code", "12", False))):
-        found = engines.source_of(str(tmp_path), engine=live, texts=texts)
+        found = engines.source_of(str(tmp_path), Reading(), engine=live, texts=texts)
         assert [piece[5] for piece in found.engine.fragments.pieces] == [(key,)]  # type: ignore[union-attr]
 
 

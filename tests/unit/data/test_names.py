@@ -23,6 +23,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.data.engines.reduce import source_of
+from calibrant.data.reading import Reading
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Source
 from calibrant.errors import BadInput, NotComputable
@@ -113,7 +114,7 @@ def test_every_format(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("library", ["arrow", "pandas", "polars", "lazy", "duckdb"])
 def test_every_frame(library: str) -> None:
     frame = frames(library)
-    opened = source_of(frame)
+    opened = source_of(frame, Reading())
     same(opened, list(opened.columns))
     assert {*HOSTILE} - {*opened.columns} <= {"e\u0301"}
     for name in (".pred_1", "^x$", "$p", "__index_level_0__"):  # alone of a lazy frame

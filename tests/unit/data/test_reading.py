@@ -253,7 +253,8 @@ def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
     ],
 )
 def test_rows_without_a_number_are_refused_by_what_is_needed_not_by_what_nobody_passed(asked: Any, stated: str) -> None:
-    opened = replace(source_of(ROWS | {"who": [1, 1, 2, 2]}), numbered=False)  # as of a Spark or Dask DataFrame
+    # as of a Spark or Dask DataFrame
+    opened = replace(source_of(ROWS | {"who": [1, 1, 2, 2]}, Reading()), numbered=False)
     with pytest.raises(BadInput, match=stated) as refusal:
         Reading.of(**{"label": "y", "score": "p", "variables": "*"} | asked).plain_spec(opened)
     assert "variables= needs" not in str(refusal.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,7 @@ from calibrant.data.columns import (
     as_float,
     is_number,
 )
-from calibrant.data.inputs import PredictionInputs, cluster_columns, clusters_of, weights_of
+from calibrant.data.inputs import PredictionInputs, clusters_of, weights_of
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.predictions import MulticlassPredictions, levels_and_crossing, missing_way, without_gaps
 from calibrant.data.specs.options import BY_NUMBER, order_of
@@ -280,8 +281,8 @@ def frozen_classes(
 ) -> MulticlassPredictions:
     """Return rows of several classes as `multiclass_predictions` does; `called` says what refusals call their parts."""
     y_true, y_prob, covariates = rows
-    drops, by, columns = way == "drop", called.by, cluster_columns(cluster)
-    levels, crossing, clusters = levels_and_crossing(columns, y_true, called.place) if columns else ((), None, cluster)
+    drops, by = way == "drop", called.by
+    levels, crossing, clusters = levels_and_crossing(cluster, y_true, called.place)
     inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=clusters)
     p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
     p = column_each(p, labels)
@@ -298,15 +299,10 @@ def frozen_classes(
     p = inputs.ordered("y_prob", p)
     keep = inputs.ordered("y_true", known) & ~(np.isnan(p).any(axis=1) & drops)
     p = class_probabilities(p, keep, called)
-    w = who = None
-    if weights is not None:
-        read = weights_of(weights, len(p), drops, called.weights, zero=True, place=called.place)
-        w, known = (inputs.ordered("weights", of) for of in read)
-        keep &= known & (w != 0.0)
-    if clusters is not None:
-        named = clusters_of(clusters, len(p), drops, called.cluster, called.place)
-        who, known = (inputs.ordered("cluster", of) for of in named)
-        keep &= known
+    read = partial(weights_of, n=len(p), missing=drops, name=called.weights, zero=True, place=called.place)
+    named = partial(clusters_of, n=len(p), missing=drops, name=called.cluster, place=called.place)
+    w, who = inputs.attribute("weights", weights, read, keep), inputs.attribute("cluster", clusters, named, keep)
+    keep &= w is None or w != 0.0
     without_gaps(table := inputs.table(len(p)), way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")

@@ -16,11 +16,12 @@ import pyarrow as pa
 from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import require
 from calibrant.data.engines.work import Summary, Task, joined
+from calibrant.data.reading import Reading
 from calibrant.data.sketches.rows import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import DETECTED, JOINT, Form, OnRows, Part, Source, parallel_map, with_joint
+from calibrant.data.sources.source import JOINT, Form, OnRows, Part, Source, parallel_map, with_joint
 from calibrant.data.specs.sketch_file import stored_sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
@@ -51,32 +52,15 @@ def is_live(engine: object, kind: str) -> bool:
 
 
 def source_of(
-    source: object,
-    wanted: Sequence[str] = (),
-    engine: object = None,
-    form: Form = DETECTED,
-    texts: Collection[str] = (),
-    clusters: Sequence[str] = (),
+    source: object, options: Reading, wanted: Sequence[str] = (), engine: object = None, texts: Collection[str] = ()
 ) -> Source:
-    """A source as `open_source` does, or as rows that a cluster sums up.
+    """A source as `open_source` does, or as rows that a cluster sums up, with the clusters that were asked for.
 
-    Parameters
-    ----------
-    source : object
-        What `open_source` takes, a Spark or Dask DataFrame, or a source that is open already.
-    wanted : sequence of str
-        Columns that will be read.
-    engine : SparkSession or distributed.Client, optional
-        Reads the Parquet files on its own machines.
-    form : Form
-        How files of text, workbooks and standard input are to be taken.
-    texts : collection of str
-        Columns that an earlier look at other files took for text.
-    clusters : sequence of str
-        Columns of clusters, of which ``a+b`` is made of two.
+    `source` may be open already, and `engine` reads Parquet files on its own machines. `wanted`: columns that will be
+    read. `texts`: columns that an earlier look at other files took for text.
     """
-    own = [c for name in clusters for c in name.split(JOINT)]
-    return with_joint(_source_of(source, (*wanted, *own), engine, form, texts), clusters)
+    own = [c for name in options.clusters for c in name.split(JOINT)]
+    return with_joint(_source_of(source, (*wanted, *own), engine, options.form, texts), options.clusters)
 
 
 def _source_of(source: object, wanted: Sequence[str], engine: object, form: Form, texts: Collection[str]) -> Source:

@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Ids
+from calibrant.data.reading import Reading
+from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import Rows, by_kind
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import Spec
+from calibrant.errors import BadInput
 from calibrant.kernels.contents import FIELDS, TAG_BITS, count, fold, tags_of, total
 
 KEPT = 1 << 14  # different contents, and keys
@@ -405,6 +408,18 @@ def same_files(contents: Contents, names: Iterable[str]) -> tuple[str, str, int]
             first, second = sorted(by_hash.get(file, "a file") for file in files)[:2]
             return first, second, rows
     return None
+
+
+def each_once(contents: Contents, opened: Source, options: Reading) -> None:
+    """Refuse two files of the same rows, unless that is meant."""
+    names = {part.name for part in opened.parts}
+    twice = None if options.allow_same else same_files(contents, names)
+    if twice is not None:
+        first, second, rows = twice
+        raise BadInput(
+            f"{first} and {second} hold the same {rows:,} rows, which would count twice: leave one out, or pass "
+            f"{options.caller.turns_on('allow_same')} if that is meant"
+        )
 
 
 def _by_chance(contents: Contents, rows: int) -> float:

@@ -38,7 +38,7 @@ from calibrant.data.sketches.sample import (
 from calibrant.data.sketches.sums import Boxes, UnlabelledRows, Values
 from calibrant.data.specs.coding import Coding, Encoded, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
-from calibrant.data.specs.sketch_file import Integers, need
+from calibrant.data.specs.sketch_file import Integers, Sums, need
 from calibrant.data.specs.spec import MOST_CELLS, Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
@@ -158,7 +158,7 @@ def ends_of(column: pa.Array | pa.ChunkedArray, name: str) -> tuple[float, ...]:
     return (*starts.tolist(), float(values[-1]))
 
 
-class Fine:
+class Fine(Sums):
     """Int64 sums per cell, side of the score (below one half or not) and label, for every covariate of the spec.
 
     The score is read as ``q = min(floor(p 2^30), 2^30 - 1)``; its square as that of ``q >> 14``. A value's place in its
@@ -179,15 +179,10 @@ class Fine:
             fine_sums(locate(x, ends[1:-1]), x, ends, rows.p, rows.y, self.stored[c.name])
         for j, c in enumerate(self.levels):
             fine_sums(rows.encoded.codes[:, j], None, None, rows.p, rows.y, self.stored[c.name])
-        self._guard()
+        self.settle()
 
-    def merge(self, other: Self) -> None:
-        """Add the sums of another part of the same spec."""
-        for name, kept in self.stored.items():
-            kept += other.stored[name]
-        self._guard()
-
-    def _guard(self) -> None:
+    def settle(self) -> None:
+        """Refuse more rows than the sums can hold."""
         for name, kept in self.stored.items():
             if int(kept[..., 0].max(initial=0)) > MOST:
                 raise BadInput(
@@ -198,14 +193,6 @@ class Fine:
     def arrays(self) -> dict[str, Integers]:
         """The sums by covariate."""
         return dict(self.stored)
-
-    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Whether arrays of these shapes can be this part's state."""
-        return {name: kept.shape for name, kept in self.stored.items()} == dict(shapes)
-
-    def load(self, arrays: Mapping[str, Integers]) -> None:
-        """Take over the sums that `arrays` described."""
-        self.stored = {name: np.array(arrays[name]) for name in self.stored}
 
     def check(self, totals: Integers) -> None:
         """Refuse stored sums that no rows can have; `totals` are everyone's rows and score sums by side and label."""

@@ -236,5 +236,4 @@ def cluster_batches(opened: Source, options: Reading) -> Iterator[pa.RecordBatch
             f"coarsest column, {options.caller.says('cluster')}"
         )
     with opened.one_pass():
-        for part in opened.parts:
-            yield from part.read(list(options.levels), ())
+        yield from opened.read(list(options.levels))

@@ -409,8 +409,8 @@ class Sketch:
 
     def _stored(self) -> None:
         """Refuse a sketch that lives by rows in memory."""
-        if self.two_way is not None or self.kept is not None:
-            what = "clusters cross" if self.two_way is not None else "rows without a label have clusters or weights"
+        alone = {"clusters cross": self.two_way, "rows without a label have clusters or weights": self.kept}
+        for what in (what for what, rows in alone.items() if rows is not None):
             raise NotComputable(UNSTORED.format(what))
 
     def copy(self) -> Sketch:

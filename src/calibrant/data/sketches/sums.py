@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from calibrant.data.columns import Floats
 from calibrant.data.specs.attributes import Attribute, Cells, cells_of
 from calibrant.data.specs.coding import Rows
-from calibrant.data.specs.sketch_file import Integers, need, nonzero
+from calibrant.data.specs.sketch_file import Integers, Sums, need, nonzero
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.boxes import SUMS, box_sums
@@ -121,14 +121,8 @@ class Values:
     def check(self, at: Integers, cells: Integers, groups: Integers) -> None:
         """Refuse stored counts that no rows can have.
 
-        Parameters
-        ----------
-        at : int64 array of shape (cells,)
-            The cells that hold rows, of ``2^14``.
-        cells : int64 array of shape (cells, 4 or more)
-            Everyone's rows by label in each, and the sums of their remainders.
-        groups : int64 array of shape (groups, 2)
-            Rows by label of each group.
+        `at`: the cells that hold rows, of ``2^14``. `cells`, a row for each: everyone's rows by label, and the sums of
+        their remainders. `groups`, a row for each: its rows by label.
         """
         where = "the values"
         if self._table is None:
@@ -267,7 +261,7 @@ class Layout:
         box_sums(cells, p, y, self.tables, self.sizes, into)
 
 
-class Boxes:
+class Boxes(Sums):
     """Int64 sums per cell of each attribute and each pair: rows, events, scores and null variances, in steps of 2^-30.
 
     The score is read as ``q = min(floor(p 2^30), 2^30 - 1)``, its null variance as ``floor(q (2^30 - q) / 2^30)``.
@@ -282,14 +276,10 @@ class Boxes:
         """Add rows."""
         cells = cells_of(self.spec.attributes, rows.p, rows.encoded, self.spec.codings)
         self.layout.summed(cells, rows.p, rows.y, self.sums)
-        self._guard()
+        self.settle()
 
-    def merge(self, other: Self) -> None:
-        """Add the sums of another part of the same spec."""
-        self.sums += other.sums
-        self._guard()
-
-    def _guard(self) -> None:
+    def settle(self) -> None:
+        """Refuse more rows than the sums can hold."""
         if int(self.layout.of(self.sums, 0)[:, 0].sum()) > MOST_IN_BOXES:
             raise BadInput(
                 f"more than {MOST_IN_BOXES:,} rows: sums of their scores leave 64 bits; sketch fewer rows at a time"
@@ -298,14 +288,6 @@ class Boxes:
     def arrays(self) -> dict[str, Integers]:
         """The sums."""
         return {"sums": self.sums}
-
-    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Whether arrays of these shapes can be this part's state."""
-        return dict(shapes) == {"sums": self.sums.shape}
-
-    def load(self, arrays: Mapping[str, Integers]) -> None:
-        """Take over the sums that `arrays` described."""
-        self.sums = np.array(arrays["sums"])
 
     def check(self, n: int, events: int, steps: int) -> None:
         """Refuse stored sums that no rows can have; `n`, `events` and the sum of scores in `steps` are everyone's."""

@@ -517,9 +517,9 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
         raise
     except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
         raise BadInput(f"{path.name} cannot be read as NumPy's: {first_line(e, 120)}") from None
-    kept = as_rows(_columns(arrays, path), "column")
-    if kept is None or not arrays:
+    if not arrays:
         raise BadInput(f"{path.name} holds no arrays: {AS_ARRAYS}")
+    kept = as_rows(_columns(arrays, path), "column", AS_ARRAYS)
     return whole(kept.table, name, {name: f"it {why}" for name, why in kept.unread.items()})
 
 

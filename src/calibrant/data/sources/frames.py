@@ -45,12 +45,13 @@ def frame(source: object, wanted: Sequence[str]) -> Source:
         if not isinstance(first, Mapping):
             return _chunks(first, source)
         source = list(source)
-    kept = as_rows(source, "column", wanted)
-    if kept is None:
-        raise BadInput(
-            f"cannot read a {type(source).__name__}: pass a path, a glob, a pandas, Polars or Arrow table, a DuckDB "
-            "relation, a dictionary of columns or a list of records; arrays are calibrant.predictions(y_true, y_prob)"
-        )
+    kept = as_rows(
+        source,
+        "column",
+        f"cannot read a {type(source).__name__}: pass a path, a glob, a pandas, Polars or Arrow table, a DuckDB "
+        "relation, a dictionary of columns or a list of records; arrays are calibrant.predictions(y_true, y_prob)",
+        wanted,
+    )
     for name in wanted:
         if name in kept.unread:
             raise BadInput(f"column {name!r} {kept.unread[name]}")
@@ -82,27 +83,26 @@ def _stream(names: Sequence[str], batches: Iterator[pa.RecordBatch]) -> Source:
 
 def _chunks(first: object, rest: Iterator[object]) -> Source:
     """Return frames or batches that come one after the other as a stream."""
-
-    def table(chunk: object) -> pa.Table:
-        kept = as_rows(chunk, "column")
-        if kept is None:
-            raise BadInput(f"an iterator gives a {type(chunk).__name__}: let it give record batches, frames or records")
-        if kept.unread:
-            name, why = next(iter(kept.unread.items()))
-            raise BadInput(f"column {name!r} {why}")
-        return kept.table
-
-    names = table(first).schema.names
+    names = _chunk(first).schema.names
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, chunk in enumerate(rest):
-            result = table(chunk)
+            result = _chunk(chunk)
             if sorted(result.schema.names) != sorted(names):
                 strange = sorted(set(names) ^ set(result.schema.names))[0]
                 raise BadInput(f"frame {number} of the iterator differs from the first in column {strange!r}")
             yield from result.to_batches(max_chunksize=ROWS)
 
     return _stream(names, batches())
+
+
+def _chunk(chunk: object) -> pa.Table:
+    strange = f"an iterator gives a {type(chunk).__name__}: let it give record batches, frames or records"
+    kept = as_rows(chunk, "column", strange)
+    if kept.unread:
+        name, why = next(iter(kept.unread.items()))
+        raise BadInput(f"column {name!r} {why}")
+    return kept.table
 
 
 # ---- tables ----
@@ -116,8 +116,10 @@ class InMemoryTable:
     unread: Mapping[str, str] = field(default_factory=dict)  # reasons by name, to be read after it
 
 
-def as_rows(source: object, noun: str, wanted: Sequence[str] = (), order: Order | None = None) -> InMemoryTable | None:
-    """Return what holds columns as a table; None for what does not.
+def as_rows(
+    source: object, noun: str, refusal: str, wanted: Sequence[str] = (), order: Order | None = None
+) -> InMemoryTable:
+    """Return what holds columns as a table; what does not is refused so.
 
     `noun`: what refusals call a column. `wanted`: all that a lazy frame need compute; empty, or with ``"*"`` among
     them, for every column. `order`: of the rows of a dictionary's columns; by default the row labels of pandas decide.
@@ -129,16 +131,16 @@ def as_rows(source: object, noun: str, wanted: Sequence[str] = (), order: Order 
     if (fields := getattr(getattr(source, "dtype", None), "names", None)) is not None:
         return _columns([(name, cast(Any, source)[name]) for name in fields], noun)
     if isinstance(source, (list, tuple)):
-        return _listed(source, noun) if source else None
+        return _listed(source, noun, refusal)
     if callable(named := getattr(source, "to_frame", None)) and getattr(source, "name", None) is not None:
-        return as_rows(named(), noun)
+        return as_rows(named(), noun, refusal)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _like_pandas(source, noun)
-    return _spoken(source, wanted)
+    return _spoken(source, wanted, refusal)
 
 
-def _spoken(source: object, wanted: Sequence[str]) -> InMemoryTable | None:
-    """Return what speaks a protocol of frames, or is lazy, as a table; None for what does not."""
+def _spoken(source: object, wanted: Sequence[str], refusal: str) -> InMemoryTable:
+    """Return what speaks a protocol of frames, or is lazy, as a table."""
     result = _computed(source, wanted)
     if any(hasattr(result, a) for a in ARROW):
         try:
@@ -152,7 +154,7 @@ def _spoken(source: object, wanted: Sequence[str]) -> InMemoryTable | None:
             return _unique(from_dataframe(result))
         except (*REFUSED, RuntimeError) as e:
             raise BadInput(f"a {type(source).__name__} cannot be read ({_line(e)}): pass its columns") from None
-    return None
+    raise BadInput(refusal)
 
 
 def _line(error: Exception) -> str:
@@ -215,17 +217,16 @@ def _columns(
     return InMemoryTable(pa.table(made), why)
 
 
-def _listed(source: Sequence[object], noun: str) -> InMemoryTable | None:
+def _listed(source: Sequence[object], noun: str, refusal: str) -> InMemoryTable:
     """A list of records (each a dictionary) or of batches and frames as one table."""
-    if all(isinstance(record, Mapping) for record in source):
+    if source and all(isinstance(record, Mapping) for record in source):
         records = cast(Sequence[Mapping[object, object]], source)
         names = dict.fromkeys(name for record in records for name in record)
         return _columns([(name, [record.get(name) for record in records]) for name in names], noun)
-    if not all(any(hasattr(part, a) for a in (*ARROW, "iloc")) and hasattr(part, "shape") for part in source):
-        return None
-    kept = [h for part in source if (h := as_rows(part, noun)) is not None]
-    if len(kept) < len(source):
-        return None
+    frames = all(any(hasattr(part, a) for a in (*ARROW, "iloc")) and hasattr(part, "shape") for part in source)
+    if not (source and frames):
+        raise BadInput(refusal)
+    kept = [as_rows(part, noun, refusal) for part in source]
     try:
         table = pa.concat_tables([h.table for h in kept], promote_options="permissive")
     except REFUSED as e:
@@ -280,12 +281,11 @@ def load_rows(source: Source, columns: Sequence[str], progress: OnRows | None = 
     """
     room, rows = Room(), 0
     columns = tuple(dict.fromkeys(columns))
-    for part in source.parts:
-        for batch in part.read(columns, ()):
-            room.add(batch)
-            rows += batch.num_rows
-            if progress is not None:
-                progress(batch.num_rows)
+    for batch in source.read(columns):
+        room.add(batch)
+        rows += batch.num_rows
+        if progress is not None:
+            progress(batch.num_rows)
     room.close()
     return Source(source.name, columns, (Part("", 0, lambda names, _: room.read(names)),), rows)
 

@@ -118,14 +118,8 @@ def shown(value: str) -> str:
 def inferred_type(places: Places, decimal: str, commas: bool) -> InferredType:
     """Decide what a column is interpreted as.
 
-    Parameters
-    ----------
-    places : Mapping
-        What its values can be, and where each was first.
-    decimal : {"", ".", ","}
-        The mark of decimals, if it is known.
-    commas : bool
-        Without it: another column has decimal commas, so numbers such as 1,234 are decimals, and 1.234 may be none.
+    `decimal`: the mark of decimals, if it is known. `commas`, where it is not: another column has decimal commas, so
+    numbers such as 1,234 are decimals, and 1.234 may be none.
     """
     seen = frozenset(places) - {fields.EMPTY, fields.ABSENT}
     if not seen:

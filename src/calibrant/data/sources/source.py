@@ -158,6 +158,10 @@ class Source:
         twice = {name: SAME_NAME for name, n in Counter(self.columns).items() if n > 1}
         return tuple((twice | dict(self.unread)).items())
 
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of every part, one after the other."""
+        return (batch for part in self.parts for batch in part.read(columns, ()))
+
     def no_rows(self) -> str:
         """Say that there is nothing below the names of the columns, and of which file."""
         where = Path(self.files[0]).name if len(self.files) == 1 else f"{len(self.files)} files" if self.files else "it"
@@ -193,6 +197,29 @@ class Source:
         self.check()
 
 
+# ---- columns that are made of others, and rows left out, as they are read ----
+
+# The rows of a batch, what of them is asked for, and the number of their first row within its part, to the columns
+# made and which rows are chosen; None for all.
+Made = Callable[[pa.RecordBatch, Collection[str], int], tuple[Mapping[str, pa.Array], pa.Array | None]]
+
+
+def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: Sequence[str] = ()) -> Read:
+    """A reader with columns that are made of those that each `needs`; those of `always` are read whatever is asked."""
+
+    def read_all(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        used, row = [c for c in columns if c in needs], 0
+        own = (c for c in columns if c not in needs)
+        there = list(dict.fromkeys((*own, *(c for name in used for c in needs[name]), *always)))
+        for batch in read(there, [c for c in real if c not in needs]):
+            new, chosen = made(batch, used, row)
+            row += batch.num_rows
+            rows = pa.RecordBatch.from_arrays([new[c] if c in new else batch.column(c) for c in columns], list(columns))
+            yield rows if chosen is None else rows.filter(chosen)
+
+    return read_all
+
+
 # ---- rows that a calibrator was fitted on: on these its scores look better than they are ----
 
 # What names of repaired scores end with, and of the column that marks such rows.
@@ -223,23 +250,17 @@ def unfitted(opened: Source, scores: Sequence[str]) -> Source:
 
 
 def _without(opened: Source, mark: str) -> Source:
-    batches = (batch.column(mark) for part in opened.parts for batch in part.read([mark], ()))
-    fitted = sum(int(pc.sum(marked(column, mark)).as_py() or 0) for column in batches)
+    fitted = sum(int(pc.sum(marked(batch.column(mark), mark)).as_py() or 0) for batch in opened.read([mark]))
 
-    def kept(part: Part) -> Part:
-        def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            for batch in part.read(list(dict.fromkeys((*columns, mark))), real):
-                rows = batch.filter(pc.invert(marked(batch.column(mark), mark)))
-                yield rows.select([rows.schema.get_field_index(c) for c in columns])
-
-        return replace(part, read=read)
+    def others(batch: pa.RecordBatch, _: Collection[str], _row: int) -> tuple[dict[str, pa.Array], pa.Array]:
+        return {}, pc.invert(marked(batch.column(mark), mark))
 
     if not fitted:
         return opened
     why = f"{fitted:,} {'row' if fitted == 1 else 'rows'} that the calibrator was fitted on, by column {mark!r}"
     return replace(
         opened,
-        parts=tuple(map(kept, opened.parts)),
+        parts=tuple(replace(part, read=making(part.read, {}, others, [mark])) for part in opened.parts),
         columns=tuple(c for c in opened.columns if c != mark),
         rows=None if opened.rows is None else opened.rows - fitted,
         fragments=None,
@@ -262,8 +283,7 @@ def spread(opened: Source, patterns: Sequence[str]) -> Source:
 
 
 def _spread(opened: Source, name: str) -> Source:
-    batches = (batch.column(name) for part in opened.parts for batch in part.read([name], ()))
-    first = next((c for column in batches if len(c := listed(column).drop_null())), None)
+    first = next((c for batch in opened.read([name]) if len(c := listed(batch.column(name)).drop_null())), None)
     if first is not None and pair_of(first.type):
         return _paired(opened, name)
     if first is None or not is_listed(first.type):
@@ -282,16 +302,10 @@ def _replaced(
     """Return a source with several columns in place of one; a function makes them of it, and its first row."""
 
     def kept(part: Part) -> Part:
-        def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            there = list(dict.fromkeys(name if c in own else c for c in columns))
-            row = part.first_row
-            for batch in part.read(there, [c for c in real if c not in own]):
-                made = {c: batch.column(c) for c in there if c != name}
-                made |= parts_made(batch.column(name), row) if name in there else {}
-                yield pa.RecordBatch.from_arrays([made[c] for c in columns], list(columns))
-                row += batch.num_rows
+        def made(batch: pa.RecordBatch, used: Collection[str], row: int) -> tuple[dict[str, pa.Array], None]:
+            return (parts_made(batch.column(name), part.first_row + row) if used else {}), None
 
-        return replace(part, read=read)
+        return replace(part, read=making(part.read, dict.fromkeys(own, (name,)), made))
 
     at = opened.columns.index(name)
     columns = (*opened.columns[:at], *own, *opened.columns[at + 1 :])
@@ -318,12 +332,8 @@ def pair_of(t: pa.DataType) -> tuple[str, str] | None:
 
 def _paired(opened: Source, name: str) -> Source:
     """A source whose lists of pairs are columns ``name_1``, ``name_1 class``, ``name_2`` and so on."""
-    lengths = (
-        pc.max(pc.list_value_length(listed(batch.column(name)))).as_py() or 0
-        for part in opened.parts
-        for batch in part.read([name], ())
-    )
-    longest = max(lengths)
+    lists = (listed(batch.column(name)) for batch in opened.read([name]))
+    longest = max(pc.max(pc.list_value_length(each)).as_py() or 0 for each in lists)
     if longest > LONGEST_LIST:
         raise BadInput(f"column {name!r} lists {longest:,} classes in a row: list {LONGEST_LIST:,} at most")
     own = [f"{name}_{i + 1}{end}" for i in range(longest) for end in ("", CLASS)]
@@ -408,28 +418,20 @@ def with_joint(opened: Source, names: Sequence[str]) -> Source:
     A column that is called so is read as it is.
     """
     joint = {name: tuple(name.split(JOINT)) for name in names if JOINT in name and name not in opened.columns}
-    made = {name: of for name, of in joint.items() if {*of} <= {*opened.columns} and len({*of}) == len(of)}
-    if not made:
+    needs = {name: of for name, of in joint.items() if {*of} <= {*opened.columns} and len({*of}) == len(of)}
+    if not needs:
         return opened
     if opened.engine is not None:
         raise BadInput(
-            f"cluster {clipped(next(iter(made)))!r}: of a Spark or Dask DataFrame columns are not joined: make one "
+            f"cluster {clipped(next(iter(needs)))!r}: of a Spark or Dask DataFrame columns are not joined: make one "
             "column of them first"
         )
 
-    def reads(part: Part) -> Read:
-        def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            own = [c for c in columns if c not in made]
-            more = [c for name in columns if name in made for c in made[name]]
-            for batch in part.read(list(dict.fromkeys((*own, *more))), real):
-                values = {n: joint_texts([batch.column(c) for c in of], of) for n, of in made.items() if n in columns}
-                kept = {c: batch.column(c) for c in own} | values
-                yield pa.RecordBatch.from_pydict({c: kept[c] for c in columns})
+    def joined(batch: pa.RecordBatch, used: Collection[str], _: int) -> tuple[dict[str, pa.Array], None]:
+        return {name: joint_texts([batch.column(c) for c in needs[name]], needs[name]) for name in used}, None
 
-        return read
-
-    parts = tuple(replace(part, read=reads(part)) for part in opened.parts)
-    return replace(opened, columns=(*opened.columns, *made), parts=parts, fragments=None)
+    parts = tuple(replace(part, read=making(part.read, needs, joined)) for part in opened.parts)
+    return replace(opened, columns=(*opened.columns, *needs), parts=parts, fragments=None)
 
 
 # ---- logs of one data set: what all of them have ----

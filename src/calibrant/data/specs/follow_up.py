@@ -184,7 +184,7 @@ def of_source(opened: Source, label: str, positive: str | None, used: Collection
         return None
     batches, rows = [], 0
     with opened.one_pass():
-        for batch in (batch for part in opened.parts for batch in part.read([label, *names], ())):
+        for batch in opened.read([label, *names]):
             batches.append(batch)
             rows += batch.num_rows
             if rows >= MOST:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -35,7 +35,7 @@ from calibrant.data.columns import (
     score_values,
 )
 from calibrant.data.layouts import as_days, decoded, has_zone, is_date, is_text, may_be_dates
-from calibrant.data.sources.source import Part, Source, row_of
+from calibrant.data.sources.source import Part, Source, making, row_of
 from calibrant.data.specs.options import OF_HORIZON
 from calibrant.errors import BadInput, NotComputable
 
@@ -103,6 +103,16 @@ class Outcomes(NamedTuple):
     time: Floats  # shape (n,): to the event, or to the end of follow-up
     kind: NDArray[np.int8]  # shape (n,): what ended it
     late: NDArray[np.bool_]  # shape (n,): entered so late that the closing date came before the horizon
+    ended: pa.Array  # of n values: the column of what ended it
+    hits: Mapping[str, NDArray[np.bool_]]  # shape (n,) each: which rows have each value that was named, the event first
+    days: Floats | None = None  # shape (n,): from entry to the closing date; None where entries are no dates
+
+    def longest(self) -> float:
+        """The longest follow-up as a share of the days from entry to the closing date; 1 where entries are no dates."""
+        if self.days is None:
+            return 1.0
+        there = (self.kind != LACKING) & (self.days > 0.0)
+        return float((self.time[there] / self.days[there]).max(initial=0.0))
 
     def labels(self, horizon: float) -> Floats:
         """The outcomes by a horizon, NaN where they are unknown."""
@@ -223,7 +233,7 @@ class Horizon:
     def outcomes(self, batch: pa.RecordBatch) -> Outcomes:
         """What the rows of a batch come to; a row that lacks a time, an event or an entry has the kind LACKING."""
         values, dated = self._moments(batch, self.time)
-        lacks = np.isnan(values)
+        lacks, days = np.isnan(values), None
         late = np.zeros(len(values), dtype=np.bool_)
         if self.entered:
             start, dates = self._moments(batch, self.entered)
@@ -234,13 +244,20 @@ class Horizon:
             if dated:
                 self._one_clock(batch)
             if self.closed:
-                late = start + self.horizon > self._closing(dates)
+                closing = self._closing(dates)
+                late, days = start + self.horizon > closing, closing - start if dates else None
         elif dated:
             entered = self.caller.says("entered")
             raise BadInput(f"time column {self.time!r} holds dates: name the date of entry by {entered}, or store days")
-        kind, missing = self._kinds(batch.column(self.event))
-        lacks |= missing
-        return Outcomes(values, np.where(lacks, LACKING, kind).astype(np.int8), late & ~lacks)
+        column, kind = decoded(batch.column(self.event), self.event), np.zeros(len(values), dtype=np.int8)
+        hits = {value: label_values(column, self.event, value, name) for name, value in self._named(column)}
+        event = next(iter(hits.values()))
+        kind[event == 1.0] = EVENT
+        for value in self.competing:
+            kind[hits[value] == 1.0] = COMPETING
+        lacks |= are_absent(column, self.event) | np.isnan(event)
+        kind[lacks] = LACKING
+        return Outcomes(values, kind, late & ~lacks, column, {value: hit == 1.0 for value, hit in hits.items()}, days)
 
     def _moments(self, batch: pa.RecordBatch, name: str) -> tuple[Floats, bool]:
         """A column of times as numbers, or as days of the calendar, and whether it holds dates."""
@@ -268,15 +285,6 @@ class Horizon:
         except ValueError:
             like = "a date such as 2026-06-30, as entries are" if dates else "a number, as entries are"
             raise BadInput(f"{says} {self.closed!r}: pass {like}") from None
-
-    def _kinds(self, column: pa.Array) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-        """What ended the follow-up of each row, and where that is missing."""
-        column = decoded(column, self.event)
-        hits = [label_values(column, self.event, value, name) for name, value in self._named(column)]
-        kind = np.zeros(len(column), dtype=np.int8)
-        for i, hit in enumerate(hits):
-            kind[hit == 1.0] = EVENT if i == 0 else COMPETING
-        return kind, are_absent(column, self.event) | np.isnan(hits[0].astype(np.float64))
 
     def _named(self, column: pa.Array) -> Iterator[tuple[str, str]]:
         """The values that were named, the event first, each with its argument."""
@@ -315,23 +323,17 @@ class Horizon:
         tally = self._tally(opened, score, percent, groups)
         self._refuse(tally, opened)
 
-        made, levels = (self.label, *HIDDEN), Levels(self.within)
+        needs, levels = dict.fromkeys((self.label, *HIDDEN), ()), Levels(self.within)
 
         def kept(number: int, part: Part) -> Part:
-            def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
-                there = [*dict.fromkeys((*(c for c in columns if c not in made), *self.columns))]
-                first = number << 32  # rows of a part have fewer numbers
-                for batch in part.read(there, [c for c in real if c not in made]):
-                    of = self.outcomes(batch)
-                    places = np.arange(first, first + batch.num_rows, dtype=np.int64)
-                    first += batch.num_rows
-                    drawn = of.labels(self.horizon), of.time, of.kind, levels.of(batch), places
-                    values = dict(zip(made, drawn, strict=True))
-                    arrays = [pa.array(values[c], from_pandas=True) if c in made else batch.column(c) for c in columns]
-                    rows = pa.RecordBatch.from_arrays(arrays, list(columns))
-                    yield rows.filter(pa.array(~of.late & (of.kind != LACKING)))
+            def made(batch: pa.RecordBatch, used: Collection[str], row: int) -> tuple[dict[str, pa.Array], pa.Array]:
+                of, first = self.outcomes(batch), (number << 32) + row  # rows of a part have fewer numbers
+                places = np.arange(first, first + batch.num_rows, dtype=np.int64)
+                values = of.labels(self.horizon), of.time, of.kind, levels.of(batch), places
+                new = {c: pa.array(v, from_pandas=True) for c, v in zip(needs, values, strict=True) if c in used}
+                return new, pa.array(~of.late & (of.kind != LACKING))
 
-            return replace(part, read=read)
+            return replace(part, read=making(part.read, needs, made, self.columns))
 
         away = tally.counts["late"] + tally.counts["lacking"]
         gone = {self.time, self.event}  # those of levels and of entry may be groups
@@ -356,14 +358,14 @@ class Horizon:
                 row = 0
                 for batch in part.read(columns, [c for c in (score,) if c in columns]):
                     of = self.outcomes(batch)
-                    self._count(tally, batch, of, partial(_place, opened, part.name, row))
+                    self._count(tally, of, partial(_place, opened, part.name, row))
                     if self.closed:
-                        tally.longest = max(tally.longest, self._longest(batch, of))
+                        tally.longest = max(tally.longest, of.longest())
                         self._compare(tally, batch, of, score, percent, by)
                     row += batch.num_rows
         return tally
 
-    def _count(self, tally: Tally, batch: pa.RecordBatch, of: Outcomes, place: Callable[[int], str]) -> None:
+    def _count(self, tally: Tally, of: Outcomes, place: Callable[[int], str]) -> None:
         there = of.kind != LACKING
         if (negative := there & (of.time < 0.0)).any():
             at = int(np.argmax(negative))
@@ -384,22 +386,11 @@ class Horizon:
             none=int((labels[kept] == 0.0).sum()) - int(competing.sum()),
             unknown=int(unknown.sum()),
         )
-        column = decoded(batch.column(self.event), self.event)
-        named = {value: label_values(column, self.event, value, name) == 1.0 for name, value in self._named(column)}
-        tally.hits.update({value: int(hit.sum()) for value, hit in named.items()})
-        rest = column.filter(pa.array(~np.any([*named.values()], axis=0) & there))
+        tally.hits.update({value: int(hit.sum()) for value, hit in of.hits.items()})
+        rest = of.ended.filter(pa.array(~np.any([*of.hits.values()], axis=0) & there))
         for value in (number_texts(pc.unique(rest)) if is_number(rest.type) else pc.unique(rest)).to_pylist():
             if len(tally.others) < VALUES:
                 tally.others.add(str(value))
-
-    def _longest(self, batch: pa.RecordBatch, of: Outcomes) -> float:
-        """The longest follow-up as a share of the days from entry to the closing date; 1 where entries are no dates."""
-        start, dates = self._moments(batch, self.entered)
-        if not dates:
-            return 1.0
-        days = self._closing(dates) - start
-        there = (of.kind != LACKING) & (days > 0.0)
-        return float((of.time[there] / days[there]).max(initial=0.0))
 
     def _compare(
         self, tally: Tally, batch: pa.RecordBatch, of: Outcomes, score: str, percent: bool, by: tuple[str, ...]

@@ -5,7 +5,7 @@ Step numbers are those of "How it works" in docs/tests.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, Ids
 from calibrant.data.specs.coding import SCORE, TOP, Codes, Coding, Encoded, Rows, codings, encode
-from calibrant.data.specs.sketch_file import Integers, need
+from calibrant.data.specs.sketch_file import Integers, Sums, need
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix, outcomes
 from calibrant.kernels.features import (
@@ -390,7 +390,7 @@ class Features:
             flagged(columns, s.starts[len(s.lines) : -1], out)
 
 
-class LocalSums:
+class LocalSums(Sums):
     """Sums of features times outcomes, simulated outcomes, scores and null variances."""
 
     def __init__(self, spec: LocalSpec) -> None:
@@ -445,27 +445,14 @@ class LocalSums:
         square = np.rint((y - p) ** 2 * SQUARE)
         add(self.diagonal, np.atleast_1d(np.rint(np.einsum("ij,ij->i", joint, joint) / CLUSTER) @ square))
 
-    def merge(self, other: LocalSums) -> None:
-        """Add other sums of the same spec."""
-        self.counts += other.counts
-        self.hits += other.hits
-        self.means += other.means
-        for mine, theirs in ((self.gram, other.gram), (self.diagonal, other.diagonal)):
-            mine += theirs
-            carry(mine)
+    def settle(self) -> None:
+        """Carry what runs over a limb."""
+        carry(self.gram)
+        carry(self.diagonal)
 
     def arrays(self) -> dict[str, Integers]:
         """The state."""
         return {name: getattr(self, name) for name in ("counts", "hits", "means", "gram", "diagonal")}
-
-    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Whether arrays of these shapes can be this part's state."""
-        return {name: kept.shape for name, kept in self.arrays().items()} == dict(shapes)
-
-    def load(self, arrays: Mapping[str, Integers]) -> None:
-        """Take over the state that `arrays` described."""
-        for name, values in arrays.items():
-            setattr(self, name, values)
 
     def check(self, n: int, events: int, shown: float) -> None:
         """Refuse stored sums that no rows can have; `shown` is the sum of everyone's scores by the cells."""

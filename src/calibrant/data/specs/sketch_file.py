@@ -12,9 +12,9 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -49,6 +49,36 @@ def need(sound: bool | np.bool, where: str, what: str) -> None:
     """Refuse what was stored unless it is sound."""
     if not sound:
         raise Damaged(where, what)
+
+
+# ---- arrays of sums whose shapes the spec fixes: added up, and stored as they are ----
+
+
+class Sums:
+    """Whole numbers that add up, array by array."""
+
+    def arrays(self) -> dict[str, Integers]:
+        """The sums by name: the arrays themselves."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Do what follows where sums grew."""
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of another part of the same spec."""
+        more = other.arrays()
+        for name, kept in self.arrays().items():
+            kept += more[name]
+        self.settle()
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Whether arrays of these shapes can be these sums."""
+        return {name: kept.shape for name, kept in self.arrays().items()} == dict(shapes)
+
+    def load(self, arrays: Mapping[str, Integers]) -> None:
+        """Take over the sums that `arrays` described."""
+        for name, kept in self.arrays().items():
+            kept[...] = arrays[name]
 
 
 # ---- from values to bytes ----

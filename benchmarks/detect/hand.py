@@ -19,8 +19,7 @@ from scipy.special import chdtrc, expit, logit, ndtr
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.diagnose.ranking import lines_of
-from calibrant.diagnose.ranking import p_values as adjusted_p
+from calibrant.diagnose.ranking import Counted, Line, lines_of, ranked
 
 ALPHA = 0.05
 ROWS, LEVELS, OTHERS = 1600, 40, 4
@@ -103,13 +102,20 @@ def rows(design: Callable[..., Drawn], run: int, **more: float) -> tuple[Any, Dr
     return y, (p, rate, x), {"attribute": named, **{f"other {j}": rng.normal(size=ROWS) for j in range(OTHERS)}}
 
 
+def adjusted_p(rows: Counted, lines: list[Line], run: int) -> Any:
+    """p-values of variables, adjusted for all."""
+    null = rows.null(len(lines), 999, run, 2)
+    return null.judged(null.measures(lines, lines))[1]
+
+
 def p_values(y: Any, p: Any, attributes: dict[str, Any], run: int) -> tuple[float, ...]:
     """What calibrant finds: adjusted for all traits."""
     both: list[Any] = [cal.predictions(y, p, t) for t in ({"attribute": attributes["attribute"]}, attributes)]
-    lines = [lines_of(d, d.covariates.schema.names, "probability", 10, True)[0] for d in both]
-    ranked = [float(adjusted_p(d, v, 999, run)[1].min()) for d, v in zip(both, lines, strict=True)]
+    asked = [ranked(d) for d in both]
+    lines = [lines_of(a, a.available, "probability", 10, True)[0] for a in asked]
+    least = [float(adjusted_p(a, v, run).min()) for a, v in zip(asked, lines, strict=True)]
     local = [cal.detect.local_calibration_test(d, seed=run) for d in both]
-    return *ranked, *(o.p_value for o in local), float(local[0].parts["p_global"])
+    return *least, *(o.p_value for o in local), float(local[0].parts["p_global"])
 
 
 def shares(runs: int, right: bool) -> None:
@@ -143,11 +149,12 @@ def speed() -> None:
         attributes: dict[str, Any] = {f"x{j}": x[:, j] for j in range(8)}
         attributes |= {"g": rng.integers(0, 40, n).astype(str), "h": rng.integers(0, 4, n).astype(str)}
         data: Any = cal.predictions(rng.random(n) < p, p, attributes)
-        lines, _ = lines_of(data, list(attributes), "probability", 10, True)
         sketch: Any = cal.sketch(data, variables=list(attributes))
+        rows, counts = ranked(data), ranked(sketch)
+        lines, _ = lines_of(rows, list(attributes), "probability", 10, True)
         calls = (
-            lambda data=data, lines=lines: adjusted_p(data, lines, 999, 0),
-            lambda sketch=sketch, lines=lines: adjusted_p(sketch, lines, 999, 0),
+            lambda rows=rows, lines=lines: adjusted_p(rows, lines, 0),
+            lambda counts=counts, lines=lines: adjusted_p(counts, lines, 0),
             lambda data=data: cal.detect.local_calibration_test(data),
         )
         calls[0](), calls[2]()

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.repair.regression import taken
 from calibrant.views.features import CHOSEN, hash_split, strongest
 
 COLUMNS = (20, 100, 500)
@@ -68,9 +67,9 @@ def _lines(what: str, off: tuple[float, float], columns: int, asked: Any) -> Non
     for run in range(asked.runs):
         data = planted(np.random.default_rng([run, columns]), asked.rows, columns, *off)
         pilot, rest = hash_split(data.n, run)
-        kept = strongest(taken(data, pilot), CHOSEN)
+        kept = strongest(data.part(pilot), CHOSEN)
         chosen += set(carries) <= set(kept)
-        ways = {"reported": (data, carries), "screen": (taken(data, rest), kept)}
+        ways = {"reported": (data, carries), "screen": (data.part(rest), kept)}
         if columns <= TAKES:
             ways["all"] = data, tuple(data.covariates.column_names)
         for how, (rows, names) in ways.items():

@@ -29,9 +29,9 @@ ROOT = HERE.parents[1]
 SOURCE = ROOT / "src/calibrant"
 # A branch asks what kind of data this is where its condition names one of these: the count of the ledger.
 KIND = re.compile(
-    r"\b(_?(clusters?|weights?|weighted|two_way|diagonals|unlabelled|unknown|kept(?= is)|by_clusters)"
+    r"\b(_?(clusters?|weights?|weighted|weighs|two_way|diagonals|unlabelled|unknown|kept(?= is)|by_clusters)"
     r"|(clusters?|weights?|unlabelled)_\w+|\w+_(clusters?|weights?|unlabelled)"
-    r"|Sketch|MulticlassPredictions)\b"
+    r"|Sketch|MulticlassPredictions|Cluster[A-Z]\w+)\b"
 )
 ROUGH = 0.02  # a count may have fallen by this share, or by 20, before the ledger is to be written anew
 FEW = {"lines": 20, "words": 20}  # what a count may stand above the ledger, which stays where it is

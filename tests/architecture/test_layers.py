@@ -104,7 +104,7 @@ BEYOND = {  # what applications import that is not public, and why; the list onl
         "the sums over pairs of the core's exact test, for the same rows",
     ),
 }
-TOOLKIT = 132  # names that applications may use beside the public functions; two are for writing in German
+TOOLKIT = 130  # names that applications may use beside the public functions; two are for writing in German
 ANYS = 300  # of the whole library; it only ever falls
 
 

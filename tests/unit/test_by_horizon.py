@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,11 @@ def test_what_no_curve_runs_through_is_refused() -> None:
         cal.measure.integrated_calibration_index(few)
     with pytest.raises(cal.NotComputable, match="no follow-up"):
         cal.measure.integrated_calibration_index([0, 1], [0.2, 0.3])
+
+
+@pytest.mark.parametrize("more", ["cluster", "weights"])
+def test_rows_that_depend_or_do_not_count_alike_are_refused(more: str) -> None:
+    some = replace(rows(60), **{more: np.ones(60, dtype=np.int64)})
+    for of in (cal.measure.integrated_calibration_index, cal.diagnose.curve_by_horizon):
+        with pytest.raises(cal.NotComputable, match=f"leave {more}= out"):
+            of(some)

@@ -30,10 +30,12 @@ TAKES_MORE: dict[str, dict[str, Any]] = {
 }
 ROWS, SIZE = 400, 5
 FEWER_DRAWS = {"draws": 99, "jitters": 9}
-REFUSED = {
+REFUSED = {  # units and weights are, where unlabelled rows are kept; and rows without follow-up: test_by_horizon.py
     "missing_labels",
     "horizon",
-}  # units and weights are, where unlabelled rows are kept; and rows without follow-up
+    "integrated_calibration_index",
+    "curve_by_horizon",
+}
 READS = ("value", "interval", "p_value", "statistic", "columns")
 NEITHER = {"Rounding", "Jitter"}  # maps that read no outcome; and those of several classes
 NEITHER |= {name for name, entry in cal.repair.recipes().items() if not entry.fits(several=False)}

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 import calibrant as cal
-from calibrant.diagnose.ranking import Line, lines_of, p_values, shared_residuals
+from calibrant.diagnose.ranking import Counted, Line, SimulatedNull, lines_of, ranked
 from calibrant.stats.nulls import p_value
 from validity.acceptance import refuted
 
@@ -58,16 +58,22 @@ RIGHT: dict[str, Callable[[Any], tuple[Any, Any, Any]]] = {
 }
 
 
-def drawn(design: Callable[..., tuple[Any, Any, Any]], run: int, **more: Any) -> tuple[Any, list[Line]]:
+def drawn(design: Callable[..., tuple[Any, Any, Any]], run: int, **more: Any) -> tuple[Counted, list[Line]]:
     rng = np.random.default_rng([0x2A4C, run, *design.__name__.encode()])
     p, rate, x = design(rng, **more)
-    data = cal.predictions(rng.random(len(p)) < rate, p, {"v": x})
-    return data, lines_of(data, ["v"], "probability", 10, True)[0]
+    rows = ranked(cal.predictions(rng.random(len(p)) < rate, p, {"v": x}))
+    return rows, lines_of(rows, ["v"], "probability", 10, True)[0]
+
+
+def p_values(rows: Counted, lines: list[Line], run: int) -> Any:
+    """Each line's p-value by itself."""
+    null = rows.null(len(lines), DRAWS, run, 2)
+    return null.judged(null.measures(lines, lines))[0]
 
 
 def found(design: Callable[..., tuple[Any, Any, Any]], runs: int, **more: Any) -> int:
     """Count the data sets in which the variable is found."""
-    return sum(float(p_values(*drawn(design, r, **more), DRAWS, r)[0][0]) <= ALPHA for r in range(runs))
+    return sum(float(p_values(*drawn(design, r, **more), r)[0]) <= ALPHA for r in range(runs))
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -83,9 +89,9 @@ def test_level_at_length(name: str) -> None:
     assert not refuted(wrong, 1000, ALPHA), f"{wrong} of 1000"
 
 
-def calibrated(line: Line, data: Any, run: int) -> Any:
+def calibrated(line: Line, rows: Counted, run: int) -> Any:
     """Return the statistics as observed and of draws with the noise of a calibrated model."""
-    (sums,) = shared_residuals(data, [line], DRAWS, run)
+    (sums,) = SimulatedNull(run, rows.data, DRAWS, 2).residuals([line])
     observed = (line.bins.residual / line.bins.total)[None, :]
     return np.hstack([line.statistics(s, line.bins.noise) for s in (observed, sums)])
 
@@ -100,5 +106,5 @@ def test_errors_of_one_form_are_found(design: Any, by: float) -> None:
 
 def test_the_size_alone_does_not_find_one_level_of_forty() -> None:
     events = [(r, *drawn(forty, r, by=0.28)) for r in range(40)]
-    sizes = [calibrated(lines[0], data, r)[0] for r, data, lines in events]
+    sizes = [calibrated(lines[0], rows, r)[0] for r, rows, lines in events]
     assert sum(p_value(float(s[0]), s[1:]) <= ALPHA for s in sizes) <= 22

@@ -13,7 +13,7 @@ from calibrant.arguments import check_int, checked_seed, number, shown
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import is_number
 from calibrant.data.layouts import is_date
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.rows import rows_of_clusters, which_clusters
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -486,7 +486,9 @@ def _family(
 def cuts_of(data: Predictions | Sketch, options: VariableOptions) -> Callable[[Name], Cut | ClusterCut]:
     """What cuts data along a variable or pair."""
     fine = options.bandwidth is not None
-    if isinstance(data, Sketch) and not data.by_clusters:
+    if not isinstance(data, Sketch):
+        data = checked_data(data, Predictions, Sketch)
+    elif not data.by_clusters:
         return partial(sketched_cut, data, bins=options.bins, bandwidth=options.bandwidth, view=options.view)
     hash_split = hash_split_of(data, options.view, options.seed)
     return partial(cut_of, hash_split, bins=GRID if fine else options.bins, fine=fine)

@@ -218,10 +218,13 @@ def test_repairs_by_weights_need_rows_that_were_followed() -> None:
     assert abs(float(fitted.scores(np.array([0.3]))[0]) - 0.3) < 0.05
 
 
-def test_what_is_proposed_of_repairs_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_proposed_of_repairs_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By weights repairs are compared; without tests, or without an assumption, the command that compares them."""
     frame = at_sites({"a": 1500.0, "b": 1500.0}, {"a": 0.5, "b": 0.5})
     frame["p"] = np.minimum(frame["p"] + 0.3, 1.0)
+    monkeypatch.chdir(tmp_path)  # a report names files without their directory
     path = str(tmp_path / "x.csv")
     frame.to_csv(path, index=False)
     asked = [path, "--score", "p", "--time", "t", "--event", "e", "--horizon", "365"]

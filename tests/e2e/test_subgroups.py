@@ -50,7 +50,7 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert check(record)["outcome"]["parts"]["p_scan"] == 0.001
     assert "x2 over 0.8 with x3 over 0.8 is over it." in stated
     assert "Unlisted subgroups: 1 over the limit. Searched" in stated
-    assert "Most evident: x2 over 0.8 and x3 over 0.8, +" in stated
+    assert "Most evident: x2 over 0.8 and x3 over 0.8: +" in stated
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 500_000
     assert 'class="frame"' in text

@@ -428,9 +428,13 @@ class ClusteredPeople(People):
         return clusters_in(groups, cluster, len(self.rows))
 
     def needed(self, among: Callable[[int], float] | None, everyone: Population) -> tuple[int | None, int | None]:
+        if not everyone.diagonals:  # each is one row, and they count alike: certified as rows are
+            return super().needed(among, everyone)
         return None, None if among is None else int(among(everyone.diagonals[0].count))
 
     def times(self, tested: Estimate) -> float:
+        if "clusters" not in tested.settings:
+            return super().times(tested)
         return float(self.sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
 
 

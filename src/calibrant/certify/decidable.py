@@ -147,7 +147,7 @@ def of_everyone_and_groups(
     data: Predictions | Sketch, by: Sequence[str], intersections: bool, seed: int
 ) -> tuple[Population, list[tuple[str, Population]]]:
     """Return everyone, and each group that has rows with its name."""
-    sketch = grouped_sketch(data, tuple(by), intersections, seed) if by or intersections else counted(data, seed)
+    sketch = grouped_sketch(data, tuple(by), intersections, seed) if by else counted(data, seed)
     named = named_groups(sketch)
     parts = groups_of(data, sketch, [[i] for _, i in named], seed)
     return everyone(data, seed, sketch), [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]

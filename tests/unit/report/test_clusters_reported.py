@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import calibrant as cal
 import factories
@@ -139,3 +140,26 @@ def test_three_units_are_too_few_and_nothing_else_is_blamed() -> None:
     assert "hardly more correlated than others, but of 3 clusters the range of the overall gap is 31.0 times" in stated
     for words in ("too close to the limit", "Too few rows", "others: the range"):
         assert words not in stated
+
+
+@pytest.mark.slow
+def test_clusters_of_one_row_each_are_certified_as_rows_and_tested_by_their_signs() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(2, 5, 600)
+    y, table = rng.uniform(size=600) < p, {"x": rng.normal(size=600), "g": rng.choice(["a", "b"], 600)}
+    alone, rows = (
+        cal.audit(cal.predictions(y, p, table, **more), by="g", limit=0.1) for more in ({"cluster": np.arange(600)}, {})
+    )
+    assert not alone.data["clusters"]
+    for one, other in zip((alone.everyone, *alone.groups), (rows.everyone, *rows.groups), strict=True):
+        assert (one.verdict, one.gap, one.error, one.rows_needed) == (
+            other.verdict,
+            other.gap,
+            other.error,
+            other.rows_needed,
+        )
+    text = markdown.render(alone)
+    assert "random signs of whole clusters, which is approximate" in text
+    assert "random signs" not in markdown.render(rows)
+    lost = cal.predictions(np.where(rng.uniform(size=600) < 0.1, np.nan, y), p, cluster=np.arange(600), missing="keep")
+    assert "clusters have rows without an outcome" in markdown.render(cal.audit(lost, quick=True))

@@ -125,7 +125,7 @@ class Independent:
 def independent(record: AuditRecord) -> Independent:
     """What counts as independent in an audit."""
     if not cluster_totals(record):
-        return _rows(record)
+        return _alone(record) if record.data.get("cluster") else _rows(record)
     if crossing(record):
         return _crossing(record)
     return _clusters(record) if record.data.get("cluster") else _weighted(record)
@@ -134,7 +134,21 @@ def independent(record: AuditRecord) -> Independent:
 def _rows(record: AuditRecord) -> Independent:
     alone = shared_by(record) is None and record.curve(TOGETHER).settings
     looked = (counts_as_independent(record),) if alone else ()
-    return Independent(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
+    of, each = noun(record), _without_outcome(record)
+    return Independent(called=of, needed=of, now=record.everyone.rows, looked=looked, without_outcome=each)
+
+
+def _without_outcome(record: AuditRecord) -> str:
+    """How many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
+    s, ranges = record.curve("missing_labels").settings, weighing(record).ranges
+    if "clusters" not in s:
+        return ""
+    if not record.data.get("cluster"):
+        return ranges
+    return (
+        f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "
+        f"and each cluster, with all of its rows, is one independent observation.{ranges}"
+    )
 
 
 def _weighted(record: AuditRecord) -> Independent:
@@ -144,7 +158,7 @@ def _weighted(record: AuditRecord) -> Independent:
     holds = say(f"ranges are of the weighted rows, {precise}; counts of rows and events are not weighted.")
     width = "" if result["wider"] is None else f"{WIDER.format(result['wider'])} as with equal weights."
     one = replace(_rows(record), looked=(), head="Weights", apart="whole clusters", gaps_of="weighted rows", term="row")
-    one = replace(one, counted=say(_number(record), *weights.by), without_outcome=weights.ranges)
+    one = replace(one, counted=say(_number(record), *weights.by))
     return _certified(one, record, holds, width[:1].upper() + width[1:])
 
 
@@ -167,13 +181,19 @@ OF_CLUSTERS = Independent(
 )
 
 
+def _alone(record: AuditRecord) -> Independent:
+    """Clusters of one row each, which count alike: certified as rows are, and tested by the signs of clusters."""
+    rows, named = _rows(record), f"clusters ({sanitize(record.data['cluster'])})"
+    one = replace(OF_CLUSTERS, needed=named, now=rows.now, looked=rows.looked, without_outcome=rows.without_outcome)
+    return replace(one, head="", apart="", gaps_of="", term="")
+
+
 def _clusters(record: AuditRecord) -> Independent:
     result, weights, column = cluster_totals(record), weighing(record), str(record.data["cluster"])
-    number, s = num.count(result["count"]), record.curve("missing_labels").settings
+    number = num.count(result["count"])
     about = "" if result["exact"] else "about "
     of = say(f" of {about}{number} clusters (", code(column), *_nested(record), ")")
     precise = f"as precise as {num.count(result['effective'])} clusters of equal size.{weights.also}"
-    some = f"{num.count(s.get('clusters_unlabelled', 0))} of {num.count(s.get('clusters', 0))}"
     one = replace(
         OF_CLUSTERS,
         needed=f"clusters ({sanitize(column)})",
@@ -181,8 +201,7 @@ def _clusters(record: AuditRecord) -> Independent:
         counted=say(_number(record), *of, *weights.by),
         one_each=f"{capital(about)}{number}",
         column=column,
-        without_outcome=f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is "
-        f"one independent observation.{weights.ranges}",
+        without_outcome=_without_outcome(record),
     )
     holds = say(f"ranges hold however correlated the rows of one cluster are; {precise}")
     return _certified(one, record, holds, _shared(record, "The rows of one cluster", [result["held"]]))

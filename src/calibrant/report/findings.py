@@ -428,15 +428,16 @@ def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
-    needs = (finding.clusters_needed, finding.rows_needed)
-    return next(((need, finding.rows_at_least) for need in needs if need is not None), None)
+    need = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
+    return None if need is None else (need, finding.rows_at_least)
 
 
 def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
     """The same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
     s = worst.settings
-    known = (noun for noun in ("clusters", "rows") if s.get(f"{noun}_needed") is not None)
-    return next(((int(s[f"{noun}_needed"]), bool(s[f"{noun}_at_least"])) for noun in known), None)
+    noun = "rows" if s.get("clusters_needed") is None else "clusters"
+    need = s.get(f"{noun}_needed")
+    return None if need is None else (int(need), bool(s[f"{noun}_at_least"]))
 
 
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:

@@ -409,9 +409,10 @@ class Sketch:
 
     def _stored(self) -> None:
         """Refuse a sketch that lives by rows in memory."""
-        alone = {"clusters cross": self.two_way, "rows without a label have clusters or weights": self.kept}
-        for what in (what for what, rows in alone.items() if rows is not None):
-            raise NotComputable(UNSTORED.format(what))
+        if self.two_way is not None:
+            raise NotComputable(UNSTORED.format("clusters cross"))
+        if self.kept is not None:
+            raise NotComputable(UNSTORED.format("rows without a label have clusters or weights"))
 
     def copy(self) -> Sketch:
         """A sketch of its own with the same counts."""

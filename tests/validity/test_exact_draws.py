@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
 from calibrant.detect.local_calibration_test import drawn_classes
-from calibrant.diagnose.ranking import lines_of
+from calibrant.diagnose.ranking import RankedRows, lines_of
 from calibrant.diagnose.rule_search import hash_split
 from calibrant.stats.local.kernel_sums import Rows
 from calibrant.stats.local.spectra import GLOBAL, together
@@ -109,7 +109,7 @@ def test_simulated_noise_is_widened_to_what_is_seen() -> None:
     rng = np.random.default_rng(9)
     p = np.where(rng.uniform(size=2000) < 0.5, 0.02, 0.98)
     data = cal.predictions(rng.uniform(size=2000) < 0.25 + 0.5 * p, p, {"v": rng.uniform(size=2000)})
-    cells = lines_of(data, ["v"], "probability", 10, True)[0][0].bins
+    cells = lines_of(RankedRows(data), ["v"], "probability", 10, True)[0][0].bins
     more = (cells.variance - cells.noise) / cells.total**2
     assert (more > 0.0).all()
     drawn = widened(np.zeros((4000, cells.size)), cells, rng)
@@ -120,7 +120,7 @@ def test_the_second_of_two_stages_of_draws_decides(monkeypatch: pytest.MonkeyPat
     """A line that stands out in the first is ranked among all draws, and told by that rank, be it larger."""
     ranking = import_module("calibrant.diagnose.ranking")
     data = cal.predictions(np.arange(200) % 2, np.full(200, 0.5), {"v": np.arange(200) % 4})
-    lines, _ = lines_of(data, ["v"], "probability", 10, True)
+    lines, _ = lines_of(RankedRows(data), ["v"], "probability", 10, True)
     for stages, reported in (((0.001, 0.004), 0.004), ((0.004, 0.001), 0.001), ((0.9,), 0.9)):
         levels = iter(stages)
         monkeypatch.setattr(ranking, "_gaussian", lambda *_, levels=levels: (1.0, next(levels)))

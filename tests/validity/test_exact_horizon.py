@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
@@ -129,7 +130,7 @@ def test_exact_outcomes_of_every_kind() -> None:
     from calibrant.data.specs.horizon import Outcomes
 
     time, kind = np.tile([1.0, 2.0, 3.0], 3), np.repeat([0, 1, 2], 3).astype(np.int8)
-    labels = Outcomes(time, kind, np.zeros(9, dtype=bool)).labels(2.0)
+    labels = Outcomes(time, kind, np.zeros(9, dtype=bool), pa.array(kind), {}).labels(2.0)
     assert labels.tolist()[1:] == [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     assert np.isnan(labels[0])
 

@@ -89,10 +89,9 @@ class LostRows:
         data, alpha = context.needs_lost(), context.judging.alpha
 
         def made() -> LostRows:
-            weighs = data.followed is not None and data.followed.weighs
-            q = FollowedRows.of(data if weighs else replace(data, cluster=None))
+            q = FollowedRows.of(data if data.weighs else replace(data, cluster=None))
             every = np.ones(len(q.p), dtype=np.bool_)
-            reach = estimated(q, Strata.by(data, ()), every, alpha * BAND, context.seed) if weighs else None
+            reach = estimated(q, Strata.by(data, ()), every, alpha * BAND, context.seed) if data.weighs else None
             return cls(data, q, reach, alpha)
 
         return remembered(data, ("lost rows", alpha, context.seed), made)
@@ -324,7 +323,7 @@ def measured(name: str, context: AuditContext) -> Estimate:
     from calibrant import measure
 
     data = context.needs_lost()
-    if data.followed is None or not data.followed.weighs:
+    if not data.weighs:
         raise NotComputable(NO_WEIGHTS)
     made: Estimate = getattr(measure, name)(data, alpha=context.judging.alpha)
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,10 +174,10 @@ class HashSplit:
     residual: Floats  # shape (n,)
     block: NDArray[np.int64]  # shape (n,)
     pilot: NDArray[np.intp]  # rows that set edges of numbers
+    jitters: ClassVar[bool] = True  # whether a jitter of the variable is proved
 
-    def cut(self, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool, fine: bool) -> Cut | ClusterCut:
+    def cut(self, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool) -> Cut | ClusterCut:
         """Add up rows along cells that are given; `leaves`: pilot rows set edges."""
-        del fine
         points, cells, ordered = cut
         keep: slice | NDArray[np.intp] = slice(None)
         if leaves and len(self.pilot):
@@ -194,11 +195,10 @@ class ClusterHashSplit(HashSplit):
 
     clusters: Clusters
     whose: str  # which clusters these are, where a sketch does not hold all
+    jitters: ClassVar[bool] = False
 
-    def cut(self, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool, fine: bool) -> ClusterCut:
+    def cut(self, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool) -> ClusterCut:
         points, cells, ordered = cut
-        if fine:
-            raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
         if cells > MOST_OF_CLUSTERS:
             most = f"at most {MOST_OF_CLUSTERS:,}"
             raise NotComputable(f"{cells:,} cells are too many with cluster= or weights= ({most}): pass fewer bins")
@@ -227,6 +227,8 @@ def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSpli
 
 def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | ClusterCut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
+    if fine and not hash_split.jitters:
+        raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
     if isinstance(name, str):
         cell, points, cells, ordered = _cells(hash_split, name, bins, fine)
     elif fine or len(name) != 2 or name[0] == name[1]:
@@ -240,7 +242,7 @@ def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | Cl
         ordered = first[3] and second[3]
     types = [covariate(hash_split.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
     leaves = any(is_number(t) or is_date(t) for t in types)
-    return hash_split.cut(cell, (points, cells, ordered), leaves, fine)
+    return hash_split.cut(cell, (points, cells, ordered), leaves)
 
 
 def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:

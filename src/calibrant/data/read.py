@@ -418,13 +418,13 @@ def _of_classes(_source: MulticlassPredictions, *_: object) -> NoReturn:
     raise BadInput(SEVERAL)
 
 
-@singledispatch
 def with_rows(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """The same; in memory, a sketch that lives by its rows, where no stored one says enough.
 
     That is where clusters cross, and where rows without a label have clusters or weights.
     """
-    if not (options.levels or options.keeps_attached):
+    at_hand = isinstance(source, (Sketch, Predictions, MulticlassPredictions))
+    if at_hand or not (options.levels or options.keeps_attached):
         return summarised(source, options, progress, engine)
     opened = _opened(source, options, progress, engine)
     try:
@@ -438,10 +438,6 @@ def with_rows(source: object, options: Reading, progress: Progress | None = None
     out.spec = replace(out.spec, positive=options.positive, percent=options.percent, missing=options.missing)
     out.files, out.log = opened.files, opened.log
     return out
-
-
-for kind in (Sketch, Predictions, MulticlassPredictions):
-    with_rows.register(kind, summarised)
 
 
 IN_MEMORY = (

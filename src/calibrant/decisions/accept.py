@@ -473,11 +473,11 @@ def pooled(
 
 
 def _of_rows(data: Predictions, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
-    clusters = cluster_totals(data, options.seed)
+    clusters, weights = cluster_totals(data, options.seed), weights_of(data)
     everyone = [(EVERYONE, np.arange(data.n))]
     for name, rows in ((keyed(g), r) for g, r in rows_of_groups(data, by)) if by else everyone:
         ranking = Ranking.of(data.p[rows], data.y[rows] == options.wrong, options.highest)
-        part = name, ranking, float(weights_of(data)[rows].sum()), options
+        part = name, ranking, float(weights[rows].sum()), options
         yield Part(*part) if clusters is None else ClusterPart(*part, clusters.of_rows(rows))
 
 

@@ -194,10 +194,8 @@ def local_calibration_test(
     inputs, seed = _checked(features, null, options), checked_seed(seed)
     check_int("landmarks", landmarks, 2, 1024)
     if features == "exact":
-        exact = ByKind(rows=exact_local_test, classes=exact_class_test)
-        return exact(data, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
-    default = ByKind(rows=_of_rows, counts=_of_sketch, classes=_of_classes)
-    return default(data, variables, null, draws=draws, seed=seed, landmarks=landmarks)
+        return by_exact(data, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
+    return by_landmarks(data, variables, null, draws=draws, seed=seed, landmarks=landmarks)
 
 
 def _of_classes(
@@ -508,3 +506,7 @@ def _of_class(
     """The four statistics of one class against the rest, of the data and of each draw."""
     rows = Rows(data.p[:, number], np.ones(data.n), (data.y == number).astype(np.float64))
     return statistics_of(kernel, rows, (drawn == number).astype(np.uint8))
+
+
+by_exact = ByKind(rows=exact_local_test, classes=exact_class_test)
+by_landmarks = ByKind(rows=_of_rows, counts=_of_sketch, classes=_of_classes)

@@ -146,14 +146,15 @@ def control_chart(
 
 def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, object]:
     """How many clusters each point has, and the peak on either side; nothing where rows are independent."""
+    if q.cluster is None:
+        return {}
     order = v.path.rows
-
-    def up_to() -> tuple[int, ...]:
-        first = np.sort(np.unique(q.clusters_of(v.rows)[0][order], return_index=True)[1])
-        return 0, *np.searchsorted(first, at, side="right").tolist()
-
+    first = np.sort(np.unique(q.clusters_of(v.rows)[0][order], return_index=True)[1])
     inside = np.isin(np.arange(len(v.rows)), order[: top + 1])
-    return q.of_clusters(people=up_to, peak_clusters=lambda: q.people(v.rows, inside))
+    return {
+        "people": (0, *np.searchsorted(first, at, side="right").tolist()),
+        "peak_clusters": q.people(v.rows, inside),
+    }
 
 
 def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, score: Floats) -> dict[str, Any]:

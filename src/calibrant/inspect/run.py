@@ -147,13 +147,13 @@ def _of_sketch(source: Sketch, *_: object) -> Look:
     return replace(seen, decides=_decides(source, (), 1.0)) if seen.command else seen
 
 
-@singledispatch
 def preview(source: object, options: Reading, engine: object = None) -> tuple[object, Look | None]:
     """Open the source of an audit and look at it first; return what the audit is to go on with, and the look.
 
     There is none where it would run a query twice, or spend a stream.
     """
-    if engine is not None or (options.at is not None and not options.at.complete):
+    at_hand = isinstance(source, (Sketch, Predictions, MulticlassPredictions))
+    if at_hand or engine is not None or (options.at is not None and not options.at.complete):
         return source, None
     try:
         opened = source_of(source, options, options.columns)
@@ -166,10 +166,6 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
         return opened, looked_at(replace(opened, columns=tuple(some)), options)
     except BadInput:
         return source, None  # the audit says it itself
-
-
-for kind in (Sketch, Predictions, MulticlassPredictions):
-    preview.register(kind, lambda source, _options, _engine=None: (source, None))
 
 
 def _first_rows(frame: Any) -> object:

@@ -18,7 +18,7 @@ from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends
 from calibrant.stats.nulls import total_interval
 from calibrant.stats.strata import Bins, Strategy
-from calibrant.views.points import Points, clusters_or_rows, points
+from calibrant.views.points import Points, points
 
 Floats = NDArray[np.float64]
 DRAWS, STREAM = 300, 0x0C1A
@@ -158,7 +158,7 @@ def classwise_ece(
         calibrated, scale = _drawn(rows, q, every, draws, rng)
         noise, shown = calibrated * scale, _shown(signal, calibrated, alpha / 2.0)
     else:
-        noise = _multiplied(rows, q, every, draws, rng)
+        noise = _multiplied(rows, q.each_weighs, q.cluster, every, draws, rng)
     sizes = total_interval(signal, noise, lambda v: np.abs(v).sum(axis=-1), q.level(alpha))
     each = [float(np.abs(gap).sum()) for gap in gaps]
     return q.estimate(
@@ -230,7 +230,8 @@ def _shown(signal: Floats, calibrated: Floats, share: float) -> bool:
 
 def _multiplied(
     rows: MulticlassPredictions,
-    q: Points,
+    each: Floats,
+    who: NDArray[np.intp],
     every: Sequence[tuple[Bins, NDArray[np.intp]]],
     draws: int,
     rng: np.random.Generator,
@@ -238,7 +239,7 @@ def _multiplied(
     """The same of clusters, whose rows depend on one another: residuals times one normal number a cluster."""
     from scipy.sparse import csr_array
 
-    weight, who = q.each_weighs / q.each_weighs.sum(), clusters_or_rows(rows)
+    weight = each / each.sum()
     count = int(who.max()) + 1
     shocks = rng.standard_normal((count, draws)) * np.sqrt(count / (count - 1.0))
     out = []

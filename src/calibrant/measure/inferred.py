@@ -13,7 +13,7 @@ from calibrant.arguments import checked_alpha, choice, flag, shown
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import as_text, is_number
 from calibrant.data.layouts import is_date
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, codes_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
@@ -158,7 +158,7 @@ def _row_sums(rows: Predictions) -> Sums:
     sums = one, rows.p, y, rows.p**2, rows.p * y, weights_of(rows)
     if rows.cluster is None:
         return Sums(*sums)
-    return SumsByCluster(*sums, np.unique(rows.cluster, return_inverse=True)[1].reshape(-1))
+    return SumsByCluster(*sums, codes_of(rows))
 
 
 def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], int]:

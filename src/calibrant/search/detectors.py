@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, choice, names, number
+from calibrant.data.predictions import codes_of
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import Draws, outcomes, words
@@ -132,10 +133,6 @@ class DetectorInputs:
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
 
-    def of_clusters(self, **_: Callable[[], object]) -> dict[str, object]:
-        """What settings tell of clusters, each made where there are any."""
-        return {}
-
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
@@ -200,9 +197,6 @@ class ClusteredInputs(DetectorInputs):
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
-    def of_clusters(self, **made: Callable[[], object]) -> dict[str, object]:
-        return {name: make() for name, make in made.items()}
-
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
@@ -255,7 +249,7 @@ def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
         sampled = partial(WeightedSample, weights=even_weights(rows))
     inputs: Callable[..., DetectorInputs] = DetectorInputs
     if rows.cluster is not None:
-        codes = np.unique(rows.cluster, return_inverse=True)[1].astype(np.int64)
+        codes = codes_of(rows).astype(np.int64)
         if (count := int(codes.max()) + 1) < 2 * s.folds:
             need = f"{s.folds} folds of whole clusters need at least {2 * s.folds}"
             raise NotComputable(f"there are {count:,} clusters: {need}")

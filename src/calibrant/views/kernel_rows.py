@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, choice, names, number
-from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data, codes_of
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
@@ -125,7 +125,7 @@ def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     rows = Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids)
     if data.cluster is None:
         return rows
-    clusters = np.unique(data.cluster, return_inverse=True)[1].astype(np.int64)
+    clusters = codes_of(data).astype(np.int64)
     if not clusters.any():
         raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
     return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=clusters)

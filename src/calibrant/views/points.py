@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import mix
@@ -91,7 +91,7 @@ def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     """Return the cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
     if rows.cluster is None:
         return None
-    code = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    code = codes_of(rows)
     if not code.any():
         raise one_cluster(rows)
     return code
@@ -279,8 +279,7 @@ _points = ByKind(rows=_of_rows, counts=lambda data: cell_points(everyone(data)))
 
 def points_by_horizon(data: Points | Predictions | Sketch) -> Points:
     """The same for measures that hold with weights of censoring, where some outcomes by a horizon are unknown."""
-    weighs = isinstance(data, Predictions) and data.followed is not None and data.followed.weighs
-    return HorizonPoints.of(cast(Predictions, data)) if weighs else points(data)
+    return HorizonPoints.of(data) if isinstance(data, Predictions) and data.weighs else points(data)
 
 
 def cell_points(population: Population) -> Points:
@@ -313,9 +312,9 @@ def parts(
         return
     sketch = grouped_sketch(data, by, intersections, seed=0)
     if sketch.by_clusters:
-        members, rows = Members.of(sketch, sketch), sketch.rows()
+        members, rows = Members.of(sketch, sketch), replace(sketch.rows(), covariates=None)
         for name, index in named_groups(sketch):
             if len(kept := np.flatnonzero(members.rows((index,)))):
-                yield name, replace(rows, covariates=None).part(kept)
+                yield name, rows.part(kept)
         return
     yield from ((name, cell_points(group(sketch, index))) for name, index in named_groups(sketch))

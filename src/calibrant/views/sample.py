@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller, checked_seed, shown
 from calibrant.data.columns import require
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
-from calibrant.data.predictions import MulticlassPredictions, Predictions, remembered
+from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of, remembered
 from calibrant.data.profile import LevelCounts
 from calibrant.data.read import make_spec, sketch_rows
 from calibrant.data.reading import Reading
@@ -463,9 +463,7 @@ def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[
     if data.cluster is None:
         rows: NDArray[np.int64] = np.bincount(code, minlength=of)
         return rows
-    cluster = data.cluster
-    codes = remembered(data, "cluster codes", lambda: np.unique(cluster, return_inverse=True)[1].reshape(-1))
-    return clusters_in(code, codes, of)
+    return clusters_in(code, codes_of(data), of)
 
 
 def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:

@@ -349,7 +349,7 @@ class WithLost:
     @property
     def weighs(self) -> bool:
         """Those known stand for the others by weights of censoring."""
-        return self.rows.followed is not None and self.rows.followed.weighs
+        return self.rows.weighs
 
     @property
     def predicted(self) -> float:
@@ -409,10 +409,8 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
     known, lost = rows[rows < data.n], rows[rows >= data.n] - data.n
     order = np.concatenate([known, lost + data.n])
     return replace(
-        data,
-        y=data.y[known],
-        p=data.p[known],
-        covariates=None if data.covariates is None else data.covariates.take(pa.array(known)),
+        data.part(known.astype(np.intp)),
+        dropped=data.dropped,
         unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
         followed=replace(
             followed,
@@ -421,7 +419,6 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
             level=followed.level[order],
             place=followed.place[order],
         ),
-        cache={},
     )
 
 

@@ -473,7 +473,8 @@ def pooled(
 
 
 def _of_rows(data: Predictions, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
-    clusters, weights = cluster_totals(data, options.seed), weights_of(data)
+    clusters = cluster_totals(data, options.seed)
+    weights = weights_of(data)
     everyone = [(EVERYONE, np.arange(data.n))]
     for name, rows in ((keyed(g), r) for g, r in rows_of_groups(data, by)) if by else everyone:
         ranking = Ranking.of(data.p[rows], data.y[rows] == options.wrong, options.highest)

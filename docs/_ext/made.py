@@ -215,7 +215,7 @@ def filled(text: str) -> str:
     return MARK.sub(lambda m: "\n".join(MADE[m[1]]()) + "\n" if m[1] in MADE else m[0], text)
 
 
-# ---- pages beside the sidebar: details of papers, and tables of the evidence ----
+# ---- pages next to the sidebar: details of papers, and tables of the evidence ----
 
 
 def tables(folder: Path) -> Iterator[str]:

@@ -82,7 +82,7 @@ A curve is drawn without a network; `curve.chart()` is an interactive chart, `cu
     """## Along which variable
 
 The last year, with every column that describes people. Everybody is off in the same direction, so the overall shift is
-taken out: what is left of the error along each variable, with certified ranges that hold all together.""",
+taken out: what is left of the error along each variable, with certified ranges that hold simultaneously.""",
     """import numpy as np
 
 names = ["age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity"]

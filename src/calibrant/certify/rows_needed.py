@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -187,7 +187,7 @@ def rows_needed(
     gap = share("gap", gap, hint="such as 0.02 for two points")
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
-    plan = _Plan(mass=np.full(PLAN_GRID, 1.0 / PLAN_GRID)) if data is None else _plan_of(everyone(data, seed))
+    plan = _Plan() if data is None else _plan_of(everyone(data, seed))
     above, below = plan.gaps(method, (steps, bandwidth), (low_share, high_share), checked_seed(seed))
     needed = max(least_rows(each, gap) for each, spent in ((above, high_share), (below, low_share)) if spent)
     return Estimate(
@@ -276,9 +276,13 @@ Gaps = tuple[Callable[[float], float], Callable[[float], float]]  # from above a
 class _Plan:
     """Independent rows, by the probabilities of their scores."""
 
-    mass: Floats  # on the planning grid
     assumes: str = "uniform scores"
     unit: str = "rows"
+
+    @cached_property
+    def mass(self) -> Floats:
+        """The probabilities of the scores on the planning grid."""
+        return np.full(PLAN_GRID, 1.0 / PLAN_GRID)
 
     def gaps(self, method: Method, display: tuple[int, float], spend: tuple[float, float], _: int) -> Gaps:
         """The expected upper bound of a calibrated score, and the expected shortfall from below."""
@@ -294,6 +298,11 @@ class _OfRows(_Plan):
     """Independent rows at hand."""
 
     population: Population
+
+    @cached_property
+    def mass(self) -> Floats:
+        rows = self.population.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
+        return np.asarray(rows / rows.sum())
 
     def noise(self, steps: int, judge: Judge) -> float:
         """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
@@ -404,12 +413,11 @@ class _TwoWay(_OfClusters):
 
 def _plan_of(q: Population) -> _OfRows:
     if q.clusters is None:
-        rows = q.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
-        return _OfRows(mass=rows / rows.sum(), assumes="scores distributed as given", population=q)
+        return _OfRows(assumes="scores distributed as given", population=q)
     alone = len(q.clusters.cluster) == q.clusters.count
     assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")
     kind = _TwoWay if q.two_way else _OfClusters
-    return kind(mass=np.empty(0), assumes=assumes, unit=unit, population=q)
+    return kind(assumes=assumes, unit=unit, population=q)
 
 
 def _squares(clusters: Clusters) -> float:

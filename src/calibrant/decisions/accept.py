@@ -371,16 +371,10 @@ class Part:
         if at < 0:
             return Passed(0, 0, 0.0)
         rows, wrong = int(self.ranking.rows[at]), int(self.ranking.wrong[at])
-        return Passed(rows, wrong, self._share(threshold, rows))
+        return Passed(rows, wrong, rows / self.ranking.n)
 
-    def _share(self, t: float, rows: int) -> float:
-        """The share that passes a threshold, which so many rows do."""
-        del t
-        return rows / self.ranking.n
-
-    def log_evidence_above(self, t: float, rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
+    def log_evidence_above(self, _t: float, _rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
         """The log e-value against "at most `risk` of a group's accepted rows are wrong", at every threshold."""
-        del t, rows
         return float(acceptance.log_evidence_above(accepted, wrong, self.options.risk))
 
     @property
@@ -440,13 +434,15 @@ class ClusterPart(Part):
     def fewest(self, _: float) -> None:
         return None
 
-    def _share(self, t: float, rows: int) -> float:
-        del rows
+    def down_to(self, threshold: float | None) -> Passed:
+        passed = super().down_to(threshold)
+        if threshold is None or not passed.rows:
+            return passed
         weights = self.clusters.input_weights
-        return float(weights[self.options.passing(self.clusters.p, t)].sum() / weights.sum())
+        own = weights[self.options.passing(self.clusters.p, threshold)]
+        return passed._replace(share=float(own.sum() / weights.sum()))
 
-    def log_evidence_above(self, t: float, rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
-        del accepted, wrong
+    def log_evidence_above(self, t: float, rows: NDArray[np.intp], _accepted: int, _wrong: int) -> float:
         group = ClusterRanking.of(self.clusters.of_rows(rows), self.options.highest)
         return group.log_evidence_above(t, self.options.risk) - float(np.log(len(self.ranked.threshold)))
 
@@ -473,7 +469,8 @@ def pooled(
 
 
 def _of_rows(data: Predictions, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
-    clusters, weights = cluster_totals(data, options.seed), weights_of(data)
+    clusters = cluster_totals(data, options.seed)
+    weights = weights_of(data)
     everyone = [(EVERYONE, np.arange(data.n))]
     for name, rows in ((keyed(g), r) for g, r in rows_of_groups(data, by)) if by else everyone:
         ranking = Ranking.of(data.p[rows], data.y[rows] == options.wrong, options.highest)

@@ -296,9 +296,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0
     inside = v.path.rows[:top]
-    clusters = {}
-    if q.cluster is not None:  # with rows up to the peak, and beyond it
-        clusters = {"peak_clusters": q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))}
     return {
         "models": q.pool.names,
         "statistics": v.statistics,
@@ -311,6 +308,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),
-        **clusters,
+        **q.clusters_at_peak(v.rows, np.isin(np.arange(len(v.rows)), inside)),
         **v.facts,
     }

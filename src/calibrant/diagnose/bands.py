@@ -23,7 +23,7 @@ from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import critical, p_value
 from calibrant.stats.smoothing import SPREAD, density, smoother
 from calibrant.stats.strata import SUMS, Strata, View
-from calibrant.views.by_variable import along, by_cluster, by_variable_of
+from calibrant.views.by_variable import along, by_cluster, by_variable_of, checked_names
 from calibrant.views.points import SIGNS
 
 Floats = NDArray[np.float64]
@@ -193,12 +193,10 @@ def _named(layout: Layout) -> tuple[str, str | None, bool]:
     variable, by = layout.variable, layout.by
     if isinstance(variable, str):
         return variable, by, False
-    names = tuple(variable) if isinstance(variable, Sequence) else ()
-    if len(names) != 2 or not all(isinstance(v, str) for v in names) or names[0] == names[1]:
-        raise BadInput(f"variable={variable!r}: pass the name of one covariate, or of two different ones")
+    first, second = checked_names(variable)
     if by is not None:
         raise BadInput(f"by={by!r}: a pair of variables takes no by=; leave one of the three out")
-    return names[0], names[1], True
+    return first, second, True
 
 
 def _groups_of(

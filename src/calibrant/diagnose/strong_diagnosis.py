@@ -140,21 +140,14 @@ def control_chart(
         # The value at the last step that is looked at, up to each share; 1e-12: equal shares differ by rounding.
         last = np.searchsorted(where, grid * (1.0 + 1e-12), side="right")
         columns[f"null_{b + 1}"] = (0.0, *(round(value, 3) for value in np.append(0.0, values)[last].tolist()))
-    facts = _facts(q, v, used, top, share, score) | _people(q, v, at, top)
-    return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
-
-
-def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, object]:
-    """How many clusters each point has, and the peak on either side; nothing where rows are independent."""
-    if q.cluster is None:
-        return {}
-    order = v.path.rows
-    first = np.sort(np.unique(q.clusters_of(v.rows)[0][order], return_index=True)[1])
-    inside = np.isin(np.arange(len(v.rows)), order[: top + 1])
-    return {
-        "people": (0, *np.searchsorted(first, at, side="right").tolist()),
-        "peak_clusters": q.people(v.rows, inside),
+    reported = {
+        **_facts(q, v, used, top, share, score),
+        **q.clusters_along(v.rows[v.path.rows], at),
+        **q.clusters_at_peak(v.rows, np.isin(np.arange(len(v.rows)), v.path.rows[: top + 1])),
+        "alpha": level,
+        "line": line,
     }
+    return Curve(method="diagnose.control_chart", columns=columns, settings=reported)
 
 
 def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, score: Floats) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from calibrant.views.by_variable import (
     ByVariable,
     by_cluster,
     by_variable_of,
+    checked_names,
     checked_view,
     numbers_of,
     pair_of,
@@ -202,7 +203,11 @@ def vece(
     strategy = choice("strategy", strategy, get_args(Strategy))
     draws = check_int("draws", draws, 99, 100_000, hint="such as 999")
     view = checked_view(view)
-    q = _published(data, variable, bins, view) if paper else binned_of(data, _names(variable), bins, view, strategy)
+    q = (
+        _published(data, variable, bins, view)
+        if paper
+        else binned_of(data, checked_names(variable), bins, view, strategy)
+    )
     s = q.strata
     plain, beyond = _sizes(s.as_bins(q.clusters), alpha, seed)
     p_plain, p_beyond = _p_values(q, draws, seed)
@@ -269,14 +274,6 @@ def _rows(data: Predictions, q: ByVariable, requested: int) -> Binned:
     kind: Callable[..., Binned] = BinnedRows if clusters is None else partial(BinnedClusters, clusters=clusters)
     weighted = data.weights is not None
     return kind(q.strata, requested, assumes=assumed(data), weighted=weighted, data=data, cell=q.cell)
-
-
-def _names(variable: str | Sequence[str]) -> tuple[str, ...]:
-    if isinstance(variable, str):
-        return (variable,)
-    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
-        return variable[0], variable[1]
-    raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
 
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:

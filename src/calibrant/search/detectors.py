@@ -133,6 +133,14 @@ class DetectorInputs:
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
 
+    def clusters_at_peak(self, _rows: Rows, _inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+        """For results, clusters that have some of these rows, and that have others; nothing of independent rows."""
+        return {}
+
+    def clusters_along(self, _rows: Rows, _at: Rows) -> dict[str, tuple[int, ...]]:
+        """For curves, how many clusters rows in an order have down to each point, and 0 before the first."""
+        return {}
+
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
@@ -196,6 +204,13 @@ class ClusteredInputs(DetectorInputs):
     def clusters_of(self, rows: Rows) -> tuple[Rows, Ids]:
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
+
+    def clusters_at_peak(self, rows: Rows, inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+        return {"peak_clusters": self.people(rows, inside)}
+
+    def clusters_along(self, rows: Rows, at: Rows) -> dict[str, tuple[int, ...]]:
+        first = np.sort(np.unique(self.cluster[rows], return_index=True)[1])
+        return {"people": (0, *np.searchsorted(first, at, side="right").tolist())}
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)

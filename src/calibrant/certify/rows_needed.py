@@ -37,7 +37,7 @@ AVERAGING, LEARNING = 2.5, 1.4
 
 
 def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 1000.0) -> float:
-    """Return about the least n at which a decreasing function of n falls to `gap`; infinity beyond 1e12.
+    """About the least n at which a decreasing function of n falls to `gap`; infinity beyond 1e12.
 
     Bounds shrink about like ``n^(-1/2)``, so each step multiplies n by the squared ratio to the target.
     """
@@ -106,7 +106,7 @@ def lower_gap(moment: float, n: float, delta: float, blocks: int = 8) -> float:
 
 
 def _mean_absolute(mean: Floats, sd: Floats) -> Floats:
-    """Return ``E|N(mean, sd^2)|``."""
+    """``E|N(mean, sd^2)|``."""
     from scipy.special import ndtr
 
     sd = np.maximum(np.abs(sd), 1e-300)
@@ -202,7 +202,7 @@ def rows_needed(
 
 
 def level_masses(mass: Floats, steps: int) -> tuple[Floats, Floats]:
-    """Return shown values and their probabilities, from masses on the planning grid."""
+    """Shown values and their probabilities, from masses on the planning grid."""
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
     level = np.floor(middle * steps + 0.5).astype(np.int64)
     return np.arange(steps + 1) / steps, np.bincount(level, mass, steps + 1).astype(np.float64)
@@ -230,7 +230,7 @@ class Need(NamedTuple):
     at_least: bool
 
     def rows(self, n: int) -> int:
-        """Return them, of a log of n rows."""
+        """How many rows that is, of a log of n rows."""
         return math.ceil(self.times * n)
 
 
@@ -242,7 +242,7 @@ def rows_to_decide(
     spend: tuple[float, float],
     judge: Judge,
 ) -> Need | None:
-    """Return how many times as many rows of this population would decide a limit.
+    """How many times as many rows of this population would decide a limit.
 
     Where the estimate is clear of the limit by its own noise: about so many, if it is off as estimated. They are
     planned as for an error that is easy to learn, and no fewer than at which the end found now comes to the limit, if
@@ -305,7 +305,7 @@ class _OfRows(_Plan):
         return np.asarray(rows / rows.sum())
 
     def noise(self, steps: int, judge: Judge) -> float:
-        """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
+        """How far the estimate may be from the truth: two standard errors, and of an error its bias.
 
         The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated,
         and too low by somewhat less, if errors are of the size of that noise.

@@ -98,7 +98,7 @@ class Cut:
         return {}
 
     def limits(self, delta: float) -> tuple[float, float]:
-        """Return limits of the overall mean residual."""
+        """Limits of the overall mean residual."""
         return gap_limits(self.ledger, delta)
 
     def upper(self, delta: float, gaps: tuple[float, ...] = NONE) -> float:
@@ -209,7 +209,7 @@ class ClusterHashSplit(HashSplit):
 
 
 def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:
-    """Return rows dealt by their identity, or by that of their clusters."""
+    """Rows dealt by their identity, or by that of their clusters."""
     clusters = cluster_totals(data, seed)
     rows = checked_rows(alone(rows_of_clusters(data)))
     residual = rows.y - rows.p
@@ -247,7 +247,7 @@ def cut_of(hash_split: HashSplit, names: Names, bins: int, fine: bool) -> Cut | 
 
 
 def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:
-    """Return each row's cell, how many cells values have, how many cells there are, and whether they are in order."""
+    """Each row's cell, how many cells values have, how many cells there are, and whether they are in order."""
     column = covariate(hash_split.rows, name)
     if not (is_number(column.type) or is_date(column.type)):
         if fine:
@@ -266,7 +266,7 @@ def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDA
 
 
 def _edges(seen: Floats, bins: int) -> Floats:
-    """Return inner edges from pilot values: a cell for each where they are few."""
+    """Inner edges from pilot values: a cell for each where they are few."""
     if not len(seen):
         return np.zeros(0)
     distinct = np.unique(seen)

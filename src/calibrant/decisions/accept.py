@@ -245,7 +245,7 @@ Data = TypeVar("Data", Predictions, Predictions | Sketch)
 
 
 def answers(data: MulticlassPredictions | Data, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Data:
-    """Return data of two outcomes; of several classes whether the most probable one is right, and which it is."""
+    """Data of two outcomes; of several classes whether the most probable one is right, and which it is."""
     if not isinstance(data, MulticlassPredictions):
         return data
     if not options.highest:
@@ -293,7 +293,7 @@ class AcceptOptions:
         return 0 if self.highest else 1
 
     def passing(self, scores: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-        """Return which scores pass a threshold, its own among them."""
+        """Which scores pass a threshold, its own among them."""
         return scores >= threshold if self.highest else scores <= threshold
 
 
@@ -334,7 +334,7 @@ class Part:
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
 
     def accepted(self, alpha: float) -> Accepted:
-        """Return what is accepted at the certified threshold, for the settings of the result."""
+        """What is accepted at the certified threshold, for the settings of the result."""
         threshold, certified = self.certified(alpha)
         passed = self.down_to(threshold)
         return {
@@ -364,7 +364,7 @@ class Part:
         return acceptance.fewest(self.options.risk, alpha)
 
     def down_to(self, threshold: float | None) -> Passed:
-        """Return what passes a threshold, of all rows; None is passed by nobody."""
+        """What passes a threshold, of all rows; None is passed by nobody."""
         if threshold is None:
             return Passed(0, 0, 0.0)
         at = int(np.count_nonzero(self.options.passing(self.ranking.threshold, threshold))) - 1

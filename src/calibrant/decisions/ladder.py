@@ -89,7 +89,7 @@ class Ladder:
         return Lots.of_counts(self.counts, self.low, self.cut, self.threshold)
 
     def gains(self, over_all: bool, seed: int) -> Gains:
-        """Return what rows, or clusters, add to the net benefit, or to its excess over acting on all; times 1 - t."""
+        """What rows, or clusters, add to the net benefit, or to its excess over acting on all; times 1 - t."""
         t, (acted, events), (left, missed) = self.threshold, self.acted, self.left
         if over_all:
             return Gains.of_counts((t, t - 1.0, 0.0), (left - missed, missed, acted), seed)

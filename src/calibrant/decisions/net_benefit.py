@@ -271,7 +271,7 @@ def _rows(
 def _certified(
     part: Predictions | Sketch | Points, worth: Worth, at: Floats, alpha: float, seed: int
 ) -> tuple[Band, Band]:
-    """Return means with certified ends, each threshold at its share of alpha: of acting, and over acting on everyone.
+    """Means with certified ends, each threshold at its share of alpha: of acting, and over acting on everyone.
 
     All thresholds that were asked share alpha, and not those alone that have rows enough, which scores decide.
     """
@@ -285,7 +285,7 @@ def _certified(
 
 
 def _enough(q: Points, at: Floats) -> NDArray[np.bool_]:
-    """Return which thresholds have rows, and expected rows of both outcomes, enough on both sides: by scores alone."""
+    """Which thresholds have rows, and expected rows of both outcomes, enough on both sides: by scores alone."""
     place, size = np.searchsorted(at - QUANTISATION, q.p, side="right"), len(at) + 1
     counts = [summed(place, v, size) for v in (q.times, q.times * q.p, q.times * (1.0 - q.p))]
     below = np.array([np.cumsum(v)[:-1] for v in counts])
@@ -296,7 +296,7 @@ def _enough(q: Points, at: Floats) -> NDArray[np.bool_]:
 
 
 def _band(worth: Worth, value: Floats, alpha: float, seed: int) -> Band:
-    """Return means with a simultaneous band: none where the value does not vary."""
+    """Means with a simultaneous band: none where the value does not vary."""
     square = worth.square(value)
     error = np.sqrt(np.diag(square))
     free = error > 0.0
@@ -341,7 +341,7 @@ class Worth:
         return cls(mass, sums, count, np.where(above, everyone, 0.0), everyone, rows @ above, q.cluster is None)
 
     def won(self, value: Floats) -> Sums:
-        """Return what clusters, or rows of a class, add to the means; weighted rows as so many of equal weight."""
+        """What clusters, or rows of a class, add to the means; weighted rows as so many of equal weight."""
         if not self.rows_alone:
             return Sums(self.sums @ value, self.sums.sum(axis=1), np.ones(len(self.sums)), self.count)
         is_kept = self.mass > 0.0
@@ -349,7 +349,7 @@ class Worth:
         return Sums(each[:, None] * value[is_kept], each, self.mass[is_kept] / each, self.count)
 
     def means(self, value: Floats) -> Floats:
-        """Return weighted means, shape (t,)."""
+        """Weighted means, shape (t,)."""
         result: Floats = self.mass @ value / self.mass.sum()
         return result
 
@@ -451,6 +451,6 @@ def regret_of(
 
 
 def ends(lots: Lots, spend: tuple[float, float], seed: int) -> tuple[float, float]:
-    """Return both ends of the loss, times ``1 - t``."""
+    """Both ends of the loss, times ``1 - t``."""
     from_below: Below = below(lots, spend[0], seed)
     return from_below.limit(spend[0]), Above.of(lots, spend[1]).limit(spend[1])

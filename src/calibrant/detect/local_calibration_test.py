@@ -221,7 +221,7 @@ def _of_rows(data: Predictions, variables: Names, null: str, *, draws: int, seed
 
 
 def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options given, or refuse those that do not belong to these features."""
+    """The options that were passed; refuse those that do not belong to these features."""
     nulls, own = TAKES[choice("features", features, KINDS)]
     choice("null", null, nulls, hint=f"with features={features!r}")
     inputs = {k: v for k, v in options.items() if v is not None}
@@ -313,7 +313,7 @@ def populous(b: Block, gram: Floats) -> Block:
 def _settings(
     spec: LocalSpec, how: Sequence[Coding], draws: int, n: int, left_out: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return what the number depends on, and what was done to the covariates."""
+    """What the number depends on, and what was done to the covariates."""
     return {
         "features": "default",
         "n": n,
@@ -491,7 +491,7 @@ def _parts(mean: NDArray[np.float64], ranks: NDArray[np.float64]) -> dict[str, f
 
 
 def drawn_classes(p: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.int16]:
-    """Return classes drawn from the probabilities of each row, shape (rows, draws); those of score 0 never."""
+    """Classes drawn from the probabilities of each row, shape (rows, draws); those of score 0 never."""
     edges = np.cumsum(p, axis=1)[:, :-1] / p.sum(axis=1, keepdims=True)
     out = np.empty((len(p), draws), np.int16)
     for b in range(draws):

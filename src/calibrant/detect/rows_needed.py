@@ -469,7 +469,7 @@ def share_of(value: object) -> float:
 
 
 def moved(p: Floats, inside: Flags, error: float) -> Floats:
-    """Return scores that are moved on the logit scale inside a subgroup until their mean there is `error` higher."""
+    """Scores that are moved on the logit scale inside a subgroup until their mean there is `error` higher."""
     from scipy.optimize import brentq
     from scipy.special import expit, logit
 
@@ -482,7 +482,7 @@ def moved(p: Floats, inside: Flags, error: float) -> Floats:
 
 
 def solved(power: Callable[[float], float], wanted: float, within: tuple[float, float], close: float) -> float:
-    """Return where a simulated power, which rises, is as wanted but for `close`; infinity beyond the search's end.
+    """Where a simulated power, which rises, is as wanted but for `close`; infinity beyond the search's end.
 
     Its normal quantile is about linear, and rises by `STEEP` from 0 to where the search starts. `within`: that, and its
     end.

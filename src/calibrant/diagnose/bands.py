@@ -38,14 +38,14 @@ LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected event
 
 
 def supported(rows: Floats, predicted: Floats, null: Floats) -> Flags:
-    """Return which points rest on enough rows and events to be drawn; `null` is their null standard error."""
+    """Which points rest on enough rows and events to be drawn; `null` is their null standard error."""
     events = rows * np.minimum(predicted, 1.0 - predicted)
     enough: Flags = (rows >= LEAST_ROWS * (1 - 1e-9)) & (events >= LEAST_EVENTS) & (null > 0)  # 1e-9: rounding
     return enough
 
 
 def gap_columns(predicted: Floats, gap: Floats, wide: Floats, narrow: Floats) -> dict[str, Floats]:
-    """Return what a curve says at its points, with simultaneous limits and those of each point by itself."""
+    """What a curve says at its points, with simultaneous limits and those of each point by itself."""
     return {
         "predicted": predicted,
         "observed": np.clip(predicted + gap, 0.0, 1.0),
@@ -69,7 +69,7 @@ def affordable(data: Predictions, cuttings: int, draws: int) -> bool:
 
 
 def simulated_events(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
-    """Return weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
+    """Weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
 
     All cuttings of the rows, columns of `codes` numbered through, see the same outcomes. In the confidence view an
     outcome is a right answer.
@@ -264,7 +264,7 @@ def _curve(g: _Group, at: tuple[Floats, Floats], layout: Layout) -> Panel:
 
 
 def _levels(g: _Group) -> Panel:
-    """Return one point for each level, or each value of a number with few."""
+    """One point for each level, or each value of a number with few."""
     c = g.cells
     x = np.full(c.size, np.nan) if not c.ordered else c.x
     kind, near = np.full(c.size, 2), np.ones(c.size, dtype=bool)
@@ -345,7 +345,7 @@ def banded(plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
 
 
 def _drawn(panel: Panel) -> tuple[Ints, Floats, Floats, Floats]:
-    """Return which points rest on enough, their effective rows, their mean score and their null standard error."""
+    """Which points rest on enough, their effective rows, their mean score and their null standard error."""
     w, c = panel.average, panel.cells
     square = w * w
     rows = 1.0 / np.maximum(square @ c.weight2, 1e-300)

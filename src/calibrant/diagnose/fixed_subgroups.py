@@ -253,7 +253,7 @@ class Search:
         return self.ranges.family
 
     def people(self, _reported: Sequence[ReportedSubgroup]) -> dict[str, tuple[object, ...]]:
-        """Return how many clusters have rows in each subgroup and outside, set it apart, and are in others."""
+        """How many clusters have rows in each subgroup and outside, set it apart, and are in others."""
         return {}
 
     @cached_property
@@ -262,7 +262,7 @@ class Search:
         return self._left(sums_in(self.family, self.boxed.whole))
 
     def _left(self, sums: Ints) -> Left:
-        """Return what some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
+        """What some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
         return Left.of(self.family, sums).noisier(self.ranges.times)
 
     def rule(self, box: int) -> Rule:

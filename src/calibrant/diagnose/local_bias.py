@@ -189,7 +189,7 @@ def local_bias(
 
 
 def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
-    """Return gamma of the published kernel, or None for ours."""
+    """Check gamma, which the published kernel needs; None for ours."""
     if kernel == "published":
         return positive("gamma", gamma, hint="such as 0.5, with kernel='published'")
     if gamma is not None:
@@ -201,7 +201,7 @@ def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
 
 
 def _published_axes(data: Predictions, wanted: tuple[str, ...]) -> tuple[Axis, ...]:
-    """Return numbers as they are, and the score last."""
+    """Numbers as they are, and the score last."""
     axes = axes_of(data, wanted, by_score=True, delta=False)
     for a in axes:
         if not a.numeric or (a.level != 0).any():
@@ -253,7 +253,7 @@ def _points(grid: Any, axes: list[str]) -> Floats:
 
 
 def _at_rows(data: Predictions, ask: BiasMapOptions, gamma: float | None) -> Curve:
-    """Return eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
+    """Eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
     if data.n > MOST_ROWS:
         raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")
     if gamma is None:
@@ -420,12 +420,12 @@ def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
 
 
 def scaled(spots: Spots, widths: Sequence[float]) -> Spots:
-    """Return spots in bandwidths."""
+    """Spots in bandwidths."""
     return Spots(spots.position / np.asarray(widths), spots.level)
 
 
 def rescaled(s: Sample, widths: Sequence[float]) -> Sample:
-    """Return rows whose spots are in bandwidths."""
+    """Rows whose spots are in bandwidths."""
     return Sample(s.y, s.p, s.weight, s.ids, scaled(s.spots, widths))
 
 

@@ -238,7 +238,7 @@ class ReliabilityDisplay:
         return self
 
     def _drawn(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return where to draw, and the low end, the line and the high end there; NaN between two stretches."""
+        """Where to draw, and the low end, the line and the high end there; NaN between two stretches."""
         columns = {k: np.asarray(self.curve.columns[k], dtype=np.float64) for k in ("predicted", "gap", "low", "high")}
         after = np.flatnonzero(np.diff(np.asarray(self.curve.columns["stretch"]))) + 1
         stated = columns["predicted"]
@@ -252,7 +252,7 @@ class ReliabilityDisplay:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return axes to draw on."""
+    """Axes to draw on."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as e:

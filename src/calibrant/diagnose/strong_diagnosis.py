@@ -369,7 +369,7 @@ class _Read:
         return out
 
     def drops(self, name: str, statistic: float, shuffles: Sequence[_Shuffle]) -> list[tuple[float, float]]:
-        """Return, for each permutation, the drop in these rows, and in rows drawn from them with replacement."""
+        """For each permutation, the drop in these rows, and in rows drawn from them with replacement."""
         out, every = [], np.arange(len(self.rows))
         at_once = max(VALUES // (self.x.flat.shape[1] * len(self.rows)), 1)
         for first in range(0, len(shuffles), at_once):
@@ -380,7 +380,7 @@ class _Read:
         return out
 
     def _permuted(self, name: str, orders: Sequence[Rows]) -> Floats:
-        """Return predictions with one variable permuted, of several permutations at once."""
+        """Predictions with one variable permuted, of several permutations at once."""
         p, part, order = self.question.edge.p[self.rows], self.fits.part[self.rows], np.concatenate(orders)
         # The models see the variable permuted; a permuted score moves the prediction and not the row's residual.
         shown = p[order] if name == SCORE else np.tile(p, len(orders))

@@ -190,7 +190,7 @@ class _SitesOfClusters(_Sites):
 
 
 def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
-    """Return rows by site, or say what is in the way."""
+    """Rows by site; say what is in the way."""
     refuse_rows(rows, weights=WEIGHTED)
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
@@ -234,7 +234,7 @@ def _named(rows: Predictions, site: str | None) -> tuple[list[str], Codes]:
 
 
 def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
-    """Return what is found of all sites' intercepts, and each one's estimate with its limits."""
+    """What is found of all sites' intercepts, and each one's estimate with its limits."""
     from scipy.special import expit
 
     logit, count = q.logit, len(q.names)
@@ -267,7 +267,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
 
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
-    """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
+    """What is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
     refuse_rows(q, cluster='slopes take rows of one site as independent, and those of one cluster are not: "intercept"')
     value, error, logit = np.full(len(q.names), np.nan), np.full(len(q.names), np.nan), q.logit
     for j in range(len(q.names)):

@@ -61,7 +61,7 @@ class Inferring:
     date: bool
 
     def at(self, level: object) -> NDArray[np.bool_]:
-        """Return which entries are at a level, or refuse a level that does not occur."""
+        """Which entries are at a level; refuse a level that does not occur."""
         if self.x is not None:
             return self._number_at(self.x, level)
         wanted = str(level).lower() if isinstance(level, (bool, np.bool_)) else str(level)
@@ -336,7 +336,7 @@ def _of_these_rows(estimate: Estimate, limits: tuple[float, float]) -> Estimate:
 
 
 def checked_quantity(quantity: Quantity) -> Quantity:
-    """Return what is asked for, or refuse it."""
+    """The quantity asked for; refuse any other."""
     return choice("quantity", quantity, get_args(Quantity))
 
 

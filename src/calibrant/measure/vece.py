@@ -292,7 +292,7 @@ def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: 
 
 
 def _sizes(binned: Bins, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
-    """Return sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
+    """Sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
     alpha = binned.clusters.level(alpha)
     noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     gap_left, noise_left = (beyond_gap(v, binned.share) for v in (binned.gap, noise))
@@ -305,7 +305,7 @@ def _total(gap: Floats) -> Floats:
 
 
 def _p_values(q: Binned, draws: int, seed: int) -> tuple[float, float]:
-    """Return p-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
+    """P-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
     s, simulated = q.strata, q.simulated(draws, seed)
     share, gap = s.weight / s.total, s.residual / s.total
     left = float(_total(beyond_gap(gap, share)))

@@ -68,7 +68,7 @@ class Settings:
     folds: int = FOLDS
 
     def checked(self) -> Settings:
-        """Return the settings as they will be used, or say in one line which cannot be."""
+        """The settings as they will be used; say in one line which cannot be."""
         return replace(
             self,
             alternative=choice("alternative", self.alternative, ALTERNATIVES),
@@ -116,7 +116,7 @@ class DetectorInputs:
         return result
 
     def simulated(self, rows: Rows, rate: Floats, which: Draws) -> NDArray[np.uint8]:
-        """Return outcomes of some rows, simulated at a rate, shape (rows, draws)."""
+        """Outcomes of some rows, simulated at a rate, shape (rows, draws)."""
         return outcomes(self.ids[rows], rate, which.first, which.count, which.salt)
 
     def simulated_words(self, rows: Rows, rate: Floats, first: int, salt: int) -> Ids:
@@ -292,7 +292,7 @@ class Fits:
     part: Rows
 
     def predict(self, model: int, x: Features, p: Floats, part: Rows, of: str | None = None) -> Floats:
-        """Return one model's predictions from features and scores, each row by the fits named for it.
+        """One model's predictions from features and scores, each row by the fits named for it.
 
         With `of`, a variable, what does not depend on it may be left out: differences between rows that differ in
         nothing else are the same, and cost less where few parts of a model read the variable.

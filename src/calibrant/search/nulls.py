@@ -139,7 +139,7 @@ def _slow(q: DetectorInputs) -> bool:
 
 
 def checked_draws(draws: Any, q: DetectorInputs | None = None, null: str = "fixed") -> int:
-    """Return how many draws to make, by default as many as the null takes for the question."""
+    """How many draws to make, by default as many as the null takes for the question."""
     if draws is None:
         if q is None or null != "refit":
             return DRAWS

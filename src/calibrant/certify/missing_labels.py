@@ -223,15 +223,15 @@ def lines(
 
 def ends(q: Ends | None, judge: Judge, delta: float, reported: Exact = EXACT) -> tuple[float, float]:
     """The certified ends of the error, or of the signed gap, as they are reported; of nobody all that may be."""
-    low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
-    return reported.end(low, -1), reported.end(high, 1)
-
-
-def _ends(q: Ends, judge: Judge, delta: float) -> tuple[float, float]:
-    if judge == "gap":
+    least = 0.0 if judge == "error" else -1.0
+    if q is None:
+        low, high = least, 1.0
+    elif judge == "gap":
         low, high = q.gap(delta)
-        return max(low - QUANTISATION, -1.0), min(high + QUANTISATION, 1.0)
-    return max(q.error_below(delta) - QUANTISATION, 0.0), min(q.error_above(delta) + QUANTISATION, 1.0)
+    else:
+        low, high = q.error_below(delta), q.error_above(delta)
+    low, high = max(low - QUANTISATION, least), min(high + QUANTISATION, 1.0)
+    return reported.end(low, -1), reported.end(high, 1)
 
 
 def verdict(low: float, high: float, limit: float | None) -> Stated:

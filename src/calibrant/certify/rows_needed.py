@@ -208,15 +208,6 @@ def level_masses(mass: Floats, steps: int) -> tuple[Floats, Floats]:
     return np.arange(steps + 1) / steps, np.bincount(level, mass, steps + 1).astype(np.float64)
 
 
-def _upper_gap(mass: Floats, method: Method, steps: int, bandwidth: float, delta: float) -> Callable[[float], float]:
-    if method == "rounded":
-        s, shown = level_masses(mass, checked_steps(steps))
-        return lambda n: rounded_gap(s, shown, n, delta)
-    h = checked_bandwidth(bandwidth, len(mass))
-    own = jittered_truth(mass, h)
-    return lambda n: jittered_gap(mass, h, n, delta) - own
-
-
 def _lower_gap(mass: Floats, delta: float) -> Callable[[float], float]:
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
     moment = float((mass * middle * (1 - middle)).sum())
@@ -286,7 +277,13 @@ class _Plan:
 
     def gaps(self, method: Method, display: tuple[int, float], spend: tuple[float, float], _: int) -> Gaps:
         """The expected upper bound of a calibrated score, and the expected shortfall from below."""
-        return _upper_gap(self.mass, method, *display, spend[1]), _lower_gap(self.mass, spend[0])
+        (steps, bandwidth), below = display, _lower_gap(self.mass, spend[0])
+        if method == "rounded":
+            s, shown = level_masses(self.mass, checked_steps(steps))
+            return lambda n: rounded_gap(s, shown, n, spend[1]), below
+        h = checked_bandwidth(bandwidth, len(self.mass))
+        own = jittered_truth(self.mass, h)
+        return lambda n: jittered_gap(self.mass, h, n, spend[1]) - own, below
 
     def pilots(self, _: float) -> float:
         """How many more it takes, which leave."""
@@ -378,8 +375,11 @@ class _OfClusters(_OfRows):
         if judge == "gap":
             spent = delta if within else delta / 2.0
             width = float(np.sqrt(2.0 * _squares(self.clusters) * -np.log(spent))) / self.clusters.total
-        else:
-            width = self._above(steps, delta) if within else self._below(delta)
+        elif within:
+            width = self._above(steps, delta)
+        else:  # the shortfall expected of the lower end, of so many clusters as there are
+            m = int(np.count_nonzero(self.clusters.certified))
+            width = lower_gap(_squares(self.clusters) / m, m, delta) * m / self.clusters.total
         return (width / aim) ** 2
 
     def _above(self, steps: int, delta: float) -> float:
@@ -391,11 +391,6 @@ class _OfClusters(_OfRows):
         drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.cluster), 1)), FEWEST_DRAWN)
         end = Above.plain(q.drawn(drawn, 0), bets(drawn, self.clusters.largest)).limit(delta)
         return end * float(np.sqrt(drawn / len(q.size))) * (1.0 if q.apart else RELAXED)
-
-    def _below(self, delta: float) -> float:
-        """The shortfall expected of the lower end, of so many clusters as there are."""
-        m = int(np.count_nonzero(self.clusters.certified))
-        return lower_gap(_squares(self.clusters) / m, m, delta) * m / self.clusters.total
 
 
 class _TwoWay(_OfClusters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -146,6 +146,11 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
     weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
     low = sum(weight[name] * float(f["share"] or 0.0) for name, f in results.items())
     value = sum(weight[p.name] * p.plausible for p in parts)
+    about = "scores from the highest down" if options.highest else "scores from the lowest up"
+    if len(parts) > 1:
+        about += f", a threshold for each of {len(parts)} groups"
+    of_population = options.target == "population"
+    about += "; future rows like these" if of_population else f"; {parts[0].here}, given their scores"
     return Estimate(
         method="certify.accept",
         value=max(value, low),
@@ -154,7 +159,7 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
         interval=Interval(low=low, high=1.0, level=1.0 - options.alpha, guarantee="finite-sample"),
         assumes=parts[0].assumes,
         settings={
-            "about": _about(options, parts),
+            "about": about,
             "risk": options.risk,
             "end": options.end,
             "target": options.target,
@@ -500,14 +505,6 @@ def _cells(name: str, counts: NDArray[np.int64], options: AcceptOptions) -> Part
     order = np.arange(cells)[::-1] if options.highest else np.arange(cells)
     ranking = Ranking.of_counts(edge[order], counts.sum(axis=1)[order], counts[order, options.wrong])
     return Part(name, ranking, float(ranking.n), options)
-
-
-def _about(options: AcceptOptions, parts: Sequence[Part]) -> str:
-    """Say what is accepted."""
-    which = "scores from the highest down" if options.highest else "scores from the lowest up"
-    of = f", a threshold for each of {len(parts)} groups" if len(parts) > 1 else ""
-    at_hand = f"{parts[0].here}, given their scores"
-    return f"{which}{of}; {'future rows like these' if options.target == 'population' else at_hand}"
 
 
 # ---- groups that one threshold for everyone hides ----

@@ -226,7 +226,13 @@ def decision_curve(
     at = HUNDREDTHS if thresholds is None else np.array(arguments.thresholds("thresholds", thresholds))
     rows: list[tuple[object, ...]] = []
     left_out = 0
-    for name, part in _parts(data, names("by", by)):
+    groups = names("by", by)
+    populations: Iterable[tuple[str, Predictions | Sketch | Points]]
+    if groups:
+        populations = ((keyed(name), part) for name, part in parts(data, groups))
+    else:
+        populations = [(EVERYONE, checked_data(data, Predictions, Sketch))]
+    for name, part in populations:
         reported = list(_rows(name, part, at, level, seed))
         left_out += len(at) - len(reported)
         rows += reported
@@ -239,13 +245,6 @@ def decision_curve(
         columns=dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True)),
         settings={"alpha": level, "level": 1.0 - level, "left_out": left_out, "least_rows": ROWS, "seed": seed},
     )
-
-
-def _parts(data: Predictions | Sketch, by: tuple[str, ...]) -> Iterator[tuple[str, Predictions | Sketch | Points]]:
-    if not by:
-        yield EVERYONE, checked_data(data, Predictions, Sketch)
-    else:
-        yield from ((keyed(name), part) for name, part in parts(data, by))
 
 
 def _rows(

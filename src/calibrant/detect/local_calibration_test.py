@@ -28,7 +28,7 @@ from calibrant.errors import BadInput
 from calibrant.kernels.features import CLUSTER, LOGIT
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
-from calibrant.stats.local.kernel_sums import NAMES, Family, Kernel, Rows, smallest, statistics_of
+from calibrant.stats.local.kernel_sums import NAMES, Family, Rows, smallest, statistics_of
 from calibrant.stats.local.kernel_sums import statistics as statistics_of_pairs
 from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, gaussian_scores, statistics
 from calibrant.stats.nulls import holm, ranked
@@ -437,8 +437,9 @@ def exact_class_test(
     checked_size(cluster)
     kernel, reported = (shape or Shape()).of(cluster, seed)
     # (1) The classes of the data (first column) and of each draw; (2) of each class against the rest, four statistics.
-    drawn = np.column_stack([checked.y, drawn_classes(checked.p, draws, seed)])
-    each = np.stack([_of_class(kernel, checked, drawn, c) for c in range(classes)])
+    drawn, one = np.column_stack([checked.y, drawn_classes(checked.p, draws, seed)]), np.ones(checked.n)
+    against = (Rows(checked.p[:, c], one, (checked.y == c).astype(np.float64)) for c in range(classes))
+    each = np.stack([statistics_of(kernel, rows, (drawn == c).astype(np.uint8)) for c, rows in enumerate(against)])
     # (3) Added up over classes, and ranked as of two classes.
     result, pairs = each.sum(axis=0), checked.n * (checked.n - 1.0)
     ranks, alone = ranked(result), [smallest(ranked(own)) for own in each]
@@ -498,14 +499,6 @@ def drawn_classes(p: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.i
         at = np.random.default_rng([CLASS_STREAM, seed, b]).random((len(p), 1))
         out[:, b] = (at >= edges).sum(axis=1)
     return out
-
-
-def _of_class(
-    kernel: Kernel, data: MulticlassPredictions, drawn: NDArray[np.integer], number: int
-) -> NDArray[np.float64]:
-    """The four statistics of one class against the rest, of the data and of each draw."""
-    rows = Rows(data.p[:, number], np.ones(data.n), (data.y == number).astype(np.float64))
-    return statistics_of(kernel, rows, (drawn == number).astype(np.uint8))
 
 
 by_exact = ByKind(rows=exact_local_test, classes=exact_class_test)

@@ -352,7 +352,10 @@ class SubgroupPlan:
 
     def _searched(self, n: int, sample: int, draws: int) -> Searched:
         rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])
-        drawn = self._made(n, rng) if self.data is None else self._taken(n, rng, self.data)
+        if self.data is None:
+            drawn = self._made(n, rng)
+        else:
+            drawn = self.data.part(rng.choice(self.data.n, n, replace=n > self.data.n))
         return Searched.of(drawn, int(rng.integers(2**31)) if sample else self.seed, sample, draws)
 
     def error(self, n: int, searched: tuple[Searched, ...]) -> tuple[float, Power]:
@@ -425,10 +428,6 @@ class SubgroupPlan:
         p = rng.beta(*self.beta, size=n)
         columns = {f"x{j}": rng.uniform(size=n) for j in range(1, ATTRIBUTES + 1)}
         return predictions(rng.uniform(size=n) < p, p, columns)
-
-    def _taken(self, n: int, rng: np.random.Generator, data: Predictions) -> Predictions:
-        at = rng.choice(data.n, n, replace=n > data.n)
-        return data.part(at)
 
     def design(self, searched: tuple[Searched, ...]) -> Design:
         """A corner of made-up covariates; or subgroups of the search that have about the share. In each sample."""

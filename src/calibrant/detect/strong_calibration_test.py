@@ -15,7 +15,7 @@ from calibrant.detect.class_tests import ClassRows
 from calibrant.errors import BadInput
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, ClassInputs, DetectorInputs, Settings, detector_inputs
-from calibrant.search.models import Floats, Models
+from calibrant.search.models import Models
 from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, question_of, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
 from calibrant.stats.local.spectra import adjusted, combined
@@ -245,7 +245,9 @@ def _of_classes(
         q, null, count = question_of(ClassInputs.of(inputs, low, high), "refit", draws)
         each.append((q, verdict_of(q, null, count)))
     names = tuple(map(rows.joined.name_of, rows.classes))
-    ranks = ranked(np.stack([-np.log(_least(v)) for _, v in each]))
+    # What each data set is ranked by, the data first: the smaller weighted p-value, or the rank of the largest sum.
+    least = [v.joint.least if v.joint is not None else ranked(np.append(v.statistic, v.peaks))[0] for _, v in each]
+    ranks = ranked(-np.log(np.stack(least)))
     by_class = adjusted({name: -np.log(own) for name, own in zip(names, ranks, strict=True)})
     worst, impossible = int(np.argmin(ranks[:, 0])), rows.contradicted
     q, v = each[worst]
@@ -283,11 +285,6 @@ def _of_classes(
             "impossible": impossible,
         },
     )
-
-
-def _least(v: Verdict) -> Floats:
-    """What each data set is ranked by, the data first: the smaller weighted p-value, or the rank of the largest sum."""
-    return v.joint.least if v.joint is not None else ranked(np.append(v.statistic, v.peaks))[0]
 
 
 def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:

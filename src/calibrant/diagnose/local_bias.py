@@ -170,7 +170,9 @@ def local_bias(
         draws=checked_draws(draws, level),
         seed=checked_seed(seed),
     )
-    published = _gamma(choice("kernel", kernel, ("local", "published")), gamma)
+    if choice("kernel", kernel, ("local", "published")) == "local" and gamma is not None:
+        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
+    published = positive("gamma", gamma, hint="such as 0.5, with kernel='published'") if kernel == "published" else None
     both = sorted(set(ask.variables) & set(ask.by))
     if both:
         raise BadInput(f"{both[0]!r} is in variables and in by: name it once")
@@ -186,15 +188,6 @@ def local_bias(
         axes = len(ask.variables) + ask.by_score
         raise BadInput(f"variables names {axes} axes: a map has one or two; put the others in by")
     return mapped(rows, ask)
-
-
-def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
-    """Check gamma, which the published kernel needs; None for ours."""
-    if kernel == "published":
-        return positive("gamma", gamma, hint="such as 0.5, with kernel='published'")
-    if gamma is not None:
-        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
-    return None
 
 
 # ---- The bias as published: one kernel on the unscaled covariates and the score, at scattered points ----

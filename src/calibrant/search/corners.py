@@ -120,18 +120,12 @@ class Cuts:
 
 def _cuts(column: NDArray[np.float32], by_variable: tuple[float, ...]) -> tuple[Floats, list[Rows]]:
     """The steps of a sorted column, and which of them bound its corners, from the finest to the coarsest."""
-    knots = _knots(column, by_variable)
+    at_shares = np.unique(column[[int(s * (len(column) - 1)) for s in by_variable]])
+    at_shares = at_shares[at_shares < column[-1]]
+    if not len(at_shares):  # one below its largest value, if there is any
+        at_shares = column[column < column[-1]][-1:]
+    knots: Floats = at_shares.astype(np.float64)
     return knots, [_bounds(column, knots, across) for across in ACROSS]
-
-
-def _knots(column: NDArray[np.float32], shares: tuple[float, ...]) -> Floats:
-    """The values at these shares of a sorted column, and one below its largest if there is any."""
-    result = np.unique(column[[int(s * (len(column) - 1)) for s in shares]])
-    result = result[result < column[-1]]
-    if not len(result):
-        result = column[column < column[-1]][-1:]
-    knots: Floats = result.astype(np.float64)
-    return knots
 
 
 def _bounds(column: NDArray[np.float32], knots: Floats, shares: tuple[float, ...]) -> Rows:

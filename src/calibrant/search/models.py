@@ -293,13 +293,10 @@ class _Logistic:
     def predict(self, x: Features, p: Floats, rows: Rows) -> Floats:
         from scipy.special import expit
 
-        rate: Floats = expit(np.concatenate([self._eta(x.flat[part]) for part in _parts(rows)]))
+        parts = (x.flat[part].astype(np.float64) for part in _parts(rows))
+        sums = [np.einsum("ij,ij->i", z @ self.square + self.linear, z) for z in parts]
+        rate: Floats = expit(np.concatenate(sums) + self.intercept)
         return rate - p[rows]
-
-    def _eta(self, z: NDArray[np.float32]) -> Floats:
-        z64 = z.astype(np.float64)
-        result: Floats = np.einsum("ij,ij->i", z64 @ self.square + self.linear, z64) + self.intercept
-        return result
 
 
 @dataclass(frozen=True)

@@ -71,15 +71,11 @@ def ranked(statistics: ArrayLike) -> Floats:
     out = np.empty(values.shape)
     for row, into in zip(values, out, strict=True):
         order = np.argsort(row)
-        rising = row[order]
-        into[order] = (len(row) - np.searchsorted(rising, rising - TIE * _deviation(row), side="left")) / len(row)
+        rising, largest = row[order], float(np.abs(row).max())
+        # A refuted score of 0 makes numbers whose squares overflow.
+        deviation = float(row.std() if largest < 1e150 else largest * (row / largest).std())
+        into[order] = (len(row) - np.searchsorted(rising, rising - TIE * deviation, side="left")) / len(row)
     return out
-
-
-def _deviation(row: Floats) -> float:
-    """The standard deviation, also of numbers whose squares overflow: a refuted score of 0 makes them."""
-    largest = float(np.abs(row).max())
-    return float(row.std() if largest < 1e150 else largest * (row / largest).std())
 
 
 # ---- Several statistics of one question, made comparable by their draws ----

@@ -109,16 +109,6 @@ class Side:
         return out
 
 
-def _refuted(excess: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Means up to which all are refuted, by halving; `low` where none was found."""
-    kept, free = low.copy(), high.copy()
-    for _ in range(HALVINGS):
-        middle = 0.5 * (kept + free)
-        out = excess(middle) >= 0.0
-        kept, free = np.where(out, middle, kept), np.where(out, free, middle)
-    return kept
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClusterRanges:
     """Ranges of the boxes of a family."""
@@ -300,9 +290,13 @@ class ClusterRanges:
 
     @staticmethod
     def _least_quickly(own: Side, bets: Floats, delta: Floats) -> Floats:
-        """Limits from below that are as sure, a little lower, and at most 0."""
-        price = -np.log(delta)
-        return _refuted(lambda m: own.at_least(bets, m) - price, own.least, np.zeros(len(own.least)))
+        """Limits from below that are as sure, a little lower, and at most 0: all means up to them are refuted."""
+        price, kept, free = -np.log(delta), own.least.copy(), np.zeros(len(own.least))
+        for _ in range(HALVINGS):
+            middle = 0.5 * (kept + free)
+            out = own.at_least(bets, middle) - price >= 0.0
+            kept, free = np.where(out, middle, kept), np.where(out, free, middle)
+        return kept
 
     # ---- Which boxes are over a limit ----
 

@@ -198,9 +198,8 @@ class Counted:
         """Why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
         return str(dict(self.data.spec.left_out).get(name, ""))
 
-    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
+    def null(self, _lines: int, _draws: int, seed: int, _stream: int) -> GaussianNull:
         """The null of so many lines and draws, with a stream of random numbers."""
-        del lines, draws, stream
         return GaussianNull(seed)
 
 

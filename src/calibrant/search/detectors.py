@@ -240,15 +240,13 @@ class ClassInputs(DetectorInputs):
         """The question of two classes, with the numbers that draw the class."""
         return cls(**{f.name: getattr(q, f.name) for f in fields(q)}, low=low, high=high)
 
-    def simulated(self, rows: Rows, rate: Floats, which: Draws) -> NDArray[np.uint8]:
-        del rate
+    def simulated(self, rows: Rows, _rate: Floats, which: Draws) -> NDArray[np.uint8]:
         below, upto = (
             outcomes(self.ids[rows], at[rows], which.first, which.count, which.salt) for at in (self.low, self.high)
         )
         return upto - below
 
-    def simulated_words(self, rows: Rows, rate: Floats, first: int, salt: int) -> Ids:
-        del rate
+    def simulated_words(self, rows: Rows, _rate: Floats, first: int, salt: int) -> Ids:
         below, upto = words(self.ids[rows], self.low[rows], self.high[rows], first, salt).T
         result: Ids = upto & ~below
         return result

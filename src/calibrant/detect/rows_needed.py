@@ -348,15 +348,16 @@ class SubgroupPlan:
 
     def searched(self, n: int, samples: int | None = None) -> tuple[Searched, ...]:
         """Samples of this size, searched; the same, whatever the subgroup. All of them by default."""
-        return tuple(self._searched(n, k, NULL_DRAWS // SAMPLES) for k in range(samples or SAMPLES))
-
-    def _searched(self, n: int, sample: int, draws: int) -> Searched:
-        rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])
-        if self.data is None:
-            drawn = self._made(n, rng)
-        else:
-            drawn = self.data.part(rng.choice(self.data.n, n, replace=n > self.data.n))
-        return Searched.of(drawn, int(rng.integers(2**31)) if sample else self.seed, sample, draws)
+        out = []
+        for sample in range(samples or SAMPLES):
+            rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])
+            if self.data is None:
+                drawn = self._made(n, rng)
+            else:
+                drawn = self.data.part(rng.choice(self.data.n, n, replace=n > self.data.n))
+            seed = int(rng.integers(2**31)) if sample else self.seed
+            out.append(Searched.of(drawn, seed, sample, NULL_DRAWS // SAMPLES))
+        return tuple(out)
 
     def error(self, n: int, searched: tuple[Searched, ...]) -> tuple[float, Power]:
         """The error that n rows detect, and its power; infinity where none is large enough. `searched`: such rows."""

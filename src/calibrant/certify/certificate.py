@@ -117,5 +117,5 @@ def certificate(
 
 
 def certificates() -> tuple[Offer, ...]:
-    """Return every certificate that the files of this folder declare, in order; the face imports them all."""
+    """Every certificate that the files of this folder declare, in order; the face imports them all."""
     return tuple(sorted(_DECLARED.values(), key=lambda c: c.order))

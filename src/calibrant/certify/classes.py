@@ -99,7 +99,7 @@ def classwise(
 
 
 def classes_of(data: MulticlassPredictions, seed: int) -> Classes:
-    """Return the rows as independent clusters: clusters of them, or each by itself."""
+    """The rows as independent clusters: clusters of them, or each by itself."""
     top = data.top_label()
     clusters = cluster_totals(top, seed)
     if clusters is not None:

@@ -32,7 +32,7 @@ OVER_BY_GAP = 0.8  # of alpha of an audit's groups over the limit, for their gap
 
 
 def refuted(log_e: ArrayLike, delta: float) -> Flags:
-    """Return which hypotheses closed testing rejects, all rightly with probability at least ``1 - delta``.
+    """Which hypotheses closed testing rejects, all rightly with probability at least ``1 - delta``.
 
     Notes
     -----
@@ -54,7 +54,7 @@ def refuted(log_e: ArrayLike, delta: float) -> Flags:
 
 
 def refuted_in_order(log_e: ArrayLike, delta: float) -> Flags:
-    """Return which hypotheses Holm's procedure rejects, all rightly with probability at least ``1 - delta``.
+    """Which hypotheses Holm's procedure rejects, all rightly with probability at least ``1 - delta``.
 
     `log_e`: minus the logs of p-values; e-values may be among them.
 
@@ -173,7 +173,7 @@ def bet_sizes_for(delta: float, populations: int) -> float:
 
 
 def rejected(log_e: ArrayLike, delta: float, p_values: bool) -> Flags:
-    """Return which hypotheses are rejected: by Holm's procedure where p-values are among them, else by means."""
+    """Which hypotheses are rejected: by Holm's procedure where p-values are among them, else by means."""
     return (refuted_in_order if p_values else refuted)(log_e, delta)
 
 

@@ -146,7 +146,7 @@ class Planned:
 def of_everyone_and_groups(
     data: Predictions | Sketch, by: Sequence[str], intersections: bool, seed: int
 ) -> tuple[Population, list[tuple[str, Population]]]:
-    """Return everyone, and each group that has rows with its name."""
+    """Everyone, and each group that has rows with its name."""
     sketch = grouped_sketch(data, tuple(by), intersections, seed) if by else counted(data, seed)
     named = named_groups(sketch)
     parts = groups_of(data, sketch, [[i] for _, i in named], seed)
@@ -156,7 +156,7 @@ def of_everyone_and_groups(
 def decided(
     whole: Population, groups: Sequence[tuple[str, Population]], plan: Planned, most: int | None = None
 ) -> Curve:
-    """Return what could be decided of everyone and of groups; of more than `most`, of the largest and the smallest.
+    """What could be decided of everyone and of groups; of more than `most`, of the largest and the smallest.
 
     Then groups are judged as Holm's procedure would if each were decided before all that have fewer rows.
     """
@@ -212,7 +212,7 @@ class Grouped:
 def by_fewer(
     groups: Sequence[Grouped], alpha: float, bet_sizes: float, target: Target, seed: int
 ) -> dict[str, tuple[object, ...]]:
-    """Return how many groups would be within at these rows if every score is right, by the columns that form them.
+    """How many groups would be within at these rows if every score is right, by the columns that form them.
 
     `alpha`: of any group wrongly within. `bet_sizes`: of the gaps as they were certified. No label is read: outcomes
     are drawn from the scores. Lines: ``by``, the best column alone, then with the next best, and so on to all, none

@@ -242,7 +242,7 @@ def worst_group(
 
 
 def sizes(of: Evidence, delta: float, judge: Judge) -> tuple[float, float]:
-    """Return how large an error, or a gap of either sign, is at least and at most, each wrong at most with `delta`.
+    """How large an error, or a gap of either sign, is at least and at most, each wrong at most with `delta`.
 
     A gap is below its floor on one of two sides, which share; above its top it is on one side only, and nothing is.
     """
@@ -255,12 +255,12 @@ def sizes(of: Evidence, delta: float, judge: Judge) -> tuple[float, float]:
 
 
 def checked_judge(judge: Judge) -> Judge:
-    """Return what is judged, or refuse it."""
+    """What is judged; refuse what cannot be."""
     return choice("judge", judge, get_args(Judge))
 
 
 def checked_target(target: Target | None, judge: Judge, q: Population) -> Target:
-    """Return whose gap is judged: as asked for, if it is proved of such data, or as the data have it."""
+    """Whose gap is judged: as asked for, if it is proved of such data, or as the data have it."""
     if target is None:
         return q.target
     if judge != "gap":
@@ -274,7 +274,7 @@ def checked_target(target: Target | None, judge: Judge, q: Population) -> Target
 
 
 def checked_limit(limit: float | None) -> float | None:
-    """Return a limit, or refuse it."""
+    """The limit, if there is one; refuse one that is no share."""
     return None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
 
 
@@ -300,7 +300,7 @@ def _about(q: Population, steps: int) -> str:
 def certified_range(
     q: Population, steps: int, spend: tuple[float, float], level: float, seed: int, bet_sizes: float = 0.0
 ) -> Estimate:
-    """Return one group's estimate: raw score from below, by bets the best at `bet_sizes`, judged score from above."""
+    """One group's estimate: raw score from below, by bets the best at `bet_sizes`, judged score from above."""
     above = shown_certificate(q, q.judged(steps)).run((0.0, spend[1]), level, seed)
     low = raw_certificate(q, bet_sizes).run((spend[0], 0.0), level, seed).interval.low
     settings = {**above.settings, "about": _about(q, steps), "delta": tuple(spend), "grid": q.grid}
@@ -320,7 +320,7 @@ def signed(
     target: Target,
     evidence: SignedEvidence | None = None,
 ) -> Estimate:
-    """Return one group's gap, happened minus said on average, by bets the best at `bet_sizes` or without any.
+    """One group's gap, happened minus said on average, by bets the best at `bet_sizes` or without any.
 
     `evidence`: the same, where it is made already.
     """

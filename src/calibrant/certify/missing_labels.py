@@ -161,12 +161,12 @@ def missing_labels(
 
 
 def checked_odds(odds: object, name: str = "odds") -> float:
-    """Return a ratio of odds, or say what it must be."""
+    """A ratio of odds; refuse one out of range."""
     return number(name, odds, least=1.0, most=1e6)
 
 
 def table(rows: list[Row], options: MissingLabelOptions, alpha: float, everyone: Cells) -> Curve:
-    """Return lines as a curve."""
+    """Lines as a curve."""
     settings = {**options._asdict(), "alpha": alpha, "assumes": ASSUMES}
     if isinstance(everyone, ClusterCells):
         clusters, some = everyone.clusters
@@ -176,7 +176,7 @@ def table(rows: list[Row], options: MissingLabelOptions, alpha: float, everyone:
 
 
 def present(sketch: Sketch) -> list[tuple[str, int]]:
-    """Return name and number of every group that has rows, with a label or without."""
+    """Name and number of every group that has rows, with a label or without."""
     named = [n for g in range(len(sketch.spec.groupings)) for n in sketch.spec.group_names(g)]
     apart = sketch.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
     rows = sketch.group_levels.sum(axis=(1, 2, 3)) + apart
@@ -205,7 +205,7 @@ EXACT = Exact()
 def lines(
     people: str, cells: Cells, options: MissingLabelOptions, delta: float, reported: Exact = EXACT
 ) -> Iterable[Row]:
-    """Return one population's lines as reported; each end of each is wrong with probability at most `delta`."""
+    """One population's lines as reported; each end of each is wrong with probability at most `delta`."""
     results = {
         LABELLED: (cells.rows, 1.0, None),
         AT_RANDOM: (cells.rows + cells.missing, 1.0, 1.0),
@@ -223,15 +223,15 @@ def lines(
 
 def ends(q: Ends | None, judge: Judge, delta: float, reported: Exact = EXACT) -> tuple[float, float]:
     """The certified ends of the error, or of the signed gap, as they are reported; of nobody all that may be."""
-    low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
-    return reported.end(low, -1), reported.end(high, 1)
-
-
-def _ends(q: Ends, judge: Judge, delta: float) -> tuple[float, float]:
-    if judge == "gap":
+    least = 0.0 if judge == "error" else -1.0
+    if q is None:
+        low, high = least, 1.0
+    elif judge == "gap":
         low, high = q.gap(delta)
-        return max(low - QUANTISATION, -1.0), min(high + QUANTISATION, 1.0)
-    return max(q.error_below(delta) - QUANTISATION, 0.0), min(q.error_above(delta) + QUANTISATION, 1.0)
+    else:
+        low, high = q.error_below(delta), q.error_above(delta)
+    low, high = max(low - QUANTISATION, least), min(high + QUANTISATION, 1.0)
+    return reported.end(low, -1), reported.end(high, 1)
 
 
 def verdict(low: float, high: float, limit: float | None) -> Stated:
@@ -244,7 +244,7 @@ def verdict(low: float, high: float, limit: float | None) -> Stated:
 
 
 def _stands_to(cells: Cells, options: MissingLabelOptions, delta: float, reported: Exact) -> float:
-    """Return up to which odds the verdict at random stands, at every ratio asked up to there.
+    """Up to which odds the verdict at random stands, at every ratio asked up to there.
 
     Of clusters every fourth ratio is asked: each takes the work of all of them.
     """

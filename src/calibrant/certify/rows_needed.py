@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -37,7 +37,7 @@ AVERAGING, LEARNING = 2.5, 1.4
 
 
 def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 1000.0) -> float:
-    """Return about the least n at which a decreasing function of n falls to `gap`; infinity beyond 1e12.
+    """About the least n at which a decreasing function of n falls to `gap`; infinity beyond 1e12.
 
     Bounds shrink about like ``n^(-1/2)``, so each step multiplies n by the squared ratio to the target.
     """
@@ -106,7 +106,7 @@ def lower_gap(moment: float, n: float, delta: float, blocks: int = 8) -> float:
 
 
 def _mean_absolute(mean: Floats, sd: Floats) -> Floats:
-    """Return ``E|N(mean, sd^2)|``."""
+    """``E|N(mean, sd^2)|``."""
     from scipy.special import ndtr
 
     sd = np.maximum(np.abs(sd), 1e-300)
@@ -187,7 +187,7 @@ def rows_needed(
     gap = share("gap", gap, hint="such as 0.02 for two points")
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
-    plan = _Plan(mass=np.full(PLAN_GRID, 1.0 / PLAN_GRID)) if data is None else _plan_of(everyone(data, seed))
+    plan = _Plan() if data is None else _plan_of(everyone(data, seed))
     above, below = plan.gaps(method, (steps, bandwidth), (low_share, high_share), checked_seed(seed))
     needed = max(least_rows(each, gap) for each, spent in ((above, high_share), (below, low_share)) if spent)
     return Estimate(
@@ -202,19 +202,10 @@ def rows_needed(
 
 
 def level_masses(mass: Floats, steps: int) -> tuple[Floats, Floats]:
-    """Return shown values and their probabilities, from masses on the planning grid."""
+    """Shown values and their probabilities, from masses on the planning grid."""
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
     level = np.floor(middle * steps + 0.5).astype(np.int64)
     return np.arange(steps + 1) / steps, np.bincount(level, mass, steps + 1).astype(np.float64)
-
-
-def _upper_gap(mass: Floats, method: Method, steps: int, bandwidth: float, delta: float) -> Callable[[float], float]:
-    if method == "rounded":
-        s, shown = level_masses(mass, checked_steps(steps))
-        return lambda n: rounded_gap(s, shown, n, delta)
-    h = checked_bandwidth(bandwidth, len(mass))
-    own = jittered_truth(mass, h)
-    return lambda n: jittered_gap(mass, h, n, delta) - own
 
 
 def _lower_gap(mass: Floats, delta: float) -> Callable[[float], float]:
@@ -230,7 +221,7 @@ class Need(NamedTuple):
     at_least: bool
 
     def rows(self, n: int) -> int:
-        """Return them, of a log of n rows."""
+        """How many rows that is, of a log of n rows."""
         return math.ceil(self.times * n)
 
 
@@ -242,7 +233,7 @@ def rows_to_decide(
     spend: tuple[float, float],
     judge: Judge,
 ) -> Need | None:
-    """Return how many times as many rows of this population would decide a limit.
+    """How many times as many rows of this population would decide a limit.
 
     Where the estimate is clear of the limit by its own noise: about so many, if it is off as estimated. They are
     planned as for an error that is easy to learn, and no fewer than at which the end found now comes to the limit, if
@@ -276,13 +267,23 @@ Gaps = tuple[Callable[[float], float], Callable[[float], float]]  # from above a
 class _Plan:
     """Independent rows, by the probabilities of their scores."""
 
-    mass: Floats  # on the planning grid
     assumes: str = "uniform scores"
     unit: str = "rows"
 
+    @cached_property
+    def mass(self) -> Floats:
+        """The probabilities of the scores on the planning grid."""
+        return np.full(PLAN_GRID, 1.0 / PLAN_GRID)
+
     def gaps(self, method: Method, display: tuple[int, float], spend: tuple[float, float], _: int) -> Gaps:
         """The expected upper bound of a calibrated score, and the expected shortfall from below."""
-        return _upper_gap(self.mass, method, *display, spend[1]), _lower_gap(self.mass, spend[0])
+        (steps, bandwidth), below = display, _lower_gap(self.mass, spend[0])
+        if method == "rounded":
+            s, shown = level_masses(self.mass, checked_steps(steps))
+            return lambda n: rounded_gap(s, shown, n, spend[1]), below
+        h = checked_bandwidth(bandwidth, len(self.mass))
+        own = jittered_truth(self.mass, h)
+        return lambda n: jittered_gap(self.mass, h, n, spend[1]) - own, below
 
     def pilots(self, _: float) -> float:
         """How many more it takes, which leave."""
@@ -295,8 +296,13 @@ class _OfRows(_Plan):
 
     population: Population
 
+    @cached_property
+    def mass(self) -> Floats:
+        rows = self.population.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
+        return np.asarray(rows / rows.sum())
+
     def noise(self, steps: int, judge: Judge) -> float:
-        """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
+        """How far the estimate may be from the truth: two standard errors, and of an error its bias.
 
         The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated,
         and too low by somewhat less, if errors are of the size of that noise.
@@ -369,8 +375,11 @@ class _OfClusters(_OfRows):
         if judge == "gap":
             spent = delta if within else delta / 2.0
             width = float(np.sqrt(2.0 * _squares(self.clusters) * -np.log(spent))) / self.clusters.total
-        else:
-            width = self._above(steps, delta) if within else self._below(delta)
+        elif within:
+            width = self._above(steps, delta)
+        else:  # the shortfall expected of the lower end, of so many clusters as there are
+            m = int(np.count_nonzero(self.clusters.certified))
+            width = lower_gap(_squares(self.clusters) / m, m, delta) * m / self.clusters.total
         return (width / aim) ** 2
 
     def _above(self, steps: int, delta: float) -> float:
@@ -382,11 +391,6 @@ class _OfClusters(_OfRows):
         drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.cluster), 1)), FEWEST_DRAWN)
         end = Above.plain(q.drawn(drawn, 0), bets(drawn, self.clusters.largest)).limit(delta)
         return end * float(np.sqrt(drawn / len(q.size))) * (1.0 if q.apart else RELAXED)
-
-    def _below(self, delta: float) -> float:
-        """The shortfall expected of the lower end, of so many clusters as there are."""
-        m = int(np.count_nonzero(self.clusters.certified))
-        return lower_gap(_squares(self.clusters) / m, m, delta) * m / self.clusters.total
 
 
 class _TwoWay(_OfClusters):
@@ -404,12 +408,11 @@ class _TwoWay(_OfClusters):
 
 def _plan_of(q: Population) -> _OfRows:
     if q.clusters is None:
-        rows = q.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
-        return _OfRows(mass=rows / rows.sum(), assumes="scores distributed as given", population=q)
+        return _OfRows(assumes="scores distributed as given", population=q)
     alone = len(q.clusters.cluster) == q.clusters.count
     assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")
     kind = _TwoWay if q.two_way else _OfClusters
-    return kind(mass=np.empty(0), assumes=assumes, unit=unit, population=q)
+    return kind(assumes=assumes, unit=unit, population=q)
 
 
 def _squares(clusters: Clusters) -> float:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_seed, number, shown
+from calibrant.arguments import check_int, checked_seed, number
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import is_number
 from calibrant.data.layouts import is_date
@@ -41,6 +41,7 @@ from calibrant.stats.variable import (
 )
 from calibrant.views.by_variable import (
     by_variable_of,
+    checked_names,
     checked_rows,
     checked_view,
     covariate,
@@ -52,7 +53,7 @@ from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
 from calibrant.views.sample import alone, assumed, cluster_totals, reported
 
 Floats = NDArray[np.float64]
-Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
+Names = tuple[str, ...]  # of one covariate, or of two that are crossed
 
 # ---- Rows dealt into blocks and cut along a variable, by edges that no label and no certified row has touched ----
 
@@ -97,7 +98,7 @@ class Cut:
         return {}
 
     def limits(self, delta: float) -> tuple[float, float]:
-        """Return limits of the overall mean residual."""
+        """Limits of the overall mean residual."""
         return gap_limits(self.ledger, delta)
 
     def upper(self, delta: float, gaps: tuple[float, ...] = NONE) -> float:
@@ -208,7 +209,7 @@ class ClusterHashSplit(HashSplit):
 
 
 def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:
-    """Return rows dealt by their identity, or by that of their clusters."""
+    """Rows dealt by their identity, or by that of their clusters."""
     clusters = cluster_totals(data, seed)
     rows = checked_rows(alone(rows_of_clusters(data)))
     residual = rows.y - rows.p
@@ -225,28 +226,28 @@ def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSpli
     return HashSplit(rows, view, residual, block.astype(np.uint8), np.sort(pilot))
 
 
-def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | ClusterCut:
+def cut_of(hash_split: HashSplit, names: Names, bins: int, fine: bool) -> Cut | ClusterCut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
     if fine and not hash_split.jitters:
         raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
-    if isinstance(name, str):
-        cell, points, cells, ordered = _cells(hash_split, name, bins, fine)
-    elif fine or len(name) != 2 or name[0] == name[1]:
-        raise BadInput(f"variable={name!r}: pass one covariate, or two different ones without bandwidth")
+    if len(names) == 1:
+        cell, points, cells, ordered = _cells(hash_split, names[0], bins, fine)
+    elif fine:
+        raise BadInput(f"variable={names!r}: pass one covariate, or two different ones without bandwidth")
     else:
-        first, second = (_cells(hash_split, each, bins, False) for each in name)
+        first, second = (_cells(hash_split, each, bins, False) for each in names)
         cell, cells, ordered = first[0] * np.int32(second[2]) + second[0], first[2] * second[2], False
         points = cells
         if cells > 1 << 20:
-            raise BadInput(f"variable={name!r} has {cells:,} cells: pass fewer bins")
+            raise BadInput(f"variable={names!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
-    types = [covariate(hash_split.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
+    types = [covariate(hash_split.rows, each).type for each in names]
     leaves = any(is_number(t) or is_date(t) for t in types)
     return hash_split.cut(cell, (points, cells, ordered), leaves)
 
 
 def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:
-    """Return each row's cell, how many cells values have, how many cells there are, and whether they are in order."""
+    """Each row's cell, how many cells values have, how many cells there are, and whether they are in order."""
     column = covariate(hash_split.rows, name)
     if not (is_number(column.type) or is_date(column.type)):
         if fine:
@@ -265,7 +266,7 @@ def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDA
 
 
 def _edges(seen: Floats, bins: int) -> Floats:
-    """Return inner edges from pilot values: a cell for each where they are few."""
+    """Inner edges from pilot values: a cell for each where they are few."""
     if not len(seen):
         return np.zeros(0)
     distinct = np.unique(seen)
@@ -292,14 +293,13 @@ def _ranks(values: Floats, seen: Floats, points: int) -> NDArray[np.int32]:
 # ---- From a sketch to what certificates along a variable read ----
 
 
-def sketched_cut(sketch: Sketch, name: Name, bins: int, bandwidth: float | None, view: View) -> Cut:
+def sketched_cut(sketch: Sketch, names: Names, bins: int, bandwidth: float | None, view: View) -> Cut:
     """The cut along a variable or pair that a sketch grouped by."""
     sketch.checked()
-    wanted = (name,) if isinstance(name, str) else tuple(name)
     if bandwidth is not None:
         raise NotComputable("a jitter of the variable is certified from rows only: pass rows")
-    results = [i for i, g in enumerate(sketch.spec.groupings) if sorted(g) == sorted(wanted)]
-    return _grouped(sketch, results[0], view) if results else _fine(sketch, wanted, bins, view)
+    results = [i for i, g in enumerate(sketch.spec.groupings) if sorted(g) == sorted(names)]
+    return _grouped(sketch, results[0], view) if results else _fine(sketch, names, bins, view)
 
 
 def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut:
@@ -442,18 +442,10 @@ def variable(
     >>> bool(0.08 < found.interval.low < 0.1 < found.interval.high < 0.13)
     True
     """
-    name = _named(variable)
-    checked = VariableOptions(bins, bandwidth, beyond_gap, view, side, checked_seed(seed))
-    return _family(data, (name,), checked, alpha)[name]
-
-
-def _named(variable: str | Sequence[str]) -> Name:
-    """Return one covariate or a pair, or refuse it."""
-    if isinstance(variable, str):
-        return variable
-    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
-        return variable[0], variable[1]
-    raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
+    names = checked_names(variable)
+    options = VariableOptions(bins, bandwidth, beyond_gap, view, side, checked_seed(seed))
+    spend = shares(alpha, side)
+    return _certified(cuts_of(data, options)(names), names, options, spend, alpha)
 
 
 @dataclass(frozen=True)
@@ -474,18 +466,7 @@ class VariableOptions:
         checked_view(self.view)
 
 
-def _family(
-    data: Predictions | Sketch, names: tuple[Name, ...], options: VariableOptions, alpha: float
-) -> dict[Name, Estimate]:
-    low_share, high_share = shares(alpha, options.side)
-    if not names:
-        raise BadInput("no variables: name at least one")
-    spend = low_share / len(names), high_share / len(names)
-    cuts = dict(zip(names, map(cuts_of(data, options), names), strict=True))
-    return {name: _certified(cut, name, options, spend, alpha) for name, cut in cuts.items()}
-
-
-def cuts_of(data: Predictions | Sketch, options: VariableOptions) -> Callable[[Name], Cut | ClusterCut]:
+def cuts_of(data: Predictions | Sketch, options: VariableOptions) -> Callable[[Names], Cut | ClusterCut]:
     """What cuts data along a variable or pair."""
     fine = options.bandwidth is not None
     if not isinstance(data, Sketch):
@@ -497,7 +478,7 @@ def cuts_of(data: Predictions | Sketch, options: VariableOptions) -> Callable[[N
 
 
 def _certified(
-    cut: Cut | ClusterCut, name: Name, options: VariableOptions, spend: tuple[float, float], alpha: float
+    cut: Cut | ClusterCut, names: Names, options: VariableOptions, spend: tuple[float, float], alpha: float
 ) -> Estimate:
     if options.bandwidth is not None and isinstance(cut, Cut):
         cut = replace(cut, smear=Smear(cut.points, float(options.bandwidth)))
@@ -520,7 +501,7 @@ def _certified(
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
         assumes=cut.assumes,
         settings={
-            "variable": name,
+            "variable": names[0] if len(names) == 1 else names,
             "about": cut.about(options.bandwidth),
             "view": options.view,
             "bins": cut.cells,

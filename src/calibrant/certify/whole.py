@@ -89,7 +89,7 @@ def raw_certificate(q: Population, bet_sizes: float = 0.0) -> Certificate:
 
 
 def lower_of(cells: Cells, delta: float, seed: int) -> float:
-    """Return what `raw_certificate` certifies, of cells."""
+    """What `raw_certificate` certifies, of cells."""
     from calibrant.stats.bounds import lower_evidence
 
     return max(lower_evidence(cells, delta, seed).limit(delta) - QUANTISATION, 0.0)

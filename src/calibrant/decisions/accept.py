@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -146,6 +146,11 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
     weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
     low = sum(weight[name] * float(f["share"] or 0.0) for name, f in results.items())
     value = sum(weight[p.name] * p.plausible for p in parts)
+    about = "scores from the highest down" if options.highest else "scores from the lowest up"
+    if len(parts) > 1:
+        about += f", a threshold for each of {len(parts)} groups"
+    of_population = options.target == "population"
+    about += "; future rows like these" if of_population else f"; {parts[0].here}, given their scores"
     return Estimate(
         method="certify.accept",
         value=max(value, low),
@@ -154,7 +159,7 @@ def accepted(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOpt
         interval=Interval(low=low, high=1.0, level=1.0 - options.alpha, guarantee="finite-sample"),
         assumes=parts[0].assumes,
         settings={
-            "about": _about(options, parts),
+            "about": about,
             "risk": options.risk,
             "end": options.end,
             "target": options.target,
@@ -245,7 +250,7 @@ Data = TypeVar("Data", Predictions, Predictions | Sketch)
 
 
 def answers(data: MulticlassPredictions | Data, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Data:
-    """Return data of two outcomes; of several classes whether the most probable one is right, and which it is."""
+    """Data of two outcomes; of several classes whether the most probable one is right, and which it is."""
     if not isinstance(data, MulticlassPredictions):
         return data
     if not options.highest:
@@ -293,7 +298,7 @@ class AcceptOptions:
         return 0 if self.highest else 1
 
     def passing(self, scores: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-        """Return which scores pass a threshold, its own among them."""
+        """Which scores pass a threshold, its own among them."""
         return scores >= threshold if self.highest else scores <= threshold
 
 
@@ -334,7 +339,7 @@ class Part:
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
 
     def accepted(self, alpha: float) -> Accepted:
-        """Return what is accepted at the certified threshold, for the settings of the result."""
+        """What is accepted at the certified threshold, for the settings of the result."""
         threshold, certified = self.certified(alpha)
         passed = self.down_to(threshold)
         return {
@@ -364,23 +369,17 @@ class Part:
         return acceptance.fewest(self.options.risk, alpha)
 
     def down_to(self, threshold: float | None) -> Passed:
-        """Return what passes a threshold, of all rows; None is passed by nobody."""
+        """What passes a threshold, of all rows; None is passed by nobody."""
         if threshold is None:
             return Passed(0, 0, 0.0)
         at = int(np.count_nonzero(self.options.passing(self.ranking.threshold, threshold))) - 1
         if at < 0:
             return Passed(0, 0, 0.0)
         rows, wrong = int(self.ranking.rows[at]), int(self.ranking.wrong[at])
-        return Passed(rows, wrong, self._share(threshold, rows))
+        return Passed(rows, wrong, rows / self.ranking.n)
 
-    def _share(self, t: float, rows: int) -> float:
-        """The share that passes a threshold, which so many rows do."""
-        del t
-        return rows / self.ranking.n
-
-    def log_evidence_above(self, t: float, rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
+    def log_evidence_above(self, _t: float, _rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
         """The log e-value against "at most `risk` of a group's accepted rows are wrong", at every threshold."""
-        del t, rows
         return float(acceptance.log_evidence_above(accepted, wrong, self.options.risk))
 
     @property
@@ -440,13 +439,15 @@ class ClusterPart(Part):
     def fewest(self, _: float) -> None:
         return None
 
-    def _share(self, t: float, rows: int) -> float:
-        del rows
+    def down_to(self, threshold: float | None) -> Passed:
+        passed = super().down_to(threshold)
+        if threshold is None or not passed.rows:
+            return passed
         weights = self.clusters.input_weights
-        return float(weights[self.options.passing(self.clusters.p, t)].sum() / weights.sum())
+        own = weights[self.options.passing(self.clusters.p, threshold)]
+        return passed._replace(share=float(own.sum() / weights.sum()))
 
-    def log_evidence_above(self, t: float, rows: NDArray[np.intp], accepted: int, wrong: int) -> float:
-        del accepted, wrong
+    def log_evidence_above(self, t: float, rows: NDArray[np.intp], _accepted: int, _wrong: int) -> float:
         group = ClusterRanking.of(self.clusters.of_rows(rows), self.options.highest)
         return group.log_evidence_above(t, self.options.risk) - float(np.log(len(self.ranked.threshold)))
 
@@ -504,14 +505,6 @@ def _cells(name: str, counts: NDArray[np.int64], options: AcceptOptions) -> Part
     order = np.arange(cells)[::-1] if options.highest else np.arange(cells)
     ranking = Ranking.of_counts(edge[order], counts.sum(axis=1)[order], counts[order, options.wrong])
     return Part(name, ranking, float(ranking.n), options)
-
-
-def _about(options: AcceptOptions, parts: Sequence[Part]) -> str:
-    """Say what is accepted."""
-    which = "scores from the highest down" if options.highest else "scores from the lowest up"
-    of = f", a threshold for each of {len(parts)} groups" if len(parts) > 1 else ""
-    at_hand = f"{parts[0].here}, given their scores"
-    return f"{which}{of}; {'future rows like these' if options.target == 'population' else at_hand}"
 
 
 # ---- groups that one threshold for everyone hides ----

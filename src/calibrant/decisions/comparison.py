@@ -124,7 +124,7 @@ class ModelComparison(Framed, Plain):
 
 
 def decided(low: float, high: float, margin: float) -> Decision:
-    """Return what an interval of "how much worse" decides against a margin.
+    """What an interval of "how much worse" decides against a margin.
 
     Better: the high end is below 0. No worse: it is at most the margin; worse within the margin: that, and the low end
     is above 0. Worse: the low end is above the margin.

@@ -19,7 +19,7 @@ from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.cells import summed
 from calibrant.stats.decisions.net_benefit import Sums, widths
 from calibrant.stats.decisions.regret import Above, Below, Lots, below
-from calibrant.views.points import Points, parts, points
+from calibrant.views.points import Points, parts, points, weights_of
 from calibrant.views.population import QUANTISATION
 from calibrant.views.sample import keyed
 
@@ -140,10 +140,10 @@ class Seen:
     def of(cls, data: Points | Predictions | Sketch, at: Ladder) -> Seen:
         """Count; of a sketch's cells as the ladder does."""
         if isinstance(data, Predictions):
-            on, weight = data.p >= at.threshold - QUANTISATION, data.weights
+            on, weights = data.p >= at.threshold - QUANTISATION, weights_of(data)
             event, n, rows = data.y == 1, data.n, int(np.count_nonzero(on))
             classes = (on & event, on & ~event, ~on & event, ~on & ~event)
-            mass = [float(np.count_nonzero(c) if weight is None else weight[c].sum()) for c in classes]
+            mass = [float(weights[c].sum()) for c in classes]
         else:
             (rows, events), (left, missed) = at.acted, at.left
             n, mass = rows + left, [float(v) for v in (events, rows - events, missed, left - missed)]
@@ -226,7 +226,13 @@ def decision_curve(
     at = HUNDREDTHS if thresholds is None else np.array(arguments.thresholds("thresholds", thresholds))
     rows: list[tuple[object, ...]] = []
     left_out = 0
-    for name, part in _parts(data, names("by", by)):
+    groups = names("by", by)
+    populations: Iterable[tuple[str, Predictions | Sketch | Points]]
+    if groups:
+        populations = ((keyed(name), part) for name, part in parts(data, groups))
+    else:
+        populations = [(EVERYONE, checked_data(data, Predictions, Sketch))]
+    for name, part in populations:
         reported = list(_rows(name, part, at, level, seed))
         left_out += len(at) - len(reported)
         rows += reported
@@ -239,13 +245,6 @@ def decision_curve(
         columns=dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True)),
         settings={"alpha": level, "level": 1.0 - level, "left_out": left_out, "least_rows": ROWS, "seed": seed},
     )
-
-
-def _parts(data: Predictions | Sketch, by: tuple[str, ...]) -> Iterator[tuple[str, Predictions | Sketch | Points]]:
-    if not by:
-        yield EVERYONE, checked_data(data, Predictions, Sketch)
-    else:
-        yield from ((keyed(name), part) for name, part in parts(data, by))
 
 
 def _rows(
@@ -271,7 +270,7 @@ def _rows(
 def _certified(
     part: Predictions | Sketch | Points, worth: Worth, at: Floats, alpha: float, seed: int
 ) -> tuple[Band, Band]:
-    """Return means with certified ends, each threshold at its share of alpha: of acting, and over acting on everyone.
+    """Means with certified ends, each threshold at its share of alpha: of acting, and over acting on everyone.
 
     All thresholds that were asked share alpha, and not those alone that have rows enough, which scores decide.
     """
@@ -285,7 +284,7 @@ def _certified(
 
 
 def _enough(q: Points, at: Floats) -> NDArray[np.bool_]:
-    """Return which thresholds have rows, and expected rows of both outcomes, enough on both sides: by scores alone."""
+    """Which thresholds have rows, and expected rows of both outcomes, enough on both sides: by scores alone."""
     place, size = np.searchsorted(at - QUANTISATION, q.p, side="right"), len(at) + 1
     counts = [summed(place, v, size) for v in (q.times, q.times * q.p, q.times * (1.0 - q.p))]
     below = np.array([np.cumsum(v)[:-1] for v in counts])
@@ -296,7 +295,7 @@ def _enough(q: Points, at: Floats) -> NDArray[np.bool_]:
 
 
 def _band(worth: Worth, value: Floats, alpha: float, seed: int) -> Band:
-    """Return means with a simultaneous band: none where the value does not vary."""
+    """Means with a simultaneous band: none where the value does not vary."""
     square = worth.square(value)
     error = np.sqrt(np.diag(square))
     free = error > 0.0
@@ -341,7 +340,7 @@ class Worth:
         return cls(mass, sums, count, np.where(above, everyone, 0.0), everyone, rows @ above, q.cluster is None)
 
     def won(self, value: Floats) -> Sums:
-        """Return what clusters, or rows of a class, add to the means; weighted rows as so many of equal weight."""
+        """What clusters, or rows of a class, add to the means; weighted rows as so many of equal weight."""
         if not self.rows_alone:
             return Sums(self.sums @ value, self.sums.sum(axis=1), np.ones(len(self.sums)), self.count)
         is_kept = self.mass > 0.0
@@ -349,7 +348,7 @@ class Worth:
         return Sums(each[:, None] * value[is_kept], each, self.mass[is_kept] / each, self.count)
 
     def means(self, value: Floats) -> Floats:
-        """Return weighted means, shape (t,)."""
+        """Weighted means, shape (t,)."""
         result: Floats = self.mass @ value / self.mass.sum()
         return result
 
@@ -451,6 +450,6 @@ def regret_of(
 
 
 def ends(lots: Lots, spend: tuple[float, float], seed: int) -> tuple[float, float]:
-    """Return both ends of the loss, times ``1 - t``."""
+    """Both ends of the loss, times ``1 - t``."""
     from_below: Below = below(lots, spend[0], seed)
     return from_below.limit(spend[0]), Above.of(lots, spend[1]).limit(spend[1])

@@ -97,7 +97,7 @@ class Terms:
         return self.thresholds or (None,)
 
     def losses(self, p: Floats, threshold: float | None) -> losses.Ends:
-        """Return what each row loses if the outcome is 0, and if it is 1."""
+        """What each row loses if the outcome is 0, and if it is 1."""
         if threshold is not None:
             return losses.benefit_lost(p, threshold)
         if self.measure == "log_loss":
@@ -133,7 +133,7 @@ def usual_margin(measure: Measure, rate: float | None = None) -> float:
 
 
 def _thresholds(measure: Measure, threshold: object, costs: object, caller: Caller) -> tuple[float, ...]:
-    """Return where one acts: of the net benefit, which needs it, and of no other measure."""
+    """Where one acts: of the net benefit, which needs it, and of no other measure."""
     if measure == "net_benefit":
         if threshold is None and costs is None:
             raise BadInput(f"net_benefit acts from a threshold on: name it, {caller.says('threshold')} such as 0.2")

@@ -64,7 +64,10 @@ class ClassRows:
         """Join rare classes, and choose rows where there are too many, all without labels."""
         k = data.p.shape[1]
         common = np.sort(np.argsort(-data.p.sum(axis=0), kind="stable")[: MOST if k > MOST + 1 else k])
-        data = joined = _part(data, VALUES // (len(common) + 1), seed)
+        most = VALUES // (len(common) + 1)
+        if data.n > most:  # about so many, whole clusters where there are, chosen by the hash of their number
+            data = data.part(np.flatnonzero(hash_part(clusters_or_rows(data), most, seed)))
+        joined = data
         if len(common) < k:
             place = np.full(k, len(common), dtype=np.int32)
             place[common] = np.arange(len(common))
@@ -137,13 +140,6 @@ def _used(
     seen = [survey_rows(data.one_vs_rest(k), every, seed) for k in range(data.p.shape[1])]
     out = {name: why for one in seen if one is not None for name, why in one.left_out}
     return tuple(n for n in (() if seen[0] is None else seen[0].names) if n not in out), tuple(out.items())
-
-
-def _part(data: MulticlassPredictions, most: int, seed: int) -> MulticlassPredictions:
-    """At most about so many rows, whole clusters where there are, chosen by the hash of their number."""
-    if data.n <= most:
-        return data
-    return data.part(np.flatnonzero(hash_part(clusters_or_rows(data), most, seed)))
 
 
 # ---- The local test ----

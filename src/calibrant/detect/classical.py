@@ -163,7 +163,7 @@ def tested(data: Predictions | Sketch, options: ScoreTestOptions, what: str) -> 
 
 
 def covered(rows: Predictions, what: str) -> Predictions:
-    """Return predictions of independent rows of equal weight, or say why the test is not defined for them."""
+    """Predictions of independent rows of equal weight; refuse others, and say why the test has no form for them."""
     refuse_rows(
         rows,
         cluster=f"{what} takes rows as independent; those of one cluster are not: use score_test",

@@ -180,7 +180,7 @@ def _law(rows: Rows, draws: int, null: Null) -> str:
 
 
 def _usual(data: Predictions, seed: int) -> float:
-    """Return half the median non-zero distance between scores of a random sample, or more; 1 for a single score."""
+    """Half the median non-zero distance between scores of a random sample, or more; 1 for a single score."""
     order = identities_of(data.n, seed)
     few = data.p[np.argpartition(order, SAMPLE)[:SAMPLE]] if data.n > SAMPLE else data.p
     apart = np.abs(few[:, None] - few)[np.triu_indices(len(few), 1)]
@@ -191,7 +191,7 @@ def _usual(data: Predictions, seed: int) -> float:
 
 
 def _simulated(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> Floats:
-    """Return ``sum_{i != j} w_i e_i k_ij w_j e_j`` for the data (first) and for each draw; `each` is what rows weigh.
+    """``sum_{i != j} w_i e_i k_ij w_j e_j`` for the data (first) and for each draw; `each` is what rows weigh.
 
     With ``k = L K L'`` through the nodes it is ``S' K S - sum (w_i e_i)^2``, ``S = L' (w e)``: linear in the rows.
     """
@@ -407,7 +407,7 @@ def _rates(data: Predictions, by_variable: str | None, rate: ArrayLike | None, g
 
 
 def _passed(data: Predictions, rate: ArrayLike) -> Floats:
-    """Return event rates as given, or refuse them."""
+    """Event rates as they were passed; refuse what is not one rate for each row."""
     try:
         rates = np.asarray(rate, dtype=np.float64)
     except (TypeError, ValueError):

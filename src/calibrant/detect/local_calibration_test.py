@@ -28,7 +28,7 @@ from calibrant.errors import BadInput
 from calibrant.kernels.features import CLUSTER, LOGIT
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
-from calibrant.stats.local.kernel_sums import NAMES, Family, Kernel, Rows, smallest, statistics_of
+from calibrant.stats.local.kernel_sums import NAMES, Family, Rows, smallest, statistics_of
 from calibrant.stats.local.kernel_sums import statistics as statistics_of_pairs
 from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, gaussian_scores, statistics
 from calibrant.stats.nulls import holm, ranked
@@ -221,7 +221,7 @@ def _of_rows(data: Predictions, variables: Names, null: str, *, draws: int, seed
 
 
 def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options given, or refuse those that do not belong to these features."""
+    """The options that were passed; refuse those that do not belong to these features."""
     nulls, own = TAKES[choice("features", features, KINDS)]
     choice("null", null, nulls, hint=f"with features={features!r}")
     inputs = {k: v for k, v in options.items() if v is not None}
@@ -313,7 +313,7 @@ def populous(b: Block, gram: Floats) -> Block:
 def _settings(
     spec: LocalSpec, how: Sequence[Coding], draws: int, n: int, left_out: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return what the number depends on, and what was done to the covariates."""
+    """What the number depends on, and what was done to the covariates."""
     return {
         "features": "default",
         "n": n,
@@ -437,8 +437,9 @@ def exact_class_test(
     checked_size(cluster)
     kernel, reported = (shape or Shape()).of(cluster, seed)
     # (1) The classes of the data (first column) and of each draw; (2) of each class against the rest, four statistics.
-    drawn = np.column_stack([checked.y, drawn_classes(checked.p, draws, seed)])
-    each = np.stack([_of_class(kernel, checked, drawn, c) for c in range(classes)])
+    drawn, one = np.column_stack([checked.y, drawn_classes(checked.p, draws, seed)]), np.ones(checked.n)
+    against = (Rows(checked.p[:, c], one, (checked.y == c).astype(np.float64)) for c in range(classes))
+    each = np.stack([statistics_of(kernel, rows, (drawn == c).astype(np.uint8)) for c, rows in enumerate(against)])
     # (3) Added up over classes, and ranked as of two classes.
     result, pairs = each.sum(axis=0), checked.n * (checked.n - 1.0)
     ranks, alone = ranked(result), [smallest(ranked(own)) for own in each]
@@ -491,21 +492,13 @@ def _parts(mean: NDArray[np.float64], ranks: NDArray[np.float64]) -> dict[str, f
 
 
 def drawn_classes(p: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.int16]:
-    """Return classes drawn from the probabilities of each row, shape (rows, draws); those of score 0 never."""
+    """Classes drawn from the probabilities of each row, shape (rows, draws); those of score 0 never."""
     edges = np.cumsum(p, axis=1)[:, :-1] / p.sum(axis=1, keepdims=True)
     out = np.empty((len(p), draws), np.int16)
     for b in range(draws):
         at = np.random.default_rng([CLASS_STREAM, seed, b]).random((len(p), 1))
         out[:, b] = (at >= edges).sum(axis=1)
     return out
-
-
-def _of_class(
-    kernel: Kernel, data: MulticlassPredictions, drawn: NDArray[np.integer], number: int
-) -> NDArray[np.float64]:
-    """The four statistics of one class against the rest, of the data and of each draw."""
-    rows = Rows(data.p[:, number], np.ones(data.n), (data.y == number).astype(np.float64))
-    return statistics_of(kernel, rows, (drawn == number).astype(np.uint8))
 
 
 by_exact = ByKind(rows=exact_local_test, classes=exact_class_test)

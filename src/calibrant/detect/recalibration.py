@@ -125,7 +125,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
 
 
 def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
-    """Return adjusted Wald tests with the sandwich of clusters, or of weighted rows."""
+    """Adjusted Wald tests with the sandwich of clusters, or of weighted rows."""
     from scipy.special import fdtrc
 
     points = q.weighed(x)

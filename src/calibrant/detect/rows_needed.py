@@ -348,12 +348,16 @@ class SubgroupPlan:
 
     def searched(self, n: int, samples: int | None = None) -> tuple[Searched, ...]:
         """Samples of this size, searched; the same, whatever the subgroup. All of them by default."""
-        return tuple(self._searched(n, k, NULL_DRAWS // SAMPLES) for k in range(samples or SAMPLES))
-
-    def _searched(self, n: int, sample: int, draws: int) -> Searched:
-        rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])
-        drawn = self._made(n, rng) if self.data is None else self._taken(n, rng, self.data)
-        return Searched.of(drawn, int(rng.integers(2**31)) if sample else self.seed, sample, draws)
+        out = []
+        for sample in range(samples or SAMPLES):
+            rng = np.random.default_rng([STREAM, self.seed, n, *([sample] if sample else [])])
+            if self.data is None:
+                drawn = self._made(n, rng)
+            else:
+                drawn = self.data.part(rng.choice(self.data.n, n, replace=n > self.data.n))
+            seed = int(rng.integers(2**31)) if sample else self.seed
+            out.append(Searched.of(drawn, seed, sample, NULL_DRAWS // SAMPLES))
+        return tuple(out)
 
     def error(self, n: int, searched: tuple[Searched, ...]) -> tuple[float, Power]:
         """The error that n rows detect, and its power; infinity where none is large enough. `searched`: such rows."""
@@ -426,10 +430,6 @@ class SubgroupPlan:
         columns = {f"x{j}": rng.uniform(size=n) for j in range(1, ATTRIBUTES + 1)}
         return predictions(rng.uniform(size=n) < p, p, columns)
 
-    def _taken(self, n: int, rng: np.random.Generator, data: Predictions) -> Predictions:
-        at = rng.choice(data.n, n, replace=n > data.n)
-        return data.part(at)
-
     def design(self, searched: tuple[Searched, ...]) -> Design:
         """A corner of made-up covariates; or subgroups of the search that have about the share. In each sample."""
         chosen = self._near if self.data is not None else self._corner
@@ -469,7 +469,7 @@ def share_of(value: object) -> float:
 
 
 def moved(p: Floats, inside: Flags, error: float) -> Floats:
-    """Return scores that are moved on the logit scale inside a subgroup until their mean there is `error` higher."""
+    """Scores that are moved on the logit scale inside a subgroup until their mean there is `error` higher."""
     from scipy.optimize import brentq
     from scipy.special import expit, logit
 
@@ -482,7 +482,7 @@ def moved(p: Floats, inside: Flags, error: float) -> Floats:
 
 
 def solved(power: Callable[[float], float], wanted: float, within: tuple[float, float], close: float) -> float:
-    """Return where a simulated power, which rises, is as wanted but for `close`; infinity beyond the search's end.
+    """Where a simulated power, which rises, is as wanted but for `close`; infinity beyond the search's end.
 
     Its normal quantile is about linear, and rises by `STEEP` from 0 to where the search starts. `within`: that, and its
     end.

@@ -15,7 +15,7 @@ from calibrant.detect.class_tests import ClassRows
 from calibrant.errors import BadInput
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, ClassInputs, DetectorInputs, Settings, detector_inputs
-from calibrant.search.models import Floats, Models
+from calibrant.search.models import Models
 from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, question_of, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
 from calibrant.stats.local.spectra import adjusted, combined
@@ -245,7 +245,9 @@ def _of_classes(
         q, null, count = question_of(ClassInputs.of(inputs, low, high), "refit", draws)
         each.append((q, verdict_of(q, null, count)))
     names = tuple(map(rows.joined.name_of, rows.classes))
-    ranks = ranked(np.stack([-np.log(_least(v)) for _, v in each]))
+    # What each data set is ranked by, the data first: the smaller weighted p-value, or the rank of the largest sum.
+    least = [v.joint.least if v.joint is not None else ranked(np.append(v.statistic, v.peaks))[0] for _, v in each]
+    ranks = ranked(-np.log(np.stack(least)))
     by_class = adjusted({name: -np.log(own) for name, own in zip(names, ranks, strict=True)})
     worst, impossible = int(np.argmin(ranks[:, 0])), rows.contradicted
     q, v = each[worst]
@@ -285,20 +287,12 @@ def _of_classes(
     )
 
 
-def _least(v: Verdict) -> Floats:
-    """What each data set is ranked by, the data first: the smaller weighted p-value, or the rank of the largest sum."""
-    return v.joint.least if v.joint is not None else ranked(np.append(v.statistic, v.peaks))[0]
-
-
 def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
     """The models' results, and the group at the peak of the chosen one."""
     y, w = q.sample.y[v.rows], q.sample.mass_of(v.rows)
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0
     inside = v.path.rows[:top]
-    clusters = {}
-    if q.cluster is not None:  # with rows up to the peak, and beyond it
-        clusters = {"peak_clusters": q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))}
     return {
         "models": q.pool.names,
         "statistics": v.statistics,
@@ -311,6 +305,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),
-        **clusters,
+        **q.clusters_at_peak(v.rows, np.isin(np.arange(len(v.rows)), inside)),
         **v.facts,
     }

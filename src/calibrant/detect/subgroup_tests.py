@@ -202,7 +202,7 @@ def scan_test(
 
 
 def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: Alternative) -> Scan:
-    """Return what is searched."""
+    """What is searched."""
     return Scan(
         family=tables.family(min_size),
         tables=tables.tables,
@@ -217,7 +217,7 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: Alte
 def scan_of_clusters(
     tables: Tables, rows: ScannedRows, min_size: float, tolerance: float, alternative: Alternative
 ) -> ClusterScan:
-    """Return what is searched where rows come in units or are weighted."""
+    """What is searched where rows come in units or are weighted."""
     family = tables.family(min_size)
     kept = rests_on_clusters(family, rows)
     if not kept.any():
@@ -243,7 +243,7 @@ def _levels(tables: Tables, attribute: int) -> tuple[int, ...]:
 
 
 def rule_of(tables: Tables, scan: BoxScan, box: int | Subset) -> Rule:
-    """Return what selects the rows of a box."""
+    """What selects the rows of a box."""
     if not isinstance(box, Subset):
         return tables.rule(scan.family, box)
     parts = {box.category: of_levels(tables.attributes[box.category], box.levels)}

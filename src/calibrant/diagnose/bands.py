@@ -23,7 +23,7 @@ from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import critical, p_value
 from calibrant.stats.smoothing import SPREAD, density, smoother
 from calibrant.stats.strata import SUMS, Strata, View
-from calibrant.views.by_variable import along, by_cluster, by_variable_of
+from calibrant.views.by_variable import along, by_cluster, by_variable_of, checked_names
 from calibrant.views.points import SIGNS
 
 Floats = NDArray[np.float64]
@@ -38,14 +38,14 @@ LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected event
 
 
 def supported(rows: Floats, predicted: Floats, null: Floats) -> Flags:
-    """Return which points rest on enough rows and events to be drawn; `null` is their null standard error."""
+    """Which points rest on enough rows and events to be drawn; `null` is their null standard error."""
     events = rows * np.minimum(predicted, 1.0 - predicted)
     enough: Flags = (rows >= LEAST_ROWS * (1 - 1e-9)) & (events >= LEAST_EVENTS) & (null > 0)  # 1e-9: rounding
     return enough
 
 
 def gap_columns(predicted: Floats, gap: Floats, wide: Floats, narrow: Floats) -> dict[str, Floats]:
-    """Return what a curve says at its points, with simultaneous limits and those of each point by itself."""
+    """What a curve says at its points, with simultaneous limits and those of each point by itself."""
     return {
         "predicted": predicted,
         "observed": np.clip(predicted + gap, 0.0, 1.0),
@@ -69,7 +69,7 @@ def affordable(data: Predictions, cuttings: int, draws: int) -> bool:
 
 
 def simulated_events(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
-    """Return weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
+    """Weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
 
     All cuttings of the rows, columns of `codes` numbered through, see the same outcomes. In the confidence view an
     outcome is a right answer.
@@ -193,12 +193,10 @@ def _named(layout: Layout) -> tuple[str, str | None, bool]:
     variable, by = layout.variable, layout.by
     if isinstance(variable, str):
         return variable, by, False
-    names = tuple(variable) if isinstance(variable, Sequence) else ()
-    if len(names) != 2 or not all(isinstance(v, str) for v in names) or names[0] == names[1]:
-        raise BadInput(f"variable={variable!r}: pass the name of one covariate, or of two different ones")
+    first, second = checked_names(variable)
     if by is not None:
         raise BadInput(f"by={by!r}: a pair of variables takes no by=; leave one of the three out")
-    return names[0], names[1], True
+    return first, second, True
 
 
 def _groups_of(
@@ -266,7 +264,7 @@ def _curve(g: _Group, at: tuple[Floats, Floats], layout: Layout) -> Panel:
 
 
 def _levels(g: _Group) -> Panel:
-    """Return one point for each level, or each value of a number with few."""
+    """One point for each level, or each value of a number with few."""
     c = g.cells
     x = np.full(c.size, np.nan) if not c.ordered else c.x
     kind, near = np.full(c.size, 2), np.ones(c.size, dtype=bool)
@@ -319,8 +317,12 @@ def banded(plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
     parts, top, masked = [], np.zeros(draws), 0
     # (1) Where each panel is drawn, and the largest standardised deviation of each draw over all of them.
     for panel in plan.panels:
-        own_sums = sums[panel.first : panel.first + panel.cells.size]
-        kept, rows, says, null = _drawn(panel)
+        own_sums, w, c = sums[panel.first : panel.first + panel.cells.size], panel.average, panel.cells
+        # Effective rows, mean score and null standard error of each point, and which points rest on enough.
+        rows, says = 1.0 / np.maximum((w * w) @ c.weight2, 1e-300), np.clip(w @ c.score, 0.0, 1.0)
+        null = np.sqrt((w * w) @ c.noise)
+        kept = np.flatnonzero(supported(rows, says, null) & panel.near)
+        rows, says, null = rows[kept], says[kept], null[kept]
         if law == SIGNS:  # the standard error of sums over clusters, where that is more
             seen = panel.average[kept] @ own_sums
             null = np.maximum(null, np.sqrt((seen * seen).mean(axis=1)))
@@ -344,16 +346,6 @@ def banded(plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
         noise = np.maximum(null, _alternative(panel, kept, gap))
         bands.append(Band(panel, kept, says, gap, limit * noise, point * noise, rows))
     return Banded(tuple(bands), observed, p_value(observed, top), limit, masked, law)
-
-
-def _drawn(panel: Panel) -> tuple[Ints, Floats, Floats, Floats]:
-    """Return which points rest on enough, their effective rows, their mean score and their null standard error."""
-    w, c = panel.average, panel.cells
-    square = w * w
-    rows = 1.0 / np.maximum(square @ c.weight2, 1e-300)
-    says, null = np.clip(w @ c.score, 0.0, 1.0), np.sqrt(square @ c.noise)
-    kept = np.flatnonzero(supported(rows, says, null) & panel.near)
-    return kept, rows[kept], says[kept], null[kept]
 
 
 def _alternative(panel: Panel, kept: Ints, gap: Floats) -> Floats:

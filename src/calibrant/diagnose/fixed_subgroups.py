@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -168,11 +168,8 @@ def fixed_subgroups(
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
     rows = boxed(data, tables_of(data, variables, order, seed))
     ranges = rows.ranges(least)
-    search = (
-        ClusterSearch(boxed=rows, ranges=ranges, alpha=level)
-        if isinstance(rows, ClusterBoxed)
-        else Search(boxed=rows, ranges=ranges, alpha=level)
-    )
+    kind: Callable[..., Search] = ClusterSearch if isinstance(rows, ClusterBoxed) else Search
+    search = kind(boxed=rows, ranges=ranges, alpha=level)
     reported = list(search.reported(most))
     family, boxes = search.family, np.array([t.box for t in reported])
     low, high = ranges.together(level, boxes)
@@ -253,7 +250,7 @@ class Search:
         return self.ranges.family
 
     def people(self, _reported: Sequence[ReportedSubgroup]) -> dict[str, tuple[object, ...]]:
-        """Return how many clusters have rows in each subgroup and outside, set it apart, and are in others."""
+        """How many clusters have rows in each subgroup and outside, set it apart, and are in others."""
         return {}
 
     @cached_property
@@ -262,7 +259,7 @@ class Search:
         return self._left(sums_in(self.family, self.boxed.whole))
 
     def _left(self, sums: Ints) -> Left:
-        """Return what some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
+        """What some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
         return Left.of(self.family, sums).noisier(self.ranges.times)
 
     def rule(self, box: int) -> Rule:

@@ -170,7 +170,9 @@ def local_bias(
         draws=checked_draws(draws, level),
         seed=checked_seed(seed),
     )
-    published = _gamma(choice("kernel", kernel, ("local", "published")), gamma)
+    if choice("kernel", kernel, ("local", "published")) == "local" and gamma is not None:
+        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
+    published = positive("gamma", gamma, hint="such as 0.5, with kernel='published'") if kernel == "published" else None
     both = sorted(set(ask.variables) & set(ask.by))
     if both:
         raise BadInput(f"{both[0]!r} is in variables and in by: name it once")
@@ -188,20 +190,11 @@ def local_bias(
     return mapped(rows, ask)
 
 
-def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
-    """Return gamma of the published kernel, or None for ours."""
-    if kernel == "published":
-        return positive("gamma", gamma, hint="such as 0.5, with kernel='published'")
-    if gamma is not None:
-        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
-    return None
-
-
 # ---- The bias as published: one kernel on the unscaled covariates and the score, at scattered points ----
 
 
 def _published_axes(data: Predictions, wanted: tuple[str, ...]) -> tuple[Axis, ...]:
-    """Return numbers as they are, and the score last."""
+    """Numbers as they are, and the score last."""
     axes = axes_of(data, wanted, by_score=True, delta=False)
     for a in axes:
         if not a.numeric or (a.level != 0).any():
@@ -253,7 +246,7 @@ def _points(grid: Any, axes: list[str]) -> Floats:
 
 
 def _at_rows(data: Predictions, ask: BiasMapOptions, gamma: float | None) -> Curve:
-    """Return eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
+    """Eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
     if data.n > MOST_ROWS:
         raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")
     if gamma is None:
@@ -420,12 +413,12 @@ def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
 
 
 def scaled(spots: Spots, widths: Sequence[float]) -> Spots:
-    """Return spots in bandwidths."""
+    """Spots in bandwidths."""
     return Spots(spots.position / np.asarray(widths), spots.level)
 
 
 def rescaled(s: Sample, widths: Sequence[float]) -> Sample:
-    """Return rows whose spots are in bandwidths."""
+    """Rows whose spots are in bandwidths."""
     return Sample(s.y, s.p, s.weight, s.ids, scaled(s.spots, widths))
 
 

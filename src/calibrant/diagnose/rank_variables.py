@@ -257,7 +257,7 @@ def certified_ranges(
         out: dict[str, Ends] = {}
         gaps: dict[tuple[str, str, int], tuple[float, float]] = {}
         for name in names[:RANGES]:
-            cut = cut_along(name)
+            cut = cut_along((name,))
             low, high = _ends(cut, delta, NONE, seed)
             cut_by = cut.edges_from, cut.reads, cut.pilot
             if cut_by not in gaps:

@@ -47,7 +47,7 @@ SIGNED = f"{SIGNS}; the same signs for every variable, step-down maximum"
 
 
 def standardised(entries: Floats, variance: Floats) -> Floats:
-    """Return ``sum |entries|`` over the last axis, less its mean and over its spread if entries are independent noise.
+    """``sum |entries|`` over the last axis, less its mean and over its spread if entries are independent noise.
 
     Their dependence is left out of the spread: it only sets the scale on which variables are compared, and the
     simulated statistics are on the same scale.
@@ -79,7 +79,7 @@ class Line:
         return share
 
     def statistics(self, sums: Floats, variance: Floats) -> Floats:
-        """Return what speaks for error beyond the overall gap, in deviations of noise, shape (statistics, draws).
+        """What speaks for error beyond the overall gap, in deviations of noise, shape (statistics, draws).
 
         The size; of a category the level that stands out most; of a number or date its trend, and the split that
         stands out most. `sums` (draws, bins) are over the total weight, `variance` (bins,) theirs if they are noise.
@@ -195,12 +195,11 @@ class Counted:
         return {}
 
     def identifies(self, name: str) -> str:
-        """Return why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
+        """Why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
         return str(dict(self.data.spec.left_out).get(name, ""))
 
-    def null(self, lines: int, draws: int, seed: int, stream: int) -> GaussianNull:
+    def null(self, _lines: int, _draws: int, seed: int, _stream: int) -> GaussianNull:
         """The null of so many lines and draws, with a stream of random numbers."""
-        del lines, draws, stream
         return GaussianNull(seed)
 
 
@@ -355,7 +354,7 @@ def _pair(data: Predictions, a: Line, b: Line, view: View) -> Pair:
 
 
 def _remainder(first: Ints, second: Ints, mass: Floats) -> Floats:
-    """Return what turns residual sums by cell into those that a weighted additive fit of the means leaves.
+    """What turns residual sums by cell into those that a weighted additive fit of the means leaves.
 
     With W the cells' weights and D the design of the two variables, ``I - W^(1/2) U U' W^(-1/2)``, U an orthonormal
     basis of ``W^(1/2) D``.
@@ -396,7 +395,7 @@ class GaussianNull:
         return [m for p in pairs for m in self.measures([p], [p.line])]
 
     def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
-        """Return p-values, each by itself and adjusted by Holm, whatever the dependence."""
+        """P-values, each by itself and adjusted by Holm, whatever the dependence."""
         own = np.array([m[0][1][0] for m in results])
         return own, holm(own)
 
@@ -437,7 +436,7 @@ class SimulatedNull(GaussianNull):
         return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
 
     def judged(self, results: Sequence[_Measures]) -> tuple[Floats, Floats]:
-        """Return p-values, each by itself and by the step-down maximum; the larger of both noises counts."""
+        """P-values, each by itself and by the step-down maximum; the larger of both noises counts."""
         both = []
         for noise in zip(*results, strict=True):
             observed, top = np.array([m[0] for m in noise]), np.stack([m[1] for m in noise])

@@ -265,7 +265,7 @@ class RowsInRuns:
         return by_rows
 
     def enough(self, average: Floats) -> NDArray[np.bool_]:
-        """Return which means of runs rest on enough clusters."""
+        """Which means of runs rest on enough clusters."""
         return np.ones(len(average), dtype=bool)
 
 
@@ -318,7 +318,7 @@ class ClusteredRows(WeightedRows):
 
 
 def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
-    """Return what places a score on the axis."""
+    """What places a score on the axis."""
     if choice("axis", axis, ("probability", "logit")) == "probability":
         return lambda s: s
 

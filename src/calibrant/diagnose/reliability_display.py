@@ -225,7 +225,10 @@ class ReliabilityDisplay:
         label = DIAGONAL if DIAGONAL not in axes.get_legend_handles_labels()[1] else None
         if ref_line and label:
             axes.plot([0, 1], [0, 1], color="0.5", linestyle=":", label=label)
-        stated, low, middle, high = self._drawn()
+        columns = {k: np.asarray(self.curve.columns[k], dtype=np.float64) for k in ("predicted", "low", "gap", "high")}
+        ends = [np.clip(columns["predicted"] + columns[k], 0.0, 1.0) for k in ("low", "gap", "high")]
+        after = np.flatnonzero(np.diff(np.asarray(self.curve.columns["stretch"]))) + 1  # NaN between two stretches
+        stated, low, middle, high = (np.insert(v, after, np.nan) for v in (columns["predicted"], *ends))
         name = self.estimator_name if name is None else name
         reported = {"label": f"{name or 'Model'} (p = {self.curve.settings['p_value']:.3g})"}
         (self.line_,) = axes.plot(stated, middle, **reported | kwargs)  # type: ignore[arg-type]
@@ -237,22 +240,13 @@ class ReliabilityDisplay:
         self._named()
         return self
 
-    def _drawn(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return where to draw, and the low end, the line and the high end there; NaN between two stretches."""
-        columns = {k: np.asarray(self.curve.columns[k], dtype=np.float64) for k in ("predicted", "gap", "low", "high")}
-        after = np.flatnonzero(np.diff(np.asarray(self.curve.columns["stretch"]))) + 1
-        stated = columns["predicted"]
-        lines = [np.clip(stated + columns[k], 0.0, 1.0) for k in ("low", "gap", "high")]
-        out = [np.insert(v, after, np.nan) for v in (stated, *lines)]
-        return out[0], out[1], out[2], out[3]
-
     def _named(self) -> None:
         of = "" if self.pos_label in (None, 1) else f" of {self.pos_label}"  # True is 1
         self.ax_.set(xlabel=f"Predicted probability{of}", ylabel=f"Observed rate{of}")
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return axes to draw on."""
+    """Axes to draw on."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as e:

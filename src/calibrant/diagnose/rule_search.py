@@ -76,14 +76,14 @@ class Ballot:
         return best
 
     def side(self, inside: Flags) -> float:
-        """Return on which side the excess of some rows is larger."""
+        """On which side the excess of some rows is larger."""
         sums = self.measures[:, inside].sum(axis=1)
         score = [look.factor * sums[look.score] / max(float(sums[look.variance]), 1e-300) ** 0.5 for look in self.looks]
         return self.looks[int(np.argmax(score))].sign
 
 
 def overlap(a: Flags, b: Flags) -> float:
-    """Return Jaccard's index of two sets of rows."""
+    """Jaccard's index of two sets of rows."""
     either = int((a | b).sum())
     return float((a & b).sum()) / either if either else 0.0
 
@@ -232,7 +232,7 @@ SAME = 0.8  # overlap from which two rules are one
 
 
 def conditions_of(columns: Columns, cuts: int, only: str | None = None) -> list[Condition]:
-    """Return simple conditions: a number on one side of a cut with few digits, a level or any other."""
+    """Simple conditions: a number on one side of a cut with few digits, a level or any other."""
     out: list[Condition] = []
     for name, values in columns.numbers.items():
         if only in (None, name):
@@ -324,7 +324,7 @@ class Hunt:
         return {}
 
     def _pairs(self, inside: Flags) -> Floats:
-        """Return sums over some rows of each pair, in single precision: they order rules, and count rows exactly."""
+        """Sums over some rows of each pair, in single precision: they order rules, and count rows exactly."""
         out = np.zeros((len(self.ballot.measures), len(self.conditions), len(self.conditions)))
         for rows in _some(np.flatnonzero(inside), BLOCK):
             met = self.met[:, rows].astype(np.float32)
@@ -333,7 +333,7 @@ class Hunt:
         return out
 
     def rules(self, nodes: Sequence[Rule], without: int | None = None) -> list[Rule]:
-        """Return rules, each the best over the rows that earlier ones left; from the second on, if worth its price.
+        """Rules, each the best over the rows that earlier ones left; from the second on, if worth its price.
 
         `nodes` are tried in addition to the pairs; `without` is the fold to leave out.
         """

@@ -218,7 +218,7 @@ def _judged(q: DetectorInputs, columns: Columns, result: Search, alpha: float) -
 
 
 def _evidence(q: DetectorInputs, rows: Rows, side: float, delta: float) -> dict[str, float]:
-    """Return rates, limits and the p-value of one rule, from the rows that judge it."""
+    """Rates, limits and the p-value of one rule, from the rows that judge it."""
     y, p = q.sample.y[rows], q.edge.p[rows]
     edge = (q.edge.high if side > 0 else q.edge.low)[rows]
     w = q.sample.mass_of(rows)

@@ -140,21 +140,14 @@ def control_chart(
         # The value at the last step that is looked at, up to each share; 1e-12: equal shares differ by rounding.
         last = np.searchsorted(where, grid * (1.0 + 1e-12), side="right")
         columns[f"null_{b + 1}"] = (0.0, *(round(value, 3) for value in np.append(0.0, values)[last].tolist()))
-    facts = _facts(q, v, used, top, share, score) | _people(q, v, at, top)
-    return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
-
-
-def _people(q: DetectorInputs, v: Verdict, at: Rows, top: int) -> dict[str, object]:
-    """How many clusters each point has, and the peak on either side; nothing where rows are independent."""
-    if q.cluster is None:
-        return {}
-    order = v.path.rows
-    first = np.sort(np.unique(q.clusters_of(v.rows)[0][order], return_index=True)[1])
-    inside = np.isin(np.arange(len(v.rows)), order[: top + 1])
-    return {
-        "people": (0, *np.searchsorted(first, at, side="right").tolist()),
-        "peak_clusters": q.people(v.rows, inside),
+    reported = {
+        **_facts(q, v, used, top, share, score),
+        **q.clusters_along(v.rows[v.path.rows], at),
+        **q.clusters_at_peak(v.rows, np.isin(np.arange(len(v.rows)), v.path.rows[: top + 1])),
+        "alpha": level,
+        "line": line,
     }
+    return Curve(method="diagnose.control_chart", columns=columns, settings=reported)
 
 
 def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, score: Floats) -> dict[str, Any]:
@@ -376,7 +369,7 @@ class _Read:
         return out
 
     def drops(self, name: str, statistic: float, shuffles: Sequence[_Shuffle]) -> list[tuple[float, float]]:
-        """Return, for each permutation, the drop in these rows, and in rows drawn from them with replacement."""
+        """For each permutation, the drop in these rows, and in rows drawn from them with replacement."""
         out, every = [], np.arange(len(self.rows))
         at_once = max(VALUES // (self.x.flat.shape[1] * len(self.rows)), 1)
         for first in range(0, len(shuffles), at_once):
@@ -387,7 +380,7 @@ class _Read:
         return out
 
     def _permuted(self, name: str, orders: Sequence[Rows]) -> Floats:
-        """Return predictions with one variable permuted, of several permutations at once."""
+        """Predictions with one variable permuted, of several permutations at once."""
         p, part, order = self.question.edge.p[self.rows], self.fits.part[self.rows], np.concatenate(orders)
         # The models see the variable permuted; a permuted score moves the prediction and not the row's residual.
         shown = p[order] if name == SCORE else np.tile(p, len(orders))

@@ -248,7 +248,7 @@ def subgroup_map(
 
 
 def _number(tables: Tables, name: str) -> int:
-    """Return which attribute is meant: the score is the first."""
+    """Which attribute is meant: the score is the first."""
     for t, own in enumerate(tables.attributes):
         if name == (own.name if t else SCORE):
             return t

@@ -168,7 +168,7 @@ def variable_curve(
 
 
 def _points(b: Band) -> dict[str, list[Any]]:
-    """Return one panel's points that are drawn, in order of the variable, levels last."""
+    """One panel's points that are drawn, in order of the variable, levels last."""
     kind = b.panel.kind[b.kept]
     shown = np.flatnonzero(kind != 1)
     at = b.kept[shown]

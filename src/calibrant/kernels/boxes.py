@@ -100,7 +100,7 @@ _PLANES = 32  # bits of a count
 
 
 def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[np.int32]:
-    """Return how many rows of each cell have each bit set.
+    """How many rows of each cell have each bit set.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def subset_peaks(events: ArrayLike, levels: ArrayLike, extra: float, fewest: flo
 
 @kernel
 def _most(events: NDArray[np.int32], levels: Floats, extra: float) -> Floats:
-    """Return what no subset's square exceeds in a draw: S^2 <= V sum S_i^2 / V_i over its levels (Cauchy, Schwarz)."""
+    """What no subset's square exceeds in a draw: S^2 <= V sum S_i^2 / V_i over its levels (Cauchy, Schwarz)."""
     out, whole = np.zeros((2, events.shape[1])), 0.0
     for v in range(levels.shape[0]):
         if levels[v, 1] > 0.0:
@@ -345,7 +345,7 @@ CLUSTER_BOXES_PER_ROW = 8  # of clusters, that take as long as a row of other ke
 
 
 def cluster_boxes(cells: ArrayLike, starts: ArrayLike, parts: ArrayLike, first: ArrayLike, second: ArrayLike) -> Floats:
-    """Return what clusters add up to in the boxes of two attributes.
+    """What clusters add up to in the boxes of two attributes.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ def plain_box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints
 
 
 def plain_lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Events:
-    """Return how many rows of each cell have each bit set; the words of a row lie together."""
+    """How many rows of each cell have each bit set; the words of a row lie together."""
     little = words.astype("<u8", copy=False).view(np.uint8)
     bits = np.unpackbits(little, axis=1, bitorder="little")
     out = np.zeros((len(starts) - 1, bits.shape[1]), dtype=np.int32)
@@ -487,7 +487,7 @@ def plain_box_peaks(events: Events, first: Ints, second: Ints, mean: Floats, sca
 
 
 def _within(sets: Ints, cells: int) -> Floats:
-    """Return 1 for each cell of a set, a row a set."""
+    """1 for each cell of a set, a row a set."""
     (first, last, second, end), cell = (own[:, None] for own in sets.T), np.arange(cells)
     inside: Floats = ((first <= cell) & (cell < last) | (second <= cell) & (cell < end)).astype(np.float64)
     return inside
@@ -523,7 +523,7 @@ CLUSTER_SETS = 1 << 22  # numbers at once
 
 
 def plain_cluster_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: Ints) -> Floats:
-    """Return eight parts of each box of two sets."""
+    """Eight parts of each box of two sets."""
     m, k = (max(int(c.max()) + 1, int(sets[:, 1::2].max())) for c, sets in zip(cells, (first, second), strict=True))
     out = np.zeros((len(first), len(second), BOX_PARTS))
     clusters = len(starts) - 1

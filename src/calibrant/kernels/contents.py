@@ -25,7 +25,7 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 def tags_of(p: ArrayLike) -> Words:
-    """Return one number a score in [0, 1]: equal for equal scores, the cell of the score in its lowest bits."""
+    """One number a score in [0, 1]: equal for equal scores, the cell of the score in its lowest bits."""
     scores = as_readonly(p, np.float64)
     if few(len(scores)):
         return plain_tags_of(scores)

@@ -49,7 +49,7 @@ class Stream(NamedTuple):
 
 
 def mix(x: ArrayLike) -> Ids:
-    """Return SplitMix64's finaliser: a bijection of 64-bit integers that looks random."""
+    """SplitMix64's finaliser: a bijection of 64-bit integers that looks random."""
     with np.errstate(over="ignore"):
         z: Ids = np.asarray(x, dtype=np.uint64) + GOLDEN
         z = (z ^ (z >> _30)) * FIRST
@@ -64,7 +64,7 @@ def hash_split(hashed: Ids, blocks: int) -> NDArray[np.int64]:
 
 
 def uniforms(ids: ArrayLike, salt: int) -> Floats:
-    """Return one uniform number in [0, 1) a row: where it is below the rate, draw 0 of `outcomes` is 1."""
+    """One uniform number in [0, 1) a row: where it is below the rate, draw 0 of `outcomes` is 1."""
     bits = mix(mix(np.asarray(ids, dtype=np.uint64) ^ np.uint64(salt))) >> _11
     return bits.astype(np.float64) * _UNIT
 
@@ -123,7 +123,7 @@ def _hash_bytes(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.ui
 
 
 def outcomes(ids: ArrayLike, rate: ArrayLike, first: int, draws: int, salt: int) -> NDArray[np.uint8]:
-    """Return outcomes of a calibrated model: ``Y* ~ Bernoulli(rate)``, independent over rows and draws.
+    """Outcomes of a calibrated model: ``Y* ~ Bernoulli(rate)``, independent over rows and draws.
 
     `ids` (uint64) and `rate` have shape (n,), what is returned (n, draws); two salts give independent outcomes.
     """
@@ -145,7 +145,7 @@ def _outcomes(rows: Stream, rate: Floats, out: NDArray[np.uint8]) -> None:
 def tallies(
     ids: ArrayLike, rate: ArrayLike, weight: ArrayLike | None, codes: ArrayLike, cells: int, draws: Draws
 ) -> Floats:
-    """Return weighted sums of simulated outcomes in each cell, for several ways of cutting the rows.
+    """Weighted sums of simulated outcomes in each cell, for several ways of cutting the rows.
 
     Every cutting sees the same outcomes, so that their joint law is that of the data.
 
@@ -199,7 +199,7 @@ _ONE = np.uint64(1)
 
 
 def words(ids: ArrayLike, low: ArrayLike, high: ArrayLike, first: int, salt: int) -> Ids:
-    """Return 64 draws of each row's outcome at two rates, from one uniform number a draw: uint64, shape (n, 2).
+    """64 draws of each row's outcome at two rates, from one uniform number a draw: uint64, shape (n, 2).
 
     Bit b is draw ``first + b`` of `outcomes`, at `low` and at `high`.
     """
@@ -224,13 +224,13 @@ def _words(rows: Stream, low: Floats, high: Floats, out: Ids) -> None:
 
 
 def packed(y: NDArray[np.uint8]) -> Ids:
-    """Return outcomes of shape (n, sets) as bits, 64 sets a word: shape (n, words), the last one filled up."""
+    """Outcomes of shape (n, sets) as bits, 64 sets a word: shape (n, words), the last one filled up."""
     bits = np.packbits(np.pad(y, ((0, 0), (0, -y.shape[1] % LANES))), axis=1, bitorder="little")
     return np.ascontiguousarray(bits).view("<u8").astype(np.uint64, copy=False)
 
 
 def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, scale: ArrayLike, floor: float) -> Floats:
-    """Return ``max(floor, max_k scale_k (sum_{j <= k} gain_j bit_j + drift_k))`` of each of 64 draws, over scale > 0.
+    """``max(floor, max_k scale_k (sum_{j <= k} gain_j bit_j + drift_k))`` of each of 64 draws, over scale > 0.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ class Bars(NamedTuple):
 
 
 def table_sums(bits: Ids, weight: Floats | None, codes: NDArray[np.uint8], tables: Tables, cells: int) -> Floats:
-    """Return weighted sums of 64 draws in the cells of tables of two columns.
+    """Weighted sums of 64 draws in the cells of tables of two columns.
 
     Parameters
     ----------

@@ -34,12 +34,12 @@ _UNIT_INTERVAL = 2.0**-53
 
 
 def coordinates(z: Floats) -> Floats:
-    """Return standardised values as whole steps, kept within reach."""
+    """Standardised values as whole steps, kept within reach."""
     return np.clip(np.rint(z * COORDINATE), -REACH * COORDINATE, REACH * COORDINATE - 1)
 
 
 def variances(p: Floats, ids: ArrayLike) -> Floats:
-    """Return ``p (1 - p)`` in whole steps, rounded up or down at random by identity, so that rare events add up."""
+    """``p (1 - p)`` in whole steps, rounded up or down at random by identity, so that rare events add up."""
     u = (mix(np.asarray(ids, dtype=np.uint64) ^ DITHER) >> np.uint64(11)).astype(np.float64) * _UNIT_INTERVAL
     return np.floor(p * (1.0 - p) * VARIANCE + u)
 
@@ -52,7 +52,7 @@ def logits(p: Floats) -> Floats:
 
 @cache
 def bell_table() -> Floats:
-    """Return ``exp(-t)`` in feature steps at the middles of intervals of t; the last entry is zero."""
+    """``exp(-t)`` in feature steps at the middles of intervals of t; the last entry is zero."""
     last = int(np.log(2.0 * CLUSTER) * PER_UNIT) + 1
     table = np.rint(CLUSTER * np.exp(-(np.arange(last + 1) + 0.5) / PER_UNIT))
     table[-1] = 0.0
@@ -61,7 +61,7 @@ def bell_table() -> Floats:
 
 
 def bells(points: Floats, marks: Floats, scale: float) -> Floats:
-    """Return ``exp(-scale |a - b|^2)`` for rows a, b of whole coordinates, in feature steps (whole).
+    """``exp(-scale |a - b|^2)`` for rows a, b of whole coordinates, in feature steps (whole).
 
     `points`, `marks`: float64 of shape (n, k) and (m, k). Returned: float64 of shape (n, m).
     """

@@ -104,7 +104,7 @@ def scan(
 
 @lru_cache(1 << 14)
 def meaning(field: bytes) -> int:
-    """Return what a field can be; spaces around it do not count."""
+    """What a field can be; spaces around it do not count."""
     text = field.strip(b" \t")
     if not text:
         return EMPTY
@@ -197,7 +197,7 @@ def _news(values: list[bytes], seen: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(16)
 def _passing(seen: int) -> re.Pattern[bytes]:
-    """Return what passes over fields of the kinds that were seen, as far as they are plain.
+    """What passes over fields of the kinds that were seen, as far as they are plain.
 
     Not possessive: up to Python 3.11.4 a possessive repeat of what can go back ends in the wrong place (gh-106052).
     """

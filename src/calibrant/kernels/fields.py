@@ -126,7 +126,7 @@ def scan(
 
 
 def _weights(delimiter: int) -> NDArray[np.int64]:
-    """Return what each byte adds to a field: digits nothing, a point 1."""
+    """What each byte adds to a field: digits nothing, a point 1."""
     weight = np.full(256, OTHER, dtype=np.int64)
     weight[ZERO : NINE + 1] = 0
     weight[POINT] = 1
@@ -204,7 +204,7 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], result: FieldScan
 
 @inlined
 def _line_end(data: Bytes, i: int, final: bool) -> int:
-    """Return where the line end that begins at i ends; -1 if it may go on in the next block."""
+    """Where the line end that begins at i ends; -1 if it may go on in the next block."""
     if data[i] == LF:
         after = i + 1
     elif i + 1 == data.shape[0]:
@@ -223,7 +223,7 @@ def _blank(data: Bytes, a: int, b: int) -> bool:
 
 @inlined
 def _quoted(data: Bytes, i: int, weight: NDArray[np.int64]) -> tuple[int, int, int, int, int]:
-    """Return where the field ends whose text begins at i, behind a quote; that text; how it is written; its lines."""
+    """Where the field ends whose text begins at i, behind a quote; that text; how it is written; its lines."""
     size, begin, how, lines = data.shape[0], i, PLAIN, 0
     while i + 1 < size and not (data[i] == QUOTE and data[i + 1] != QUOTE):
         if data[i] == QUOTE:
@@ -267,7 +267,7 @@ def _mean(
 
 @kernel
 def _meaning(data: Bytes, a: int, b: int, words: Words) -> int:
-    """Return what the bytes from a to b can be; spaces around them do not count."""
+    """What the bytes from a to b can be; spaces around them do not count."""
     while a < b and (data[a] == SPACE or data[a] == TAB):
         a += 1
     while b > a and (data[b - 1] == SPACE or data[b - 1] == TAB):
@@ -293,7 +293,7 @@ def _meaning(data: Bytes, a: int, b: int, words: Words) -> int:
 
 @kernel
 def _digits(data: Bytes, i: int, b: int) -> int:
-    """Return where the digits that begin at i end."""
+    """Where the digits that begin at i end."""
     while i < b and ZERO <= data[i] <= NINE:
         i += 1
     return i
@@ -301,7 +301,7 @@ def _digits(data: Bytes, i: int, b: int) -> int:
 
 @kernel
 def _number(data: Bytes, a: int, b: int) -> int:
-    """Return what kind of number, or of date, stands from a to b; text if none."""
+    """What kind of number, or of date, stands from a to b; text if none."""
     i = a + 1 if data[a] == MINUS or data[a] == PLUS else a
     end = _digits(data, i, b)
     digits = end - i

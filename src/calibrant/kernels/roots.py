@@ -14,7 +14,7 @@ Point = tuple[float, float]
 def crossing(
     function: Callable[[float], float], a: float, b: float, *, xtol: float = 2e-12, rtol: float = RELATIVE
 ) -> float:
-    """Return where a function crosses zero between `a` and `b`, by Brent's method.
+    """Where a function crosses zero between `a` and `b`, by Brent's method.
 
     `function`: continuous; its values at `a` and `b` differ in sign. `xtol`, `rtol`: the root is found to within ``xtol
     + rtol |root|``.
@@ -75,7 +75,7 @@ GOLDEN = (3.0 - math.sqrt(5.0)) / 2.0  # of the longer side of the bracket
 
 
 def lowest(function: Callable[[float], float], a: float, b: float, *, xtol: float) -> float:
-    """Return where a function is lowest between `a` and `b`, by Brent's method; a local minimum if it has several.
+    """Where a function is lowest between `a` and `b`, by Brent's method; a local minimum if it has several.
 
     `a`, `b`: increasing. `xtol`: the place is found to about so much.
 

@@ -53,7 +53,7 @@ class _Kernel(Generic[P, R]):
         return self.compiled()(*args, **kwargs)
 
     def compiled(self) -> Callable[P, R]:
-        """Return numba's function, put in the places where its file's functions, which it may call, look for it."""
+        """Numba's function, put in the places where its file's functions, which it may call, look for it."""
         if self._compiled is None:
             with _LOCK:
                 if self._compiled is None:

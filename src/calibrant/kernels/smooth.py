@@ -37,7 +37,7 @@ class Window(NamedTuple):
 def operator(
     x: ArrayLike, rows: ArrayLike, mass: ArrayLike, grid: ArrayLike, need: float, degree: int
 ) -> tuple[Floats, Floats]:
-    r"""Return what turns sums by cell into the local fit, and into its slope, at each point.
+    r"""What turns sums by cell into the local fit, and into its slope, at each point.
 
     With ``u = (x - t) / h``, tricube weights ``K = (1 - |u|^3)^3`` and `h` the distance of the `need`-th nearest row,
     the polynomial in `u` that minimises ``sum K mass (z / mass - f(u))^2`` is linear in the cells' sums z; row t of the
@@ -315,7 +315,7 @@ AT_ONCE = 1 << 15  # cells seen from points, that stay in the cache
 def plain_operator(
     x: Floats, rows: Floats, mass: Floats, grid: Floats, need: float, degree: int
 ) -> tuple[Floats, Floats]:
-    """Return what turns sums by cell into the local fit, and into its slope, at each point."""
+    """What turns sums by cell into the local fit, and into its slope, at each point."""
     value, slope = np.empty((len(grid), len(x))), np.empty((len(grid), len(x)))
     points = max(1, AT_ONCE // len(x))
     for a in range(0, len(grid), points):

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 def bin_sums(
     p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLike | None, edges: ArrayLike | None, bins: int
 ) -> Floats:
-    """Return six sums for each bin.
+    """Six sums for each bin.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _point_sums(p: Floats, y: Labels, count: Floats, weight: Floats, edges: Floa
 
 
 def spread(p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLike | None, steps: int) -> Floats:
-    """Return three sums for each of the points ``0, 1/steps, ..., 1``, shape (steps + 1, 3).
+    """Three sums for each of the points ``0, 1/steps, ..., 1``, shape (steps + 1, 3).
 
     Weighted residuals, each shared between the two points next to its score in proportion to nearness, so that
     mass and mean are kept; their squares, and the squared weights, at the nearer point.
@@ -199,7 +199,7 @@ def _locate(x: Floats, edges: Floats, starts: NDArray[np.uint32], scale: np.floa
 
 
 def strata_sums(cell: ArrayLike, cells: int, y: ArrayLike, seen: Seen, x: ArrayLike | None = None) -> Floats:
-    """Return eight sums a cell: rows, weights, their squares, outcomes, scores, null variance, squared residuals, x.
+    """Eight sums a cell: rows, weights, their squares, outcomes, scores, null variance, squared residuals, x.
 
     `cell`: int32 of shape (n,). `y`: int8 of shape (n,). `x`: float64 of shape (n,), optional; summed without weight.
     Returned: float64 of shape (cells, 8).
@@ -242,7 +242,7 @@ def _strata_sums(cell: Cells, y: Labels, seen: Typed, x: Floats, out: Floats) ->
 
 
 def null_sums(ids: ArrayLike, cell: ArrayLike, cells: int, seen: Seen, draws: Draws) -> Floats:
-    """Return weighted sums of the outcomes that `draws.outcomes` simulates for a calibrated model, a column a draw.
+    """Weighted sums of the outcomes that `draws.outcomes` simulates for a calibrated model, a column a draw.
 
     `ids`: uint64 of shape (n,). `cell`: int32 of shape (n,). `seen`: with confidence, an outcome of 0 counts where ``p
     < 0.5``. Returned: float64 of shape (cells, draws).
@@ -268,7 +268,7 @@ def _null_sums(rows: Stream, cell: Cells, seen: Typed, out: Floats) -> None:
 
 
 def power_sums(residual: ArrayLike, cell: ArrayLike, block: ArrayLike, cells: int, blocks: int) -> Floats:
-    """Return sums of ``r^0`` to ``r^4`` per block and cell.
+    """Sums of ``r^0`` to ``r^4`` per block and cell.
 
     `residual`: float64 of shape (n,). `cell`: int32 of shape (n,). `block`: uint8 of shape (n,). Returned: float64 of
     shape (blocks, cells, 5).
@@ -341,7 +341,7 @@ def _fine_sums(cell: Cells, x: Floats, ends: Floats, p: Floats, y: Labels, out: 
 
 
 def _ones_or(value: Floats, n: int) -> Floats:
-    """Return what was given, or ones where it is empty."""
+    """What was passed, or ones where it is empty."""
     return value if len(value) else np.ones(n)
 
 
@@ -350,7 +350,7 @@ def _counted(at: Ints | Cells, columns: tuple[Floats, ...], cells: int) -> Float
 
 
 def plain_bin_sums(p: Floats, y: Labels, inputs: tuple[Floats, Floats], edges: Floats, bins: int) -> Floats:
-    """Return six sums for each bin; given are rows and weights, empty for ones."""
+    """Six sums for each bin; given are rows and weights, empty for ones."""
     f, w = (_ones_or(v, len(p)) for v in inputs)
     b = np.searchsorted(edges, p, side="right") if len(edges) else np.minimum((p * bins).astype(np.int64), bins - 1)
     weight = f * w
@@ -359,7 +359,7 @@ def plain_bin_sums(p: Floats, y: Labels, inputs: tuple[Floats, Floats], edges: F
 
 
 def plain_spread(p: Floats, y: Labels, inputs: tuple[Floats, Floats], steps: int) -> Floats:
-    """Return three sums for each of the points ``0, 1/steps, ..., 1``; given are rows and weights, empty for ones."""
+    """Three sums for each of the points ``0, 1/steps, ..., 1``; given are rows and weights, empty for ones."""
     f, w = (_ones_or(v, len(p)) for v in inputs)
     at = p * steps
     j = np.minimum(at.astype(np.int64), steps - 1)
@@ -377,7 +377,7 @@ def plain_locate(x: Floats, edges: Floats) -> Cells:
 
 
 def plain_strata_sums(cell: Cells, cells: int, y: Labels, seen: Typed, x: Floats) -> Floats:
-    """Return eight sums a cell."""
+    """Eight sums a cell."""
     p, w = seen.p, _ones_or(seen.weight, len(seen.p))
     s, hit = p, y.astype(np.float64)
     if seen.confidence:
@@ -390,7 +390,7 @@ def plain_strata_sums(cell: Cells, cells: int, y: Labels, seen: Typed, x: Floats
 
 
 def plain_power_sums(residual: Floats, at: Ints, size: int) -> Floats:
-    """Return sums of ``r^0`` to ``r^4`` at each place."""
+    """Sums of ``r^0`` to ``r^4`` at each place."""
     square = residual * residual
     columns = np.ones(len(residual)), residual, square, square * residual, square * square
     return _counted(at, columns, size)

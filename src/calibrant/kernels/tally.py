@@ -43,12 +43,12 @@ _POSITIVE, _NEGATIVES = 0xFFFFFFFF, 0xFFFFFFFF  # what a positive adds beyond th
 
 
 def fixed_point(p: ArrayLike) -> Ints:
-    """Return scores as integers in [0, 2**30 - 1]."""
+    """Scores as integers in [0, 2**30 - 1]."""
     return np.minimum(np.floor(np.asarray(p) * _STEPS).astype(np.int64), _LAST)
 
 
 def levels_of(q: Ints) -> Ints:
-    """Return the fine levels of scores as integers: see `_level`."""
+    """The fine levels of scores as integers: see `_level`."""
     return np.minimum(((q + 1) * LEVELS) >> SCORE_BITS, LEVELS - 1)
 
 

@@ -210,7 +210,7 @@ class Grouping(NamedTuple):
 
 
 def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight: ArrayLike) -> Floats:
-    """Return sums of weights, weighted outcomes and weighted scores.
+    """Sums of weights, weighted outcomes and weighted scores.
 
     `codes`: uint8 of shape (n, d). `y`, `p`, `weight`: arrays of shape (n,). Returned: float64 of shape (cells, 3).
     """
@@ -330,7 +330,7 @@ def _cells_of(codes: Codes, by: Grouping, p: Floats) -> Ints:
 
 
 def plain_cell_sums(codes: Codes, by: Grouping, y: NDArray[np.int8], p: Floats, weight: Floats) -> Floats:
-    """Return sums of weights, weighted outcomes and weighted scores."""
+    """Sums of weights, weighted outcomes and weighted scores."""
     at = _cells_of(codes, by, p)
     return np.stack([np.bincount(at, v, by.cells) for v in (weight, weight * y, weight * p)], axis=1)
 

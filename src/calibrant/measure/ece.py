@@ -144,7 +144,7 @@ def ece(
 
 
 def _with_gap(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
-    """Return limits that hold for error on one side too, whose size is the overall gap, however few events there are.
+    """Limits that hold for error on one side too, whose size is the overall gap, however few events there are.
 
     The noise of the inversion is Gaussian. Where the rarer outcome has under three rows a bin, or 30, the low end is no
     more than the shift's own: of error on both sides so few rows say nothing that can be relied on.
@@ -158,7 +158,7 @@ def _with_gap(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
 
 
 def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
-    """Return the points in bins, or refuse the settings."""
+    """The points in bins; refuse settings out of range."""
     bins = check_int("bins", bins, 1, 100_000, hint="such as 15")
     how = choice("strategy", strategy, get_args(Strategy))
     return q.weighed.binned(Bins.of(q.p, q.y, q.count, q.weight, bins, how), q.p)
@@ -260,7 +260,7 @@ def max_calibration_error(
 
 
 def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, noises: Floats, alpha: float) -> Sizes:
-    """Return limits that hold however few events a bin has: the worst bin is one, and its own high end is enough.
+    """Limits that hold however few events a bin has: the worst bin is one, and its own high end is enough.
 
     Where the rarer outcome has under three rows a bin, or 30, the low end is no more than the largest of all bins' low
     ends, which share alpha.
@@ -387,7 +387,7 @@ def _spread(q: Points, steps: int) -> Floats:
 
 
 def _cluster_sums(q: Points, cluster: NDArray[np.intp], steps: int) -> ClusterSums:
-    """Return what each cluster adds to each grid point: a row is shared by the two next to its score."""
+    """What each cluster adds to each grid point: a row is shared by the two next to its score."""
     below = np.minimum((q.p * steps).astype(np.intp), steps - 1)
     part = np.stack([1.0 - (q.p * steps - below), q.p * steps - below], axis=1) * q.each_weighs[:, None]
     return ClusterSums.of(np.stack([below, below + 1], axis=1), cluster, steps + 1, part * (q.y - q.p)[:, None], part)

@@ -61,7 +61,7 @@ class Inferring:
     date: bool
 
     def at(self, level: object) -> NDArray[np.bool_]:
-        """Return which entries are at a level, or refuse a level that does not occur."""
+        """Which entries are at a level; refuse a level that does not occur."""
         if self.x is not None:
             return self._number_at(self.x, level)
         wanted = str(level).lower() if isinstance(level, (bool, np.bool_)) else str(level)
@@ -323,20 +323,18 @@ def described(q: Inferring, level: object, wanted: Quantity, alpha: float, *, gu
         clusters=sums.clusters,
         **named,
     )
-    return _of_these_rows(estimate, mean_of_events_limits(sums, x, alpha)) if guaranteed else estimate
-
-
-def _of_these_rows(estimate: Estimate, limits: tuple[float, float]) -> Estimate:
-    """Replace the interval by limits of the mean among the events, or by those of the bias that follow."""
-    s, (low, high) = estimate.settings, limits
+    if not guaranteed:
+        return estimate
+    # Limits of the mean among the events, or those of the bias that follow.
+    s, (low, high) = estimate.settings, mean_of_events_limits(sums, x, alpha)
     if s["quantity"] == "bias":
         low, high = s["inferred"] - high, s["inferred"] - low
-    result = replace(estimate.interval, low=low, high=high, guarantee="finite-sample")
-    return replace(estimate, interval=result, settings={**s, "interval": BETS})
+    exact = replace(estimate.interval, low=low, high=high, guarantee="finite-sample")
+    return replace(estimate, interval=exact, settings={**s, "interval": BETS})
 
 
 def checked_quantity(quantity: Quantity) -> Quantity:
-    """Return what is asked for, or refuse it."""
+    """The quantity asked for; refuse any other."""
     return choice("quantity", quantity, get_args(Quantity))
 
 

@@ -167,7 +167,7 @@ _sums = ByKind(rows=_sums_of_rows, counts=_sums_kept)
 
 
 def _of_sums(sums: LocalSums | WeightedSums, alpha: float) -> Estimate:
-    """Return equation 4 under the joint features, with its interval given scores and covariates."""
+    """Equation 4 under the joint features, with its interval given scores and covariates."""
     spec, n = sums.spec, int(sums.counts[0])
     if not spec.joint:
         raise NotComputable("score and covariates are the same in every row: there is nothing by which to look")

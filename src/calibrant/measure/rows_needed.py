@@ -106,9 +106,10 @@ def rows_needed(
         area = number("expected_auroc", expected_auroc, above=0, below=1, hint="such as 0.75")
     if rate is None and not 0.0 < expected < 1.0:
         raise NotComputable(f"the mean score is {expected:g}: pass rate=, the share of events to expect")
-    rows = {
-        name: math.ceil(SIZES[name](scores, expected, area, _half(name, width) / z)) for name, width in wished.items()
-    }
+    half = {name: 0.5 * width for name, width in wished.items()}
+    if "observed_expected" in half:  # which is 1: on the scale of its logarithm
+        half["observed_expected"] = math.asinh(half["observed_expected"])
+    rows = {name: math.ceil(SIZES[name](scores, expected, area, each / z)) for name, each in half.items()}
     return Estimate(
         method="measure.rows_needed",
         value=float(max(rows.values())),
@@ -200,8 +201,3 @@ SIZES: Mapping[str, Callable[[Scores, float, float, float], float]] = {
     "calibration_slope": lambda scores, _rate, _area, error: scores.slope_variance / error**2,
     "auroc": _auroc,
 }
-
-
-def _half(name: str, width: float) -> float:
-    """Half of an interval; of observed over expected, which is 1, on the scale of its logarithm."""
-    return math.asinh(0.5 * width) if name == "observed_expected" else 0.5 * width

@@ -419,7 +419,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
 
 
 def _gap(w: Weighed, logit: Floats, rate: float, start: float) -> float:
-    """Return what to add to the logits so that the rates have this mean: Newton's method on a logarithm."""
+    """What to add to the logits so that the rates have this mean: Newton's method on a logarithm."""
     from scipy.special import expit
 
     gap = start

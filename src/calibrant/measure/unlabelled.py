@@ -53,7 +53,7 @@ def independence(rows: Sequence[int], unlabelled: Sequence[int]) -> float | None
 
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values that hold simultaneously (Holm); what is None stays so."""
+    """P-values that hold simultaneously (Holm); what is None stays so."""
     together = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else float(next(together)) for p in p_values]
 
@@ -182,7 +182,7 @@ def _by_group(sketch: Sketch) -> Iterable[Family]:
 
 
 def compared(families: Sequence[Family], cells: Cells, reported: Sequence[Sequence[Part]] = ()) -> Curve:
-    """Return families as a table; `reported` are their parts as they may be reported, where that is not exactly."""
+    """Families as a table; `reported` are their parts as they may be reported, where that is not exactly."""
     p_values = [
         None
         if isinstance(cells, ClusterCells)

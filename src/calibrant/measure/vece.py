@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, shown
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice
 from calibrant.data.calls import takes_arrays
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
@@ -34,6 +34,7 @@ from calibrant.views.by_variable import (
     ByVariable,
     by_cluster,
     by_variable_of,
+    checked_names,
     checked_view,
     numbers_of,
     pair_of,
@@ -201,8 +202,8 @@ def vece(
     bins = check_int("bins", bins, 1, 4096, hint="such as 10")
     strategy = choice("strategy", strategy, get_args(Strategy))
     draws = check_int("draws", draws, 99, 100_000, hint="such as 999")
-    view = checked_view(view)
-    q = _published(data, variable, bins, view) if paper else binned_of(data, _names(variable), bins, view, strategy)
+    view, names = checked_view(view), checked_names(variable)
+    q = _published(data, names, bins, view) if paper else binned_of(data, names, bins, view, strategy)
     s = q.strata
     plain, beyond = _sizes(s.as_bins(q.clusters), alpha, seed)
     p_plain, p_beyond = _p_values(q, draws, seed)
@@ -214,7 +215,7 @@ def vece(
         interval=Interval(low=plain.low, high=min(plain.high, 1.0), level=1.0 - alpha, guarantee="asymptotic"),
         assumes=q.assumes,
         settings={
-            "variable": variable if isinstance(variable, str) else tuple(variable),
+            "variable": names[0] if len(names) == 1 else names,
             "view": view,
             "reads": q.reads,
             "weights": q.weighted,
@@ -271,31 +272,23 @@ def _rows(data: Predictions, q: ByVariable, requested: int) -> Binned:
     return kind(q.strata, requested, assumes=assumed(data), weighted=weighted, data=data, cell=q.cell)
 
 
-def _names(variable: str | Sequence[str]) -> tuple[str, ...]:
-    if isinstance(variable, str):
-        return (variable,)
-    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
-        return variable[0], variable[1]
-    raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
-
-
-def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
+def _published(data: Predictions | Sketch, names: tuple[str, ...], bins: int, view: View) -> Binned:
     """The bins of the published procedure."""
     if isinstance(data, Sketch):
         raise NotComputable("the published procedure sorts the values themselves: pass rows")
     rows = checked_data(data, Predictions)
-    if not isinstance(variable, str):
-        raise BadInput(f"variable={shown(variable)}: the published procedure takes one covariate")
-    values, known = numbers_of(rows, variable), "the published procedure knows no missing values and no weights"
+    if len(names) > 1:
+        raise BadInput(f"variable={names!r}: the published procedure takes one covariate")
+    values, known = numbers_of(rows, names[0]), "the published procedure knows no missing values and no weights"
     if np.isnan(values).any():
         raise NotComputable(known)
     refuse_rows(rows, weights=known)
     cell = quantile_cells(values, bins)
-    return _rows(rows, ByVariable(rows_by_variable(rows, variable, values, cell, view), cell), bins)
+    return _rows(rows, ByVariable(rows_by_variable(rows, names[0], values, cell, view), cell), bins)
 
 
 def _sizes(binned: Bins, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
-    """Return sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
+    """Sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
     alpha = binned.clusters.level(alpha)
     noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     gap_left, noise_left = (beyond_gap(v, binned.share) for v in (binned.gap, noise))
@@ -308,7 +301,7 @@ def _total(gap: Floats) -> Floats:
 
 
 def _p_values(q: Binned, draws: int, seed: int) -> tuple[float, float]:
-    """Return p-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
+    """P-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
     s, simulated = q.strata, q.simulated(draws, seed)
     share, gap = s.weight / s.total, s.residual / s.total
     left = float(_total(beyond_gap(gap, share)))

@@ -96,14 +96,14 @@ class Cuts:
         return np.array(every + steps + corners, dtype=np.int64)
 
     def codes(self, flat: Singles) -> Codes:
-        """Return how many of its column's cuts each value exceeds, shape (columns, n)."""
+        """How many of its column's cuts each value exceeds, shape (columns, n)."""
         out = np.empty((len(self.knots), len(flat)), dtype=np.uint8)
         for j, at in enumerate(self.knots):
             out[j] = np.searchsorted(at, flat[:, j])
         return out
 
     def member(self, codes: Codes) -> Singles:
-        """Return 1 where a step or corner holds a row, shape (m, n)."""
+        """1 where a step or corner holds a row, shape (m, n)."""
         n = codes.shape[1]
         above = [(c > np.arange(len(at))[:, None]).astype(np.float32) for c, at in zip(codes, self.knots, strict=True)]
         sides = [np.concatenate([v[at], 1.0 - v[at]]) for v, at in zip(above, self.coarse, strict=True)]
@@ -120,22 +120,16 @@ class Cuts:
 
 def _cuts(column: NDArray[np.float32], by_variable: tuple[float, ...]) -> tuple[Floats, list[Rows]]:
     """The steps of a sorted column, and which of them bound its corners, from the finest to the coarsest."""
-    knots = _knots(column, by_variable)
+    at_shares = np.unique(column[[int(s * (len(column) - 1)) for s in by_variable]])
+    at_shares = at_shares[at_shares < column[-1]]
+    if not len(at_shares):  # one below its largest value, if there is any
+        at_shares = column[column < column[-1]][-1:]
+    knots: Floats = at_shares.astype(np.float64)
     return knots, [_bounds(column, knots, across) for across in ACROSS]
 
 
-def _knots(column: NDArray[np.float32], shares: tuple[float, ...]) -> Floats:
-    """The values at these shares of a sorted column, and one below its largest if there is any."""
-    result = np.unique(column[[int(s * (len(column) - 1)) for s in shares]])
-    result = result[result < column[-1]]
-    if not len(result):
-        result = column[column < column[-1]][-1:]
-    knots: Floats = result.astype(np.float64)
-    return knots
-
-
 def _bounds(column: NDArray[np.float32], knots: Floats, shares: tuple[float, ...]) -> Rows:
-    """Return which knots lie at these shares of a sorted column or next to them."""
+    """Which knots lie at these shares of a sorted column or next to them."""
     wanted = column[[int(s * (len(column) - 1)) for s in shares]]
     result: Rows = np.unique(np.minimum(np.searchsorted(knots, wanted), len(knots) - 1))
     return result[result >= 0]
@@ -154,7 +148,7 @@ class Overlaps(NamedTuple):
 
     @classmethod
     def of(cls, cuts: Cuts, codes: Codes, weights: Floats, sizes: Floats) -> Overlaps:
-        """Return those of as many rows as a fit sees: sizes are exact, overlaps from a uniform sample.
+        """Those of as many rows as a fit sees: sizes are exact, overlaps from a uniform sample.
 
         Sampled sizes are not enough: a rule that holds one row in a thousand, and few of the sample, would look much
         smaller than it is, so that its noise would stand out from every other rule's residuals.
@@ -239,7 +233,7 @@ class Greedy:
     corners: bool
 
     def most(self, x: Features) -> int:
-        """Return all rows: a fit needs sums alone."""
+        """All rows: a fit needs sums alone."""
         return len(x.flat)
 
     def fit(self, s: Sample, rows: Rows, _seed: int) -> Fitted:

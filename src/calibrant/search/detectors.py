@@ -68,7 +68,7 @@ class Settings:
     folds: int = FOLDS
 
     def checked(self) -> Settings:
-        """Return the settings as they will be used, or say in one line which cannot be."""
+        """The settings as they will be used; say in one line which cannot be."""
         return replace(
             self,
             alternative=choice("alternative", self.alternative, ALTERNATIVES),
@@ -116,7 +116,7 @@ class DetectorInputs:
         return result
 
     def simulated(self, rows: Rows, rate: Floats, which: Draws) -> NDArray[np.uint8]:
-        """Return outcomes of some rows, simulated at a rate, shape (rows, draws)."""
+        """Outcomes of some rows, simulated at a rate, shape (rows, draws)."""
         return outcomes(self.ids[rows], rate, which.first, which.count, which.salt)
 
     def simulated_words(self, rows: Rows, rate: Floats, first: int, salt: int) -> Ids:
@@ -132,6 +132,14 @@ class DetectorInputs:
         """Rows, or clusters, that have some of these rows, and that have others of them."""
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
+
+    def clusters_at_peak(self, _rows: Rows, _inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+        """For results, clusters that have some of these rows, and that have others; nothing of independent rows."""
+        return {}
+
+    def clusters_along(self, _rows: Rows, _at: Rows) -> dict[str, tuple[int, ...]]:
+        """For curves, how many clusters rows in an order have down to each point, and 0 before the first."""
+        return {}
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
@@ -197,6 +205,13 @@ class ClusteredInputs(DetectorInputs):
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
+    def clusters_at_peak(self, rows: Rows, inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+        return {"peak_clusters": self.people(rows, inside)}
+
+    def clusters_along(self, rows: Rows, at: Rows) -> dict[str, tuple[int, ...]]:
+        first = np.sort(np.unique(self.cluster[rows], return_index=True)[1])
+        return {"people": (0, *np.searchsorted(first, at, side="right").tolist())}
+
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
@@ -225,15 +240,13 @@ class ClassInputs(DetectorInputs):
         """The question of two classes, with the numbers that draw the class."""
         return cls(**{f.name: getattr(q, f.name) for f in fields(q)}, low=low, high=high)
 
-    def simulated(self, rows: Rows, rate: Floats, which: Draws) -> NDArray[np.uint8]:
-        del rate
+    def simulated(self, rows: Rows, _rate: Floats, which: Draws) -> NDArray[np.uint8]:
         below, upto = (
             outcomes(self.ids[rows], at[rows], which.first, which.count, which.salt) for at in (self.low, self.high)
         )
         return upto - below
 
-    def simulated_words(self, rows: Rows, rate: Floats, first: int, salt: int) -> Ids:
-        del rate
+    def simulated_words(self, rows: Rows, _rate: Floats, first: int, salt: int) -> Ids:
         below, upto = words(self.ids[rows], self.low[rows], self.high[rows], first, salt).T
         result: Ids = upto & ~below
         return result
@@ -277,7 +290,7 @@ class Fits:
     part: Rows
 
     def predict(self, model: int, x: Features, p: Floats, part: Rows, of: str | None = None) -> Floats:
-        """Return one model's predictions from features and scores, each row by the fits named for it.
+        """One model's predictions from features and scores, each row by the fits named for it.
 
         With `of`, a variable, what does not depend on it may be left out: differences between rows that differ in
         nothing else are the same, and cost less where few parts of a model read the variable.

@@ -61,7 +61,7 @@ class Sample:
         return (y.astype(np.float32) @ member.T).astype(np.float64)
 
     def part(self, rows: Rows) -> Sample:
-        """Return some rows, their weights of mean one again."""
+        """Some rows, their weights of mean one again."""
         return replace(self, x=self.x.rows(rows), y=self.y[rows], p=self.p[rows])
 
 
@@ -107,7 +107,7 @@ class Learner(Protocol):
         """Name in results."""
 
     def most(self, x: Features, /) -> int:
-        """Return how many rows a fit may see; it sees a uniform sample of so many if there are more."""
+        """How many rows a fit may see; it sees a uniform sample of so many if there are more."""
 
     def fit(self, s: Sample, rows: Rows, seed: int, /) -> Fitted:
         """Fit to some rows."""
@@ -131,7 +131,7 @@ class Forest:
     leaf: int
 
     def most(self, _x: Features) -> int:
-        """Return 20,000 rows."""
+        """20,000 rows."""
         return TRAIN
 
     def fit(self, s: Sample, rows: Rows, seed: int) -> Fitted:
@@ -187,7 +187,7 @@ class Boosted:
     leaves: int
 
     def most(self, x: Features) -> int:
-        """Return as many rows as a second or two allows."""
+        """As many rows as a second or two allows."""
         return max(TRAIN, VALUES // len(x.flat_of))
 
     def fit(self, s: Sample, rows: Rows, seed: int) -> Fitted:
@@ -242,7 +242,7 @@ class Quadratic:
     strength: float
 
     def most(self, x: Features) -> int:
-        """Return as many rows as half a second or so allows."""
+        """As many rows as half a second or so allows."""
         return max(TRAIN, PRODUCTS // (len(x.flat_of) + len(x.pairs)) ** 2)
 
     def fit(self, s: Sample, rows: Rows, _seed: int) -> Fitted:
@@ -293,13 +293,10 @@ class _Logistic:
     def predict(self, x: Features, p: Floats, rows: Rows) -> Floats:
         from scipy.special import expit
 
-        rate: Floats = expit(np.concatenate([self._eta(x.flat[part]) for part in _parts(rows)]))
+        parts = (x.flat[part].astype(np.float64) for part in _parts(rows))
+        sums = [np.einsum("ij,ij->i", z @ self.square + self.linear, z) for z in parts]
+        rate: Floats = expit(np.concatenate(sums) + self.intercept)
         return rate - p[rows]
-
-    def _eta(self, z: NDArray[np.float32]) -> Floats:
-        z64 = z.astype(np.float64)
-        result: Floats = np.einsum("ij,ij->i", z64 @ self.square + self.linear, z64) + self.intercept
-        return result
 
 
 @dataclass(frozen=True)
@@ -324,7 +321,7 @@ class FixedModels:
     estimator: Any
 
     def most(self, _x: Features) -> int:
-        """Return 20,000 rows."""
+        """20,000 rows."""
         return TRAIN
 
     def fit(self, s: Sample, rows: Rows, seed: int) -> Fitted:

@@ -139,7 +139,7 @@ def _slow(q: DetectorInputs) -> bool:
 
 
 def checked_draws(draws: Any, q: DetectorInputs | None = None, null: str = "fixed") -> int:
-    """Return how many draws to make, by default as many as the null takes for the question."""
+    """How many draws to make, by default as many as the null takes for the question."""
     if draws is None:
         if q is None or null != "refit":
             return DRAWS
@@ -304,18 +304,20 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
     refuse_rows(
         q, cluster="repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
     )
+    joint = None
     if q.pool is not CORNERS:
         q = replace(q, pool=q.pool.small(REFIT_TREES))
         first, paths, fits = procedure(q)
         null, kept = _again(q, float(first.max()), most)
-        joint = None
     else:
         search = Repeats(q, AGAIN)
         first, paths, fits, sums = search.result()
         # A rank among the first few draws is no rank among all: with products every draw is made.
         stop = float(first.max()) if search.products is None and q.stops else np.inf
         null, kept, more = _at_once(search, stop, most)
-        joint = _joined(search, (first, sums), (null, more))
+        if search.products is not None:  # the largest peak is joined with the mean Bayes factor of the same data set
+            factors, facts = search.factors(search.products, np.concatenate([sums, more]))
+            joint = Joint.of(np.append(first.max(), null.max(axis=1)), factors, **facts)
     # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is
     # at most alpha exactly where the statistic is beyond the critical value of these draws.
     peaks, best = null.max(axis=1), int(np.argmax(first))
@@ -334,16 +336,6 @@ def refit(q: DetectorInputs, most: int) -> Verdict:
         fits=fits,
         drawn=tuple(kept),
     )
-
-
-def _joined(search: Repeats, data: tuple[Floats, Singles], drawn: tuple[Floats, Singles]) -> Joint | None:
-    """Join the models' largest peak with the mean Bayes factor of the same data sets, where products are tested."""
-    products = search.products
-    if products is None:
-        return None
-    (first, sums), (null, more) = data, drawn
-    factors, facts = search.factors(products, np.concatenate([sums, more]))
-    return Joint.of(np.append(first.max(), null.max(axis=1)), factors, **facts)
 
 
 def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:

@@ -54,7 +54,9 @@ class Products:
         balance = (4.0 * share * (1.0 - share)).round(1)
         varied = np.flatnonzero((share > 0.0) & (share < 1.0))
         kept = np.sort(varied[np.argsort(-balance[varied], kind="stable")[:COLUMNS]])
-        every = _triples(code[kept])
+        # Every triple of columns of three variables, shape (triples, 3).
+        of, (i, j, k) = code[kept], np.ogrid[: len(kept), : len(kept), : len(kept)]
+        every = np.argwhere((i < j) & (j < k) & (of[i] != of[j]) & (of[i] != of[k]) & (of[j] != of[k]))
         # (1) Of more triples than products, the most balanced; of equally balanced ones a random part.
         scattered, own = np.random.default_rng([SCATTER, seed]).random(len(every)), balance[kept]
         order = np.lexsort((scattered, -own[every].prod(axis=1).round(1)))[:AT_MOST]
@@ -249,14 +251,6 @@ def _ranks(column: Singles) -> Floats:
 def _standardised(column: NDArray[np.bool_] | Floats) -> Singles:
     centred = column - column.mean()
     out: Singles = (centred / centred.std()).astype(np.float32)
-    return out
-
-
-def _triples(code: Rows) -> Rows:
-    """The triples of columns of three variables, shape (triples, 3); `code` (columns,): variable of each."""
-    i, j, k = np.ogrid[: len(code), : len(code), : len(code)]
-    apart = (code[i] != code[j]) & (code[i] != code[k]) & (code[j] != code[k])
-    out: Rows = np.argwhere((i < j) & (j < k) & apart)
     return out
 
 

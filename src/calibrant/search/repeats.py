@@ -152,7 +152,7 @@ class Repeats:
         return Sum(self.cuts, bounds[:k], far[:k]), Sum(self.cuts, bounds[k:], far[k:])
 
     def _stated(self, refits: Refits, b: int) -> Singles:
-        """Return what the models of one data set predict, shape (models, n)."""
+        """What the models of one data set predict, shape (models, n)."""
         predicted = np.empty((3, self.q.n), dtype=np.float32)
         for f, rows in enumerate(self.folds):
             for m, one in enumerate(self._fold_fits(refits, f, b)):
@@ -161,7 +161,7 @@ class Repeats:
         return predicted
 
     def _path(self, stated: Singles, top: float) -> Path:
-        """Return the path of a model's predictions, cut into levels as everywhere here."""
+        """The path of a model's predictions, cut into levels as everywhere here."""
         s, g = self.q.settings, np.empty(self.q.n)
         g[self.order] = stated
         excess, upper = beyond(g, self.q.edge, s.alternative)
@@ -190,11 +190,11 @@ class Repeats:
         return self.q.n <= SMALL
 
     def outcomes(self, first: int, count: int) -> NDArray[np.uint8]:
-        """Return simulated outcomes, shape (sets, n)."""
+        """Simulated outcomes, shape (sets, n)."""
         return np.ascontiguousarray(self.q.simulated(self.order, self.bars.rate, Draws(first, count, self.salt)).T)
 
     def drawn(self, draw: int) -> Floats:
-        """Return one simulated data set, rows in the question's order."""
+        """One simulated data set, rows in the question's order."""
         y = np.empty(self.q.n)
         y[self.order] = self.outcomes(draw, 1)[0]
         return y
@@ -250,7 +250,7 @@ class Repeats:
         return Refits(self.cuts.rules[chosen], far, STEPS[0])
 
     def _chosen(self, sums: Singles) -> tuple[Rows, Singles]:
-        """Return rules and sizes of both learners fitted to the other folds, each of shape (folds, sets, steps)."""
+        """Rules and sizes of both learners fitted to the other folds, each of shape (folds, sets, steps)."""
         chosen, far = [], []
         for f in range(len(sums)):
             left = np.delete(sums, f, axis=0).sum(axis=0)  # not all less its own, whose rounding would stay
@@ -296,7 +296,7 @@ class Repeats:
         return np.stack([self._corners(own - less) for own, less in zip(events, self._expected, strict=True)])
 
     def _in_cells(self, values: Floats, rows: slice) -> Floats:
-        """Return sums of values of some rows in the cells of the tables, shape (cells, 1)."""
+        """Sums of values of some rows in the cells of the tables, shape (cells, 1)."""
         (tables, cells), codes = self._tables, self._both[rows]
         out = np.empty((cells, 1))
         for first, second, start, width, stop in zip(*tables, np.append(tables.start[1:], cells), strict=True):
@@ -382,7 +382,7 @@ class Repeats:
 
 
 def _sides(block: Floats, axis: int) -> Floats:
-    """Return sums above each cut along an axis, then those up to it."""
+    """Sums above each cut along an axis, then those up to it."""
     up_to = np.cumsum(block, axis=axis)
     cuts = block.shape[axis] - 1
     some, every = up_to.take(range(cuts), axis=axis), up_to.take([cuts], axis=axis)

@@ -58,7 +58,7 @@ MOST_LOST = 0.95  # share of its wealth that a bet on a gap may lose on one row 
 
 
 def sized(best: ArrayLike, hypothesis: float, side: float = 1.0, most: float = 1.0) -> Floats:
-    """Return stakes against "the gap is at most `hypothesis`" (`side` 1), or at least (-1): `best`, or what is safe.
+    """Stakes against "the gap is at most `hypothesis`" (`side` 1), or at least (-1): `best`, or what is safe.
 
     A row loses at most ``side r >= -most``, and so ``most + side m`` times its stake: of that the stake may take
     `MOST_LOST`. What it wins falls in m all the same, as ``(r - m) / (most + m)`` does. No residual is read.
@@ -68,7 +68,7 @@ def sized(best: ArrayLike, hypothesis: float, side: float = 1.0, most: float = 1
 
 
 def leaning(best: Floats, skewness: Floats) -> Floats:
-    """Return stakes that are the best to the second order, of winnings with third moment `skewness` times the second.
+    """Stakes that are the best to the second order, of winnings with third moment `skewness` times the second.
 
     With ``-ln(1 - k) = k + k^2 / 2 + k^3 / 3`` of rare losses the best is ``b - 2 b^2 / 3``, of rare wins ``b + 2 b^2 /
     3``, where b is the best without a third moment.
@@ -87,7 +87,7 @@ def gammas(n: int) -> Floats:
 
 
 def bernstein(plug_in: float, moment: float, rows: float, delta: float) -> float:
-    """Return Theorem 1's bound from its plug-in F and empirical second moment w; ``delta`` split 0.8 to 0.2.
+    """Theorem 1's bound from its plug-in F and empirical second moment w; ``delta`` split 0.8 to 0.2.
 
     ``CE <= F + sqrt(2 v L1 / N) + L1 / (3 N)`` with ``v = (sqrt(L2 / 2N) + sqrt(w + L2 / 2N))^2``, an upper confidence
     bound on the expected second moment.
@@ -145,7 +145,7 @@ def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta
 
 
 def log_curvature(b: Floats) -> Floats:
-    """Return ``(-ln(1 - b) - b) / b^2`` for b from 0 to 1, the c of ``ln(1 + z) >= z - c z^2`` for z of at least -b."""
+    """``(-ln(1 - b) - b) / b^2`` for b from 0 to 1, the c of ``ln(1 + z) >= z - c z^2`` for z of at least -b."""
     small = b < 1e-4
     safe = np.where(small, 0.5, b)
     out: Floats = np.where(small, 0.5 + 0.34 * b, (-np.log1p(-safe) - safe) / safe**2)
@@ -218,7 +218,7 @@ def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow:
 
 
 def steady_bet_sizes(rows: Ints, variances: Floats, delta: float, largest: float) -> Floats:
-    """Return stakes on a shift that are the best at `delta`, shape (bets, blocks); valid at every other.
+    """Stakes on a shift that are the best at `delta`, shape (bets, blocks); valid at every other.
 
     `variances` are the blocks' sums of ``p (1 - p)``: the stake on a block is the best for the scores of the blocks
     before it, that on the first for the largest variance there is. A single block is bet on with stakes that its size
@@ -299,7 +299,7 @@ class Clusters:
         weight: Floats | None = None,
         cluster: NDArray[np.intp] | None = None,
     ) -> Clusters:
-        """Return clusters whose mean is the (weighted) mean over rows of one of two numbers each.
+        """Clusters whose mean is the (weighted) mean over rows of one of two numbers each.
 
         Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row
         contributes one of two numbers, known from its scores.
@@ -342,7 +342,7 @@ GRID = 201  # hypotheses scanned from the far end, so that every one beyond a li
 
 
 def rate_evidence(events: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats:
-    """Return p-values against "the mean event rate is at most `rate`", for independent rows of unequal rates.
+    """P-values against "the mean event rate is at most `rate`", for independent rows of unequal rates.
 
     The binomial tail bounds that of unequal rates from ``rows x rate + 1`` events on (Hoeffding 1956); below, the
     p-value is 1, and for a single case it is the expected number.
@@ -356,7 +356,7 @@ def rate_evidence(events: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats
 
 
 def lower_rates(events: ArrayLike, rows: ArrayLike, delta: ArrayLike) -> Floats:
-    """Return limits that the mean event rate of independent rows reaches with probability at least ``1 - delta``.
+    """Limits that the mean event rate of independent rows reaches with probability at least ``1 - delta``.
 
     Clopper and Pearson's, but for a single case, whose limit is that of the expected number; and never above
     ``(events - 1) / rows``, from where on the binomial tail bounds that of unequal rates (Hoeffding 1956). Up to a
@@ -371,7 +371,7 @@ def lower_rates(events: ArrayLike, rows: ArrayLike, delta: ArrayLike) -> Floats:
 
 
 def rate_limits(events: int, rows: int, delta: float) -> tuple[float, float]:
-    """Return limits that hold the mean event rate of independent rows with probability at least ``1 - delta``."""
+    """Limits that hold the mean event rate of independent rows with probability at least ``1 - delta``."""
     low, high = lower_rates((events, rows - events), rows, delta / 2.0)
     return float(low), 1.0 - float(high)
 
@@ -388,7 +388,7 @@ def ratio_evidence(clusters: Clusters, mean: float, side: float) -> float:
 
 
 def ratio_limits(clusters: Clusters, delta: float) -> tuple[float, float]:
-    """Return limits that hold ``E sum value / sum size`` with probability at least ``1 - delta``."""
+    """Limits that hold ``E sum value / sum size`` with probability at least ``1 - delta``."""
     target = float(np.log(2.0 / delta))
 
     def limit(side: float) -> float:
@@ -417,7 +417,7 @@ CELLS = 1024  # of the values' range; what the log evidence loses is about 2e-6 
 
 
 def mean_limits(u: Clusters, delta: float) -> tuple[float, float]:
-    r"""Return limits that hold the mean of ``E[z | scores]`` over the clusters with probability at least ``1 - delta``.
+    r"""Limits that hold the mean of ``E[z | scores]`` over the clusters with probability at least ``1 - delta``.
 
     For clusters independent given the scores with means ``mu_u``, and kappa fixed by the scores, ``E prod (1 - kappa
     (z_u - m)) = prod (1 - kappa (mu_u - m)) <= (1 - kappa (mean mu - m))^n`` is at most one wherever ``mean mu >= m``;
@@ -434,7 +434,7 @@ def mean_limits(u: Clusters, delta: float) -> tuple[float, float]:
 
 
 def _spread_out(value: Floats) -> tuple[Floats, Floats]:
-    """Return grid points and weights with the same total and mean, every value moved to the ends of its cell."""
+    """Grid points and weights with the same total and mean, every value moved to the ends of its cell."""
     low, high = float(value.min()), float(value.max())
     width = (high - low) / CELLS
     if width < np.finfo(float).tiny:  # all alike, or so near that the width has lost its digits

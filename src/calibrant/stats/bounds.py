@@ -71,7 +71,7 @@ def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> flo
 
 
 def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
-    r"""Return Theorem U's evidence with the notch: an average of eight or ten products of e-values.
+    r"""Theorem U's evidence with the notch: an average of eight or ten products of e-values.
 
     For each of four or five bets ``gamma`` one product uses the linear form in every level, another the form, linear or
     notch, whose expected cost in a calibrated model, a function of ``n`` and ``s`` alone, is smaller.
@@ -99,7 +99,7 @@ class UpperBets(NamedTuple):
 
 
 def upper_bets(rows: int, variance: float) -> UpperBets:
-    """Return bets for so many rows, and the mean variance ``s (1 - s)`` of some of them, which are not paid for.
+    """Bets for so many rows, and the mean variance ``s (1 - s)`` of some of them, which are not paid for.
 
     Of few rows the bets depend on their number alone.
     """
@@ -124,14 +124,14 @@ def pilot_variance(s: Floats, n: Floats) -> float:
 
 
 def shown_evidence(shown: Cells) -> Above:
-    """Return `product_evidence` of a score shown in finitely many values, a cell each; made once."""
+    """`product_evidence` of a score shown in finitely many values, a cell each; made once."""
     if ("upper",) not in shown.cache:
         shown.cache["upper",] = product_evidence(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
     return cast(Above, shown.cache["upper",])
 
 
 def linear_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> Floats:
-    """Return ``-ln q`` of Theorem U's linear form, per level: the cost of the smaller of the two products.
+    """``-ln q`` of Theorem U's linear form, per level: the cost of the smaller of the two products.
 
     Here and below `gamma` is one bet, or a column of several: the result has a row for each.
     """
@@ -141,7 +141,7 @@ def linear_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> Float
 
 
 def penalty_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> tuple[Floats, Flags]:
-    """Return ``-ln q`` of the notch form, per level, and where it is expected to be the cheaper.
+    """``-ln q`` of the notch form, per level, and where it is expected to be the cheaper.
 
     Levels 0 and 1 have no notch (their null variance is zero); there the cost is infinite.
     """
@@ -173,7 +173,7 @@ def penalty_width(g: Floats) -> Floats:
 
 
 def penalty_normaliser(s: Floats, n: Floats, gamma: float | Floats, alpha: Floats) -> Floats:
-    r"""Return ``N = max_e [ln E exp(-alpha (k - n s)^2 / 2) - n ln(1 - gamma |e - s|)]``, ``k ~ Binomial(n, e)``.
+    r"""``N = max_e [ln E exp(-alpha (k - n s)^2 / 2) - n ln(1 - gamma |e - s|)]``, ``k ~ Binomial(n, e)``.
 
     On each side of s the change of variable ``e' = e (1 - gamma (1 - s)) / (1 - gamma (e - s))`` turns the
     objective into a binomial mean of a Gaussian in k about a shifted centre: a Bernstein polynomial of a
@@ -207,7 +207,7 @@ def expected_linear_cost(s: Floats, n: Floats, gamma: float | Floats) -> Floats:
 
 
 def debiased_error(s: Floats, n: Floats | Ints, k: Floats | Ints) -> float:
-    r"""Return ``sum_s sqrt(max(0, (n s - k)^2 - n s (1 - s))) / N``: the plug-in without its calibrated noise."""
+    r"""``sum_s sqrt(max(0, (n s - k)^2 - n s (1 - s))) / N``: the plug-in without its calibrated noise."""
     square = (n * s - k) ** 2 - n * s * (1 - s)
     return float(np.sqrt(np.maximum(square, 0.0)).sum() / np.sum(n))
 
@@ -234,7 +234,7 @@ def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
 
 
 def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Bet], Floats]:
-    """Return what is bet, and the weights.
+    """What is bet, and the weights.
 
     `GAP` of the evidence comes from bets that all scores underpredict, or all overpredict; the rest in equal parts from
     `BLOCK_ORDERS` random orders of the blocks, in which signs are learnt on earlier blocks and bet on later ones, and
@@ -301,7 +301,7 @@ GAP_CELLS = 256  # cells of consecutive scores that bet together: the limits wid
 
 
 def gap_evidence(cells: Cells, delta: float) -> Gap:
-    r"""Return evidence about the mean residual: ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one at the true mean m.
+    r"""Evidence about the mean residual: ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one at the true mean m.
 
     Per cell the product is bounded below by the chord through the cell's ends at the exact mean score. Stakes are the
     best at `delta`.
@@ -399,12 +399,12 @@ def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
 
 
 def lipschitz_witness(gain: Floats) -> Floats:
-    """Return knot values w that maximise ``gain . w`` subject to ``sup|w| + Lip(w) <= 1``."""
+    """Knot values w that maximise ``gain . w`` subject to ``sup|w| + Lip(w) <= 1``."""
     return lipschitz_witnesses(gain[None])[0]
 
 
 def lipschitz_witnesses(gains: Floats) -> Floats:
-    """Return `lipschitz_witness` of every row: of all by one linear programme, whose preparation costs most."""
+    """`lipschitz_witness` of every row: of all by one linear programme, whose preparation costs most."""
     from scipy.optimize import linprog
     from scipy.sparse import block_diag, csr_array
 

@@ -17,7 +17,7 @@ SCALE = float(1 << 30)  # scores are integers out of 2**30
 
 
 def summed(at: NDArray[np.integer], values: Floats | Ints, size: int = 0) -> Floats:
-    """Return sums of values by the number, from 0 on, that each has in `at`; as many as the largest asks, or `size`."""
+    """Sums of values by the number, from 0 on, that each has in `at`; as many as the largest asks, or `size`."""
     return np.asarray(np.bincount(at, values, size), dtype=np.float64)
 
 

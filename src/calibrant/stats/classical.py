@@ -35,7 +35,7 @@ def upper_tail(z: float) -> float:
 
 
 def maximum_tail(x: float) -> float:
-    """Return ``P(max |B(t)| >= x)`` (Feller 1971, volume 2, X.5), for B started at 0 and free at 1: no bridge."""
+    """``P(max |B(t)| >= x)`` (Feller 1971, volume 2, X.5), for B started at 0 and free at 1: no bridge."""
     if x <= 0.0:
         return 1.0
     if x >= CROSS:
@@ -47,7 +47,7 @@ def maximum_tail(x: float) -> float:
 
 
 def range_tail(x: float) -> float:
-    """Return ``P(max B(t) - min B(t) >= x)`` (Feller 1951)."""
+    """``P(max B(t) - min B(t) >= x)`` (Feller 1951)."""
     if x <= 0.0:
         return 1.0
     if x >= CROSS:
@@ -291,7 +291,7 @@ def simulated(q: Scored, null: Drawing) -> Iterator[Block]:
 
 
 def runs_of(labels: Floats | Ints | Places) -> Places:
-    """Return where each run of equal labels begins."""
+    """Where each run of equal labels begins."""
     return np.flatnonzero(np.append(True, np.diff(labels) != 0))
 
 
@@ -447,7 +447,7 @@ class Contrasts:
     of: Places  # shape (t,): which statistic a sum belongs to; the largest of each counts
 
     def squares(self, sums: Floats) -> Floats:
-        """Return each statistic: the square of its largest positive standardised sum, shape (..., statistics)."""
+        """Each statistic: the square of its largest positive standardised sum, shape (..., statistics)."""
         z = np.maximum(sums, 0.0) / np.where(self.spread > 0, self.spread, np.inf)
         out = np.zeros((*z.shape[:-1], int(self.of.max()) + 1))
         for j, k in enumerate(self.of):
@@ -462,7 +462,7 @@ class Contrasts:
         return self.squares(above @ self.up + below @ self.down)
 
     def simulated(self, q: Scored, tolerance: float, null: Drawing) -> Floats:
-        """Return statistics that dominate those of any rates within the tolerance, shape (draws, statistics)."""
+        """Statistics that dominate those of any rates within the tolerance, shape (draws, statistics)."""
         low, high = edges(q.p, tolerance)
         up, down = q.each_weighs[:, None] * self.up, q.each_weighs[:, None] * self.down
         sums = np.tile((q.times * low) @ down - (q.times * high) @ up, (null.draws, 1))
@@ -474,7 +474,7 @@ class Contrasts:
 def group_squares(
     q: Scored, groups: Groups, tolerance: float, alternative: str, totals: tuple[Floats, Floats]
 ) -> Floats:
-    """Return ``sum_g max(0, O - E_high, E_low - O)^2 / V_g`` over groups whose outcomes can vary, one side if asked.
+    """``sum_g max(0, O - E_high, E_low - O)^2 / V_g`` over groups whose outcomes can vary, one side if asked.
 
     `totals` (..., groups): weighted events to hold against the lower and against the upper edge.
     """

@@ -93,7 +93,7 @@ class Path:
         return -np.cumsum(self.weight * self.rate)
 
     def scores(self, y: Outcomes) -> Floats:
-        """Return each step's score."""
+        """Each step's score."""
         return self.weight * (y[self.rows] - self.rate)
 
     def curve(self, y: Outcomes) -> Floats:
@@ -103,7 +103,7 @@ class Path:
 
 
 def beyond(g: Floats, edge: Boundary, alternative: Alternative, plain: bool = False) -> tuple[Floats, Flags]:
-    """Return by how much predicted residuals lie beyond the tolerance, and whether above it.
+    """By how much predicted residuals lie beyond the tolerance, and whether above it.
 
     `g` (n,): predicted ``E[Y - p | x]``. `plain`: take the tolerance itself off, as the authors' program does, where
     the edge was cut off at 0 or 1 too. Returns `excess` (n,): ``max(g - (p_delta - p), (p - p_-delta) - g, 0)``, of one
@@ -197,7 +197,7 @@ class Steps(NamedTuple):
 
 
 def observed(paths: Sequence[Path], y: Outcomes, detector: Detector = "default") -> Floats:
-    """Return each model's largest scaled cumulative score, by the arithmetic of `simulated`."""
+    """Each model's largest scaled cumulative score, by the arithmetic of `simulated`."""
     word = np.repeat(np.asarray(y).astype(np.uint64), 2)
     return np.array([peaks(word, q.word, q.weight, q.drift, q.scale, EMPTY[detector])[0] for q in paths])
 
@@ -261,12 +261,12 @@ def _bits(word: Ids, draws: int) -> Iterator[Floats]:
 
 
 def _outcomes(edge: Boundary, ids: Ids, salt: int) -> Words:
-    """Return draws of outcomes at both edges: two words a row, the lower rate first."""
+    """Draws of outcomes at both edges: two words a row, the lower rate first."""
     return lambda first: words(ids, edge.low, edge.high, first, salt).reshape(-1)
 
 
 def _signs(ids: Ids, salt: int) -> Words:
-    """Return fair coins: two equal words an identity."""
+    """Fair coins: two equal words an identity."""
     half = np.full(len(ids), 0.5)
     return lambda first: words(ids, half, half, first, salt).reshape(-1)
 
@@ -317,7 +317,7 @@ def binned(path: Path, n: int, bins: int, weights: Floats | float = 1.0, by_size
 
 
 def squares(paths: Sequence[BinnedPath], y: Outcomes) -> Floats:
-    """Return each model's ``sum_b max(0, S_b)^2 / V_b`` over groups whose outcomes can vary, shape (models,)."""
+    """Each model's ``sum_b max(0, S_b)^2 / V_b`` over groups whose outcomes can vary, shape (models,)."""
     out = np.zeros(len(paths))
     for m, q in enumerate(paths):
         for first, stop in q.cuts:

@@ -50,15 +50,15 @@ class Jitter:
         return irfft(transformed * rfft(x, length), length)[self.size - 1 : 2 * self.size - 1]
 
     def spread(self, rows: Floats | Ints) -> Floats:
-        """Return ``sum_c rows_c K(t|c)`` for each grid point t."""
+        """``sum_c rows_c K(t|c)`` for each grid point t."""
         return np.maximum(self._convolve(self._plain, rows / self.mass), 0.0)
 
     def gather(self, f: Floats) -> Floats:
-        """Return ``sum_t K(t|c) f(t)`` for each cell c."""
+        """``sum_t K(t|c) f(t)`` for each cell c."""
         return self._convolve(self._plain, f) / self.mass
 
     def spread_square(self, rows: Floats | Ints) -> Floats:
-        """Return ``sum_c rows_c K(t|c)^2``, the scale of sampling noise."""
+        """``sum_c rows_c K(t|c)^2``, the scale of sampling noise."""
         return np.maximum(self._convolve(self._square, rows / self.mass**2), 0.0)
 
     def draw(self, cells: Ints, uniform: Floats) -> Floats:
@@ -78,7 +78,7 @@ class Jitter:
 
     @cached_property
     def displacement(self) -> Floats:
-        """Return ``sum_t K(t|c) |t - c|`` for each cell c: how far the jitter moves a score on average."""
+        """``sum_t K(t|c) |t - c|`` for each cell c: how far the jitter moves a score on average."""
         return self._convolve(self._transform(self._sech * np.abs(self._distance)), np.ones(self.size)) / self.mass
 
 
@@ -109,7 +109,7 @@ def jittered_upper(cells: Cells, bandwidth: float, delta: float) -> float:
 
 @lru_cache(maxsize=4)
 def _log_bets(size: int, rows: int) -> tuple[tuple[Floats, Floats], ...]:
-    """Return ``ln(1 + g t)`` and ``ln(1 - g t)`` on a grid for each bet of so many rows."""
+    """``ln(1 + g t)`` and ``ln(1 - g t)`` on a grid for each bet of so many rows."""
     t = (np.arange(size) + 0.5) / size
     return tuple((np.log1p(g * t), np.log1p(-g * t)) for g in gammas(rows))
 
@@ -173,7 +173,7 @@ def jitter_scores(cells: Cells, bandwidth: float) -> dict[str, float]:
 
 
 def level_scores(cells: Cells) -> dict[str, float]:
-    """Return AUROC, Brier score and log loss of the score itself, each row at its cell's mean score.
+    """AUROC, Brier score and log loss of the score itself, each row at its cell's mean score.
 
     Exact where a cell holds one value. Otherwise the AUROC counts pairs within a cell as ties, and Brier score
     and log loss are too small by at most a quarter of the squared width of a cell, and to the same order.

@@ -40,7 +40,7 @@ class Design:
     penalty: Floats | None = None
 
     def sums(self, target: Floats) -> Floats:
-        """Return ``sum w y x`` of one outcome, in [0, 1], as `maximise` takes it: shape (1, d)."""
+        """``sum w y x`` of one outcome, in [0, 1], as `maximise` takes it: shape (1, d)."""
         return ((self.weight * target) @ self.features)[None]
 
     def log_odds(self, b: Floats) -> Floats:
@@ -49,7 +49,7 @@ class Design:
         return eta if self.offset is None else eta + self.offset
 
     def information(self, q: Floats) -> Floats:
-        """Return minus the hessian where the rows' probabilities are `q`, shape (outcomes, n); penalties left out."""
+        """Minus the hessian where the rows' probabilities are `q`, shape (outcomes, n); penalties left out."""
         x = self.features
         variance = q * (1.0 - q) * self.weight
         if len(q) == 1:
@@ -127,7 +127,7 @@ def _evaluate(design: Design, penalty: Floats, sums: Floats, b: Floats) -> _Poin
 
 
 def _step(design: Design, penalty: Floats, at: _Point, longest: float) -> Floats:
-    """Return Newton's step ``information^-1 gradient`` of each outcome, none along what stays, at most `longest`."""
+    """Newton's step ``information^-1 gradient`` of each outcome, none along what stays, at most `longest`."""
     free = np.flatnonzero(np.isfinite(penalty))
     matrix = at.information[:, free[:, None], free]
     ridge = RIDGE * np.trace(matrix, axis1=1, axis2=2) / max(len(free), 1) + 1e-140  # no step overflows
@@ -175,7 +175,7 @@ def regress(
     ridge: float | Floats = 0.0,
     intercept: bool = True,
 ) -> tuple[Floats, float]:
-    """Return coefficients and intercept that minimise the weighted log loss plus ``ridge . coefficients^2 / 2``.
+    """Coefficients and intercept that minimise the weighted log loss plus ``ridge . coefficients^2 / 2``.
 
     scikit-learn's `LogisticRegression` minimises the same sum, but takes labels 0 and 1 only, so that every row would
     enter it twice. Constant columns get coefficient 0.
@@ -254,7 +254,7 @@ def recalibrations(excess: Floats, x: Floats, mass: Floats, slope: bool) -> Reca
 
 
 def compressed(x: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Return at most 128 nodes and their mass: means of consecutive stretches of sorted logits."""
+    """At most 128 nodes and their mass: means of consecutive stretches of sorted logits."""
     if len(x) <= NODES:
         return x, mass
     upto = np.cumsum(mass)

@@ -128,7 +128,7 @@ class WeighedByClusters(Weighed):
 
 
 def bounded_ends(mean: float, variance: float, rows: float, alpha: float) -> tuple[float, float]:
-    """Return limits for the mean of a variable in [0, 1] that is mostly 0, from its mean and the variance of that.
+    """Limits for the mean of a variable in [0, 1] that is mostly 0, from its mean and the variance of that.
 
     Clopper and Pearson's (1934) limits are quantiles of two beta laws. Here these have the moments that they have there
     for a variable of 0 and 1, with the variance seen in place of ``mean (1 - mean) / rows``; a mean near 0 makes them
@@ -184,7 +184,7 @@ LOOKS = 4  # times the variance is taken at the end that it led to; it hardly mo
 def rate_interval(
     q: Weighed, start: float, rates: Callable[[float], Floats], solve: Callable[[float, float], float], alpha: float
 ) -> tuple[float, float]:
-    """Return limits for a number t at which rows have ``rates(t)``, from limits for the mean outcome.
+    """Limits for a number t at which rows have ``rates(t)``, from limits for the mean outcome.
 
     The outcome that is rarer is counted, with the variance of ``Y - rates(t)``: the larger of what was seen and of what
     independent outcomes of these rates have, at the estimate; and again at either end, as in a score interval, for few
@@ -372,7 +372,7 @@ class Sums:
         return float((self.weight**2 * square).sum())
 
     def size(self, total: Floats, square: Floats, of: str) -> float:
-        """Return Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
+        """Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
 
         Raises NotComputable: there are fewer than two, too few for a spread.
         """
@@ -474,7 +474,7 @@ class Inferred:
 
 
 def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
-    """Return ``sum w p x / sum w p``, ``sum w y x / sum w y`` and their difference, by the delta method.
+    """``sum w p x / sum w p``, ``sum w y x / sum w y`` and their difference, by the delta method.
 
     A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order. The variance is the
     larger of what was seen and of what the model would give about its own means: so outcomes that are absent where few

@@ -42,7 +42,7 @@ def p_value(statistic: float, simulated: Floats) -> float:
 
 
 def reaching(statistic: float, simulated: ArrayLike) -> NDArray[np.bool_]:
-    """Return which simulated values are at least the statistic, but for rounding."""
+    """Which simulated values are at least the statistic, but for rounding."""
     return np.asarray(simulated) >= statistic - ROUNDING * max(1.0, abs(statistic))
 
 
@@ -71,15 +71,11 @@ def ranked(statistics: ArrayLike) -> Floats:
     out = np.empty(values.shape)
     for row, into in zip(values, out, strict=True):
         order = np.argsort(row)
-        rising = row[order]
-        into[order] = (len(row) - np.searchsorted(rising, rising - TIE * _deviation(row), side="left")) / len(row)
+        rising, largest = row[order], float(np.abs(row).max())
+        # A refuted score of 0 makes numbers whose squares overflow.
+        deviation = float(row.std() if largest < 1e150 else largest * (row / largest).std())
+        into[order] = (len(row) - np.searchsorted(rising, rising - TIE * deviation, side="left")) / len(row)
     return out
-
-
-def _deviation(row: Floats) -> float:
-    """The standard deviation, also of numbers whose squares overflow: a refuted score of 0 makes them."""
-    largest = float(np.abs(row).max())
-    return float(row.std() if largest < 1e150 else largest * (row / largest).std())
 
 
 # ---- Several statistics of one question, made comparable by their draws ----
@@ -89,7 +85,7 @@ FEWEST = 5  # values beyond the edge at least, and four times as many in the bul
 
 
 def surprises(scores: ArrayLike) -> Floats:
-    """Return minus the logarithm of the p-value of every entry among all of its row, finer than draws can tell.
+    """Minus the logarithm of the p-value of every entry among all of its row, finer than draws can tell.
 
     Among the largest hundredth, where ranks are coarse, it goes on as a line in minus the logarithm of the normal
     tail, as steep as between the largest tenth and the hundredth, at most 1: rare events have heavier tails. Data and
@@ -117,7 +113,7 @@ def surprises(scores: ArrayLike) -> Floats:
 
 
 def step_down(observed: Floats, simulated: Floats) -> Floats:
-    """Return Westfall and Young's (1993) step-down adjusted p-values of statistics simulated together.
+    """Westfall and Young's (1993) step-down adjusted p-values of statistics simulated together.
 
     The largest statistic is held against the largest of all in each draw, the next against the largest of the rest,
     and so on; an adjusted p-value is never below that of a larger statistic.
@@ -134,7 +130,7 @@ def step_down(observed: Floats, simulated: Floats) -> Floats:
 
 
 def holm(p: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
-    """Return Holm's (1979) adjusted p-values, shape (tests,): valid whatever the dependence.
+    """Holm's (1979) adjusted p-values, shape (tests,): valid whatever the dependence.
 
     `weights` (tests,): the share of the error probability that each has at first, up to a factor; equal ones without.
     """
@@ -231,7 +227,7 @@ class ClusterSums(Independent):
         return np.sqrt(self._squares(average, self.residual))
 
     def effective(self, average: Floats) -> Floats:
-        """Return Kish's effective number of clusters in each mean of cells, shape (points,)."""
+        """Kish's effective number of clusters in each mean of cells, shape (points,)."""
         size = np.abs(average)
         return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(self._squares(size, self.weight), 1e-300))
 
@@ -277,7 +273,7 @@ class ClusterSums(Independent):
 
 
 def at_least(drawn: Floats, independent: Floats) -> Floats:
-    """Return noise drawn by clusters, each column as wide as that of independent rows where it would be narrower.
+    """Noise drawn by clusters, each column as wide as that of independent rows where it would be narrower.
 
     A cell all of whose rows happen to agree, or that one cluster fills, is not without noise.
     """

@@ -126,7 +126,7 @@ class Runs:
 
 
 def run_starts(rows: Floats | Ints, smallest: int, x: Floats | None = None, width: float = 0.0) -> list[int]:
-    """Return where each run of neighbouring cells begins that holds `smallest` rows; a short last one joins the rest.
+    """Where each run of neighbouring cells begins that holds `smallest` rows; a short last one joins the rest.
 
     With positions `x` a run also goes on while it spans at most `width`.
     """
@@ -484,7 +484,7 @@ def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:
 
 
 def kernel_bias(rows: Spots, weight: Floats, residual: Floats, at: Spots, same: bool) -> tuple[Floats, Floats]:
-    r"""Return eq. 7 at any spots, by tiles, and the effective rows it rests on.
+    r"""Eq. 7 at any spots, by tiles, and the effective rows it rests on.
 
     `weight`, `residual` (n,). `at`: where the bias is wanted, coded and scaled as `rows` are. `same`: `at` are the rows
     themselves: each is left out of its own mean. Returns `bias`, `effective` (m,): both zero where the weights of the
@@ -511,7 +511,7 @@ def kernel_bias(rows: Spots, weight: Floats, residual: Floats, at: Spots, same: 
 
 
 def _tiles(x: Floats, terms: Floats, at: Floats, own: Places | None) -> Floats:
-    """Return kernel-weighted sums of each of two terms, and of squared weights, at each point: shape (points, 3).
+    """Kernel-weighted sums of each of two terms, and of squared weights, at each point: shape (points, 3).
 
     ``-d^2 / 2`` of a tile is one product. `own` is the row that each point is, whose weight does not count.
     """
@@ -533,5 +533,5 @@ def _tiles(x: Floats, terms: Floats, at: Floats, own: Places | None) -> Floats:
 
 
 def _lifted(x: Floats) -> Floats:
-    """Return ``[x, -|x|^2 / 2, 1]``."""
+    """``[x, -|x|^2 / 2, 1]``."""
     return np.column_stack([x, -0.5 * (x * x).sum(axis=1), np.ones(len(x))])

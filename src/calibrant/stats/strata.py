@@ -21,7 +21,7 @@ Places = NDArray[np.intp]
 
 
 def equal_mass_edges(p: Floats, mass: Floats | None, bins: int) -> Floats:
-    """Return inner edges between at most `bins` bins of about equal mass; equal scores share a bin.
+    """Inner edges between at most `bins` bins of about equal mass; equal scores share a bin.
 
     A score whose mass lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``.
 
@@ -271,13 +271,13 @@ class Strata:
         return self.taken(np.arange(self.there), missing=False) if self.missing else self
 
     def taken(self, where: Places, missing: bool) -> Strata:
-        """Return some of the cells, in the order given."""
+        """Some of the cells, in the order given."""
         labels = None if self.labels is None else tuple(self.labels[int(i)] for i in where)
         arrays: dict[str, Any] = {k: getattr(self, k)[where] for k in ("x", "low", "high", *SUMS)}
         return replace(self, labels=labels, missing=missing, **arrays)
 
     def joined(self, group: Places, labels: Sequence[str] | None = None) -> Strata:
-        """Return cells joined to groups 0, 1, ...; every group has a cell, and the missing cell its own, the last.
+        """Cells joined to groups 0, 1, ...; every group has a cell, and the missing cell its own, the last.
 
         `group` (c,). `labels`: names of the groups, for a category.
         """
@@ -293,7 +293,7 @@ class Strata:
         return replace(self, labels=named, x=x, low=low, high=high, **sums)
 
     def binned(self, bins: int, method: str = "quantile") -> Strata:
-        """Return at most `bins` bins of a number or date, plus the missing values; a category as it is."""
+        """At most `bins` bins of a number or date, plus the missing values; a category as it is."""
         return self.joined(self.bin_of(bins, method)) if self.ordered else self
 
     def bin_of(self, bins: int, method: str = "quantile") -> Places:
@@ -335,7 +335,7 @@ class Strata:
 
 
 def beyond_gap(gap: Floats, share: Floats) -> Floats:
-    """Return residual sums over the whole, shape (..., cells), without their overall mean, shared by weight."""
+    """Residual sums over the whole, shape (..., cells), without their overall mean, shared by weight."""
     return gap - share * gap.sum(axis=-1, keepdims=True)
 
 

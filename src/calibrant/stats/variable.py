@@ -60,7 +60,7 @@ class Ledger(Protocol):
         """Rows, sums of residuals and of their squares, per block and cell: shape (blocks, cells, 3)."""
 
     def growth(self, tilt: Floats, gap: float = 0.0, block: int | None = None) -> Floats:
-        """Return at most ``sum ln(1 + tilt (r - gap))`` per cell, of one block or of all.
+        """At most ``sum ln(1 + tilt (r - gap))`` per cell, of one block or of all.
 
         `tilt` (cells,): ``|tilt| (1 + |gap|) < 1``.
         """
@@ -182,7 +182,7 @@ class ChordLedger:
 
 
 def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:
-    """Return rows as they are, or the sums of their powers if they are many."""
+    """Rows as they are, or the sums of their powers if they are many."""
     return rows if len(rows.residual) <= EXACT else PowerLedger.of(rows)
 
 
@@ -207,17 +207,17 @@ class Smear:
         self.points, self.kernel = points, Jitter(points, bandwidth)
 
     def spread(self, cells: Floats) -> Floats:
-        """Return ``sum_c K(t|c) v_c``, whatever the sign."""
+        """``sum_c K(t|c) v_c``, whatever the sign."""
         v = cells[: self.points]
         inner = self.kernel.spread(np.maximum(v, 0.0)) - self.kernel.spread(np.maximum(-v, 0.0))
         return np.concatenate([inner, cells[self.points :]])
 
     def spread_square(self, cells: Floats) -> Floats:
-        """Return ``sum_c K(t|c)^2 v_c`` of non-negative numbers."""
+        """``sum_c K(t|c)^2 v_c`` of non-negative numbers."""
         return np.concatenate([self.kernel.spread_square(cells[: self.points]), cells[self.points :]])
 
     def gather(self, f: Floats) -> Floats:
-        """Return ``sum_t K(t|c) f(t)``."""
+        """``sum_t K(t|c) f(t)``."""
         return np.concatenate([self.kernel.gather(f[: self.points]), f[self.points :]])
 
 
@@ -318,7 +318,7 @@ def _forward(ledger: Ledger, bet_size: float, ordered: bool, gaps: tuple[float, 
 
 
 def gap_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
-    """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
+    """Limits that hold the overall mean residual with probability at least ``1 - delta``."""
     return gap_evidence(ledger, delta / 2.0).limits(delta)
 
 
@@ -414,7 +414,7 @@ class ByVariable:
         return Below(wagers, clusters.size[own], clusters.largest, CLUSTER_ROOM, 1.0 + max(map(abs, gaps)))
 
     def _learnt(self, order: Ints, delta: float) -> tuple[Floats, Floats, Floats]:
-        """Return what each cluster wins by the signs of its block, of residuals and of ones, and the bet on it."""
+        """What each cluster wins by the signs of its block, of residuals and of ones, and the bet on it."""
         clusters = self.tallies.clusters
         gain, mass, bet = np.zeros((3, clusters.count))
         certified = int(np.count_nonzero(clusters.certified))
@@ -427,7 +427,7 @@ class ByVariable:
         return gain, mass, bet
 
     def _signs(self, past: NDArray[np.bool_]) -> tuple[Floats, float]:
-        """Return soft signs of the cells about the mean residual of some clusters, and this mean."""
+        """Soft signs of the cells about the mean residual of some clusters, and this mean."""
         from scipy.special import ndtr
 
         clusters, bins = self.tallies.clusters, self._bins
@@ -445,7 +445,7 @@ class ByVariable:
         return f[bins], gap
 
     def limits(self, delta: float) -> tuple[float, float]:
-        """Return limits that hold the mean residual with probability at least ``1 - delta``."""
+        """Limits that hold the mean residual with probability at least ``1 - delta``."""
         gain = self.tallies.witnessed(np.ones(self.tallies.cells))
         return gap_of(self.tallies.clusters, delta / 2.0, gain).limits(delta)
 

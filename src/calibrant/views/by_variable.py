@@ -217,6 +217,15 @@ def checked_view(view: View) -> View:
     return choice("view", view, get_args(View))
 
 
+def checked_names(variable: str | Sequence[str]) -> tuple[str, ...]:
+    """The name of one covariate, or the names of a pair."""
+    if isinstance(variable, str):
+        return (variable,)
+    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
+        return variable[0], variable[1]
+    raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
+
+
 def checked_rows(data: object) -> Predictions:
     """Return predictions that have rows; refuse others."""
     rows = checked_data(data, Predictions)

@@ -65,7 +65,7 @@ def root_bounds(g: Floats, reach: float) -> float:
 
 
 def relaxed(c: Floats) -> Floats:
-    r"""Return d with a small sum and ``diag(d) - C`` nearly positive semidefinite.
+    r"""Find d with a small sum and ``diag(d) - C`` nearly positive semidefinite.
 
     Maximises ``<C, V V'>`` over rows of length one, one row at a time (the mixing method, reference 1); then
     ``d_i = |sum_j C_ij v_j|`` solves its dual. Nothing is relied on: `bounded` holds for every d.
@@ -134,7 +134,7 @@ class Pairs:
         return cls(cluster, cell.reshape(-1), value, summed(cluster, np.abs(value), len(size)), size, len(kept), apart)
 
     def drawn(self, clusters: int, seed: int) -> Pairs:
-        """Return so many of the clusters, drawn with replacement, each with a random sign: as of a calibrated score."""
+        """So many of the clusters, drawn with replacement, each with a random sign: as of a calibrated score."""
         rng = np.random.default_rng([seed, DRAWN])
         chosen, signs = rng.integers(0, len(self.size), clusters), 2.0 * rng.integers(0, 2, clusters) - 1.0
         starts = np.searchsorted(self.cluster, np.arange(len(self.size) + 1))
@@ -161,7 +161,7 @@ class Separable:
     kappa: float
 
     def at(self, x: float) -> float:
-        """Return it at x."""
+        """The bound at x."""
         q, k = self.pairs, self.kappa
         price = x * q.size - q.moved
         with_it, against = np.log1p(-k * (q.reach - price)), np.log1p(k * (q.reach + price))
@@ -209,7 +209,7 @@ class Quadratic:
         return cls(kappa, least, t, v.sum(axis=1), h, (psi * v) @ v.T, g)
 
     def at(self, x: float) -> float:
-        """Return it at x."""
+        """The bound at x."""
         k, price = self.kappa, np.array([x, -1.0])
         fixed = float(k * (price @ self.total) - k**2 * (price @ self.s2 @ price))
         cost = float(np.abs(self._linear(x)).sum()) + k**2 * self.least
@@ -228,7 +228,7 @@ class Quadratic:
         return linear
 
     def _form(self, x: float) -> Floats:
-        """Return C with zeros on the diagonal: ``z' C z`` with z = (f, 1) is the cost but for the trace of G."""
+        """C with zeros on the diagonal: ``z' C z`` with z = (f, 1) is the cost but for the trace of G."""
         k, n = self.kappa, len(self.t)
         out = np.zeros((n + 1, n + 1))
         out[:n, :n] = k**2 * (self.g - np.diag(np.diag(self.g)))
@@ -402,7 +402,7 @@ def residuals(clusters: Clusters) -> Floats:
 
 
 def orders_of(seed: int) -> list[Ints]:
-    """Return random orders of the blocks of certified clusters."""
+    """Random orders of the blocks of certified clusters."""
     rng = np.random.default_rng([seed, ORDERS])
     return [1 + rng.permutation(BLOCKS) for _ in range(BLOCK_ORDERS)]
 
@@ -442,7 +442,7 @@ def runs_of(tallies: Tallies) -> Ints:
 
 
 def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
-    """Return soft signs of cells learnt on the pilot clusters and the first blocks of an order, shape (blocks, cells).
+    """Soft signs of cells learnt on the pilot clusters and the first blocks of an order, shape (blocks, cells).
 
     ``2 Phi(z) - 1`` of the residual over the root of the clusters' sum of squares, so that rows of one cluster are one.
     """
@@ -462,7 +462,7 @@ def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
 
 
 def learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
-    """Return what each cluster wins by the signs of its block, and the bet on it, shape (m,) each."""
+    """What each cluster wins by the signs of its block, and the bet on it, shape (m,) each."""
     clusters = tallies.clusters
     gain, bet = np.zeros((2, clusters.count))
     certified = int(np.count_nonzero(clusters.certified))

@@ -77,7 +77,7 @@ class Classes:
     # ---- From above: each class's probability as it is shown ----
 
     def tallied(self, steps: int) -> tuple[Ints, Ints, Floats]:
-        """Return clusters, cells and sums ``sum w (shown - 1{y = k})`` where they are not 0, sorted by cluster.
+        """Clusters, cells and sums ``sum w (shown - 1{y = k})`` where they are not 0, sorted by cluster.
 
         A cell is a class and a level of its probability, rounded to multiples of ``1 / steps``, halves up.
         """
@@ -100,14 +100,14 @@ class Classes:
         return where // (self.k * (steps + 1)), where % (self.k * (steps + 1)), value
 
     def above(self, steps: int) -> Above:
-        """Return evidence that the class-wise error of the probabilities as they are shown is smaller."""
+        """Evidence that the class-wise error of the probabilities as they are shown is smaller."""
         pairs, kappas = self.pairs(steps)
         most = largest(self.k, steps)
         starts = (most, *(x for x in ABOVE_ONE if x < most), *SEARCHED)
         return Above([[Separable(pairs, kappa)] for kappa in kappas.tolist()], starts)
 
     def pairs(self, steps: int) -> tuple[Pairs, Floats]:
-        """Return the certified clusters' sums by cell, and bets that no score chooses.
+        """The certified clusters' sums by cell, and bets that no score chooses.
 
         Rows that are clusters and count alike certify all: their size is known. Those of the same factors are one.
         """
@@ -188,7 +188,7 @@ class Classes:
         return BelowClasses(wagers, clusters.size[own], clusters.largest, room=LARGEST, reach=LARGEST)
 
     def signs(self, orders: list[Ints]) -> Floats:
-        """Return soft signs of ``p - 1{y = k}`` for clusters of each block, shape (orders, blocks + 1, K, bins).
+        """Soft signs of ``p - 1{y = k}`` for clusters of each block, shape (orders, blocks + 1, K, bins).
 
         ``2 Phi(z) - 1`` of what pilot clusters and earlier blocks of the order add up to, over the root of the squares.
         """
@@ -210,7 +210,7 @@ class Classes:
         return result
 
     def by_block(self) -> tuple[Floats, Floats]:
-        """Return sums, and sums of squares of clusters' sums, of ``w (p - 1{y = k})``, shape (blocks + 1, K, bins)."""
+        """Sums, and sums of squares of clusters' sums, of ``w (p - 1{y = k})``, shape (blocks + 1, K, bins)."""
         clusters = self.clusters
         block = clusters.block[clusters.cluster]
         total, square = np.empty((2, self.k, (BLOCKS + 1) * BINS))

@@ -74,7 +74,7 @@ class Clusters:
         return cls(cluster, p, y, weight, block)
 
     def within(self, rows: Flags) -> Clusters:
-        """Return some of the rows, as a group; a cluster with none of them is not a cluster of the group.
+        """Some of the rows, as a group; a cluster with none of them is not a cluster of the group.
 
         M is that of the pilot clusters that have rows here, and never above everyone's; with fewer than `FEWEST` of
         these it is everyone's.
@@ -173,11 +173,11 @@ class Clusters:
         return float((summed(self.cluster, off, self.count) ** 2).sum()) / by_rows if by_rows else 1.0
 
     def tallies(self, cell: Ints, cells: int, stated: Floats) -> Tallies:
-        """Return each cluster's weighted residuals ``sum w (y - stated)`` by cell of its rows."""
+        """Each cluster's weighted residuals ``sum w (y - stated)`` by cell of its rows."""
         return self.sums(cell, cells, self.y - stated)
 
     def sums(self, cell: Ints, cells: int, residual: Floats) -> Tallies:
-        """Return each cluster's sums ``sum w r`` by cell of its rows, of residuals of size 1 at most."""
+        """Each cluster's sums ``sum w r`` by cell of its rows, of residuals of size 1 at most."""
         where, pair = np.unique(self.cluster * cells + cell, return_inverse=True)
         value = summed(pair.reshape(-1), self.weight * residual, len(where))
         return Tallies(where // cells, where % cells, value, cells, self)
@@ -199,7 +199,7 @@ class Tallies:
         return replace(self, value=self.value - gap * mass.value)
 
     def witnessed(self, f: Floats) -> Floats:
-        """Return ``sum_c f_c t_gc``, shape (m,)."""
+        """``sum_c f_c t_gc``, shape (m,)."""
         return summed(self.cluster, f[self.cell] * self.value, self.clusters.count)
 
     def joined(self, bins: Ints) -> Tallies:
@@ -211,7 +211,7 @@ class Tallies:
         )
 
     def by_block(self, square: bool = False) -> Floats:
-        """Return sums by block and cell of the values, or of their squares, shape (blocks + 1, cells)."""
+        """Sums by block and cell of the values, or of their squares, shape (blocks + 1, cells)."""
         at = self.clusters.block[self.cluster] * self.cells + self.cell
         return summed(at, self.value**2 if square else self.value, (BLOCKS + 1) * self.cells).reshape(-1, self.cells)
 
@@ -247,7 +247,7 @@ class DiagonalBlocks:
     clusters: Clusters  # blocks; their sizes are those of the design, known before any outcome
 
     def within(self, rows: Flags) -> Clusters:
-        """Return those of some rows that are of this shift."""
+        """The clusters of some rows that are of this shift."""
         own = rows[self.rows]
         return replace(self.clusters.within(own), columns=self.clusters.columns)
 

@@ -99,7 +99,7 @@ def distance_below(clusters: Clusters, delta: float, seed: int) -> Below:
 
 
 def hats(clusters: Clusters) -> Tallies:
-    """Return sums ``sum w h_k(p) (y - p)`` by cluster and knot, with h_k the hat function of the knot."""
+    """Sums ``sum w h_k(p) (y - p)`` by cluster and knot, with h_k the hat function of the knot."""
     at = clusters.p * KNOTS
     left = np.minimum(at.astype(np.int64), KNOTS - 1)
     share, size = at - left, KNOTS + 1

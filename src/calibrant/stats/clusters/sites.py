@@ -195,7 +195,7 @@ class Likelihoods:
         return effect
 
     def at(self, gap: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return value, slope and curvature at shifts of shape (..., k)."""
+        """Value, slope and curvature at shifts of shape (..., k)."""
         x = np.clip((gap + REACH) / STEP, 0.0, self.value.shape[1] - 1.000001)
         i = x.astype(np.intp)
         t, j = x - i, np.arange(self.count)
@@ -241,7 +241,7 @@ class PosteriorTerms:
 
     @property
     def moments(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the normalised likelihood of the mean."""
+        """Mean and standard deviation of the normalised likelihood of the mean."""
         w = np.exp(self.log - self.log.max())
         w /= w.sum()
         centre = float(w @ self.mean)
@@ -324,7 +324,7 @@ def fitted(sites: Likelihoods, alpha: float) -> Fitted:
 
 
 def alone(sites: Likelihoods, alpha: float) -> tuple[Floats, Floats, Floats]:
-    """Return each site's own estimate and limits, by Firth's penalised likelihood: finite where a non-event happened.
+    """Each site's own estimate and limits, by Firth's penalised likelihood: finite where a non-event happened.
 
     The estimate has the largest likelihood times the root of the information, which takes off the bias of order
     ``1 / n``; limits are where it has fallen by half a quantile of chi-squared (Heinze and Schemper).

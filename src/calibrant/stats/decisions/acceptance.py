@@ -76,7 +76,7 @@ class Ranking:
 
 
 def log_evidence(rows: Ints | Floats, wrong: Ints | Floats, risk: float | Floats) -> Floats:
-    """Return ``ln E_k`` against "the mean rate of these rows' errors is at least `risk`"."""
+    """``ln E_k`` against "the mean rate of these rows' errors is at least `risk`"."""
     k, s, x = (np.asarray(v, dtype=np.float64)[..., None] for v in (rows, wrong, risk))
     logs = np.log(WEIGHTS) + s * np.log1p(-THETAS) - k * np.log1p(-THETAS * x)
     top = logs.max(axis=-1)
@@ -85,7 +85,7 @@ def log_evidence(rows: Ints | Floats, wrong: Ints | Floats, risk: float | Floats
 
 
 def log_evidence_above(rows: int, wrong: int, risk: float) -> float:
-    """Return the log e-value against "the mean rate of these rows' errors is at most `risk`", at all depths at once.
+    """The log e-value against "the mean rate of these rows' errors is at most `risk`", at all depths at once.
 
     ``(1 + theta)^{S_k} / prod (1 + theta e_i)`` is a martingale too, ``prod (1 + theta e_i) <= (1 + theta mu_k)^k``.
     """
@@ -93,7 +93,7 @@ def log_evidence_above(rows: int, wrong: int, risk: float) -> float:
 
 
 def highest_rate(ranking: Ranking, alpha: float) -> Floats:
-    """Return at every depth the least rate that is refuted, all of them right together: 1 where none is."""
+    """At every depth the least rate that is refuted, all of them right together: 1 where none is."""
     low, high = np.zeros(len(ranking.rows)), np.ones(len(ranking.rows))
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
@@ -110,7 +110,7 @@ def rates(risk: float) -> Floats:
 
 
 def highest_of_rates(ranking: Ranking, risk: float, alpha: float) -> Floats:
-    """Return at every depth the least of `rates` that is refuted, all of them right together: 1 where none is.
+    """At every depth the least of `rates` that is refuted, all of them right together: 1 where none is.
 
     Half of alpha is the risk's, the others share the rest: of a population evidence holds for a rate fixed beforehand.
     """
@@ -135,7 +135,7 @@ def clopper_pearson(rows: Ints, wrong: Ints, alpha: float) -> Floats:
 
 
 def first_depth(rows: Ints, risk: float, alpha: float) -> int:
-    """Return where a sequence of tests starts: the first depth at which errors of half of `risk` would be refuted.
+    """Where a sequence of tests starts: the first depth at which errors of half of `risk` would be refuted.
 
     From ``k KL(risk / 2, risk) >= ln(1 / alpha)``; the last depth where none is so deep.
     """
@@ -160,7 +160,7 @@ def sequence(ranking: Ranking, risk: float, alpha: float) -> int:
 
 
 def rows_needed(risk: float, error: float, power: float, alpha: float) -> int:
-    """Return how many accepted rows refute a rate of `risk` with probability `power`, if errors have rate `error`."""
+    """How many accepted rows refute a rate of `risk` with probability `power`, if errors have rate `error`."""
 
     def refuted(k: int, wrong: int) -> bool:
         return float(log_evidence(np.array(k), np.array(wrong), risk)) >= -np.log(alpha)
@@ -179,7 +179,7 @@ def fixed_needed(risk: float, error: float, power: float, alpha: float) -> int:
 
 
 def fewest(risk: float, alpha: float) -> int:
-    """Return how many accepted rows refute a rate of `risk` without a single error."""
+    """How many accepted rows refute a rate of `risk` without a single error."""
     return _least(lambda k: float(log_evidence(np.array(k), np.array(0), risk)) >= -np.log(alpha))
 
 
@@ -242,11 +242,11 @@ class ClusterRanking:
         return np.array([LARGEST / self.clusters.largest * 0.5**j for j in range(1 + halvings)])
 
     def passing(self, t: float) -> NDArray[np.bool_]:
-        """Return which rows pass a threshold, its own score among them."""
+        """Which rows pass a threshold, its own score among them."""
         return self.clusters.p >= t if self.highest else self.clusters.p <= t
 
     def sums(self, t: float) -> tuple[Floats, Floats]:
-        """Return what is wrong, and what there is, among the rows of each certified unit that pass."""
+        """What is wrong, and what there is, among the rows of each certified unit that pass."""
         u, rows = self.clusters, self.passing(t)
         bad, there = (
             summed(u.cluster[some], u.weight[some], u.count)[u.certified] for some in (rows & self.wrong, rows)

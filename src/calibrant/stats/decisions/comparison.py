@@ -50,13 +50,13 @@ def wrong(p: Floats) -> Ends:
 
 
 def benefit_lost(p: Floats, threshold: float) -> Ends:
-    """Return minus the row's part of the net benefit: acting on an event gains one, on another it costs the odds."""
+    """Minus the row's part of the net benefit: acting on an event gains one, on another it costs the odds."""
     acted = (p >= threshold).astype(np.float64)
     return acted * odds(threshold), 0.0 - acted
 
 
 def odds(threshold: float) -> float:
-    """Return what acting on a non-event costs, in events acted on: such that acting at the threshold gains 0."""
+    """What acting on a non-event costs, in events acted on: such that acting at the threshold gains 0."""
     return threshold / (1.0 - threshold)
 
 
@@ -94,7 +94,7 @@ class PairedClusters:
         return np.sqrt((first + np.append(0.0, squares[:-1])) / np.arange(1.0, len(squares) + 1.0))
 
     def limits(self, delta: float) -> tuple[float, float]:
-        """Return limits that hold the population's mean, each missing it with probability at most ``delta / 2``."""
+        """Limits that hold the population's mean, each missing it with probability at most ``delta / 2``."""
         low, high = -self._upper(-1.0, 0.5 * delta), self._upper(1.0, 0.5 * delta)
         return min(low, self.mean), max(high, self.mean)
 
@@ -118,7 +118,7 @@ ALONE = 250.0  # blocks are single pairs up to so many; sides then grow with the
 
 
 def side(blocks: float) -> int:
-    """Return how many of each side to put into a block where there are `blocks` single ones.
+    """How many of each side to put into a block where there are `blocks` single ones.
 
     Larger blocks have more pairs of the same rows, so that the mean over all varies less; but the fewer the blocks, the
     more a limit pays for the range of a difference.
@@ -175,7 +175,7 @@ def cluster_areas(
 
 
 def above(p: Floats, event: NDArray[np.bool_], weight: Floats, block: Rows, count: int) -> Floats:
-    """Return in each block the weight of pairs, of an event and another, in which the event is above; ties half."""
+    """In each block the weight of pairs, of an event and another, in which the event is above; ties half."""
     # (1) Rows by block and score, and which of them tie
     order = np.lexsort((p, block))
     at, score = block[order], p[order]

@@ -94,7 +94,7 @@ class Gains:
         return np.sqrt((about + first) / (count + 1.0))
 
     def limits(self, delta: float) -> tuple[float, float]:
-        """Return limits that hold the mean, each missing it with probability at most `delta`."""
+        """Limits that hold the mean, each missing it with probability at most `delta`."""
         if not self.size[self.certified].any():
             return self.least, self.most
         low, high = -self._upper(-1.0, delta), self._upper(1.0, delta)
@@ -116,7 +116,7 @@ class Gains:
 
 
 def _ends(count: int) -> Ints:
-    """Return after how many clusters each block ends, from 0 on."""
+    """After how many clusters each block ends, from 0 on."""
     return np.round(count * (np.arange(BLOCKS + 1) / BLOCKS) ** 2).astype(np.int64)
 
 
@@ -144,7 +144,7 @@ class Sums:
 
     @property
     def errors(self) -> Floats:
-        """Return their standard errors, of ratios, shape (t,)."""
+        """Their standard errors, of ratios, shape (t,)."""
         square = self.times @ (self.won - np.outer(self.size, self.means)) ** 2
         result: Floats = np.sqrt(square * self._spread) / (self.times @ self.size)
         return result
@@ -162,7 +162,7 @@ class Sums:
         return Sums(won, summed(into, self.times * self.size, BUNDLES), np.ones(BUNDLES), float(BUNDLES))
 
     def drawn(self, rng: np.random.Generator) -> Floats:
-        """Return how often each kind of clusters is in each resample, shape (draws, u)."""
+        """How often each kind of clusters is in each resample, shape (draws, u)."""
         kinds, total = len(self.size), self.times.sum()
         if (self.times != 1.0).any():
             return rng.multinomial(round(total), self.times / total, size=DRAWS).astype(np.float64)
@@ -170,7 +170,7 @@ class Sums:
         return np.bincount(which.ravel(), minlength=DRAWS * kinds).reshape(DRAWS, kinds).astype(np.float64)
 
     def studentised(self, rng: np.random.Generator) -> Floats:
-        """Return how many standard errors of its own each resample's means are off these means, shape (draws, t).
+        """How many standard errors of its own each resample's means are off these means, shape (draws, t).
 
         As many clusters are drawn as there are, with replacement. Where all drawn are alike, they are off by `FAR`.
         """
@@ -186,7 +186,7 @@ class Sums:
 
 
 def widths(sums: Sums, normal: float, alpha: float, rng: np.random.Generator) -> tuple[float, float]:
-    """Return how many standard errors a band reaches below and above the means, to hold at all of them at once.
+    """How many standard errors a band reaches below and above the means, to hold at all of them at once.
 
     Below the largest of three: of as many normal numbers (`normal`, given); of resampled means either way, at ``1 -
     alpha``; of resampled means too high, at ``1 - alpha / 2``. Above likewise. The first two hold where sums are nearly

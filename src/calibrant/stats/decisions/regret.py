@@ -83,11 +83,11 @@ class Lots:
         return np.where(np.arange(len(self.low)) < self.cut, 1.0, -1.0)
 
     def won(self, f: Floats) -> Floats:
-        """Return ``sum_c f_c t_c`` of each cluster."""
+        """``sum_c f_c t_c`` of each cluster."""
         return summed(self.cluster, f[self.cell] * self.value, len(self.size))
 
     def totals(self, blocks: Sequence[int] | Ints, square: bool = False) -> Floats:
-        """Return by cell the sum over clusters of some blocks of what they add, or of its squares."""
+        """By cell the sum over clusters of some blocks of what they add, or of its squares."""
         own = np.isin(self.block, blocks)[self.cluster]
         value = self.value**2 if square else self.value
         return summed(self.cell[own], (self.times[self.cluster] * value)[own], len(self.low))
@@ -163,7 +163,7 @@ def _ahead(pilots: Ints, order: Ints) -> Iterator[tuple[Ints, int]]:
 
 
 def _moved(lots: Lots, to: int) -> Floats:
-    """Return what acting from another cell on changes: cells between the two are moved across."""
+    """What acting from another cell on changes: cells between the two are moved across."""
     at, first, last = np.arange(len(lots.low)), min(to, lots.cut), max(to, lots.cut)
     return np.where((at >= first) & (at < last), lots.side, 0.0)
 

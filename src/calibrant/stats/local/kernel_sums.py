@@ -128,7 +128,7 @@ class Kernel:
 def off_diagonal(
     kernel: Kernel, vectors: NDArray[Real], fixed: Floats | None = None, tile: int = TILE
 ) -> tuple[Floats, Floats]:
-    r"""Return ``sum_{i != j} v_i K_ij v_j`` of each column v, and ``sum_{j != i} K_ij f_j`` of each column f.
+    r"""``sum_{i != j} v_i K_ij v_j`` of each column v, and ``sum_{j != i} K_ij f_j`` of each column f.
 
     `vectors` (rows, m): their type is that of the tiles and the products; sums over tiles are in float64. `fixed`
     (rows, k). `tile`: rows and columns of a tile: memory, and rounding, but no other effect. The result has shapes (m,)
@@ -152,7 +152,7 @@ def off_diagonal(
 
 
 def pair_tail(over: float, pairs: int, bound: float = 1.0) -> float:
-    """Return Hoeffding's bound on the probability that a mean over pairs lies this far above what is expected.
+    """Hoeffding's bound on the probability that a mean over pairs lies this far above what is expected.
 
     `over`: at least 0. `pairs`: pairs of rows without a row in common: ``floor(n / 2)`` of n rows. `bound`: half of the
     interval that holds a pair's term; its largest size, if it can be as far above 0 as below.
@@ -161,7 +161,7 @@ def pair_tail(over: float, pairs: int, bound: float = 1.0) -> float:
 
 
 def pair_radius(alpha: float, pairs: int, bound: float = 1.0) -> float:
-    """Return what `pair_tail` gives the probability `alpha`."""
+    """What `pair_tail` gives the probability `alpha`."""
     return bound * math.sqrt(-2.0 * math.log(alpha) / pairs)
 
 
@@ -198,7 +198,7 @@ class Nodes:
     kernel: Floats  # shape (nodes, nodes): between them
 
     def weights(self, p: Floats) -> Floats:
-        """Return L, shape (rows, nodes): Lagrange's polynomials in barycentric form."""
+        """L, shape (rows, nodes): Lagrange's polynomials in barycentric form."""
         if len(self.at) == 1:
             return np.ones((len(p), 1))
         k = np.arange(len(self.at))
@@ -213,7 +213,7 @@ class Nodes:
 
 
 def nodes_of(p: Floats, width: float) -> Nodes:
-    """Return points that reproduce the kernel on the range of `p`.
+    """Points that reproduce the kernel on the range of `p`.
 
     Raises ValueError: the width is under 1/250 of the range.
     """
@@ -306,11 +306,11 @@ class Rows:
         return np.column_stack([self.events.astype(drawn.dtype), drawn])
 
     def residuals(self, drawn: Drawn, at: slice) -> Floats:
-        """Return residuals of some cells for `drawn`, float64."""
+        """Residuals of some cells for `drawn`, float64."""
         return drawn[at] - (self.rows * self.rate)[at, None]
 
     def squares(self, drawn: Drawn, at: slice, weights: Floats) -> Floats:
-        """Return ``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
+        """``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
         w, p = weights[:, at], self.rate[at]
         return (w * (1.0 - 2.0 * p)) @ drawn[at].astype(np.float64) + (w @ (self.rows[at] * p**2))[:, None]
 

@@ -67,7 +67,7 @@ def centred(score: Floats, gram: Floats) -> Centred:
 
 
 def gaussian_scores(gram: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Return sums drawn from the Gaussian law with the null covariance, of shape (columns, draws)."""
+    """Sums drawn from the Gaussian law with the null covariance, of shape (columns, draws)."""
     size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
     kept = values > 1e-12 * values[-1]  # what rounding leaves of zero
@@ -91,7 +91,7 @@ class Spectrum:
         return self.weights(gamma) @ self.squares
 
     def surprise(self, gamma: float) -> Floats:
-        """Return minus the logarithm of an approximate p-value (Wilson and Hilferty, matched mean and variance)."""
+        """Minus the logarithm of an approximate p-value (Wilson and Hilferty, matched mean and variance)."""
         from scipy.special import log_ndtr
 
         w = self.weights(gamma)
@@ -121,7 +121,7 @@ def level_weights(c: Centred, columns: Columns) -> Floats:
 
 
 def scanned(c: Centred, columns: Columns, least: float = LEAST) -> tuple[Columns, Floats]:
-    """Return which columns have enough null variance to be scanned, and their squared standard scores."""
+    """Which columns have enough null variance to be scanned, and their squared standard scores."""
     kept = columns[np.diag(c.covariance)[columns] >= least]
     return kept, c.score[kept] ** 2 / np.diag(c.covariance)[kept][:, None]
 
@@ -138,7 +138,7 @@ def straight(c: Centred, b: Block, least: float) -> Floats | None:
 
 
 def surprise_of(squares: Floats) -> Floats:
-    """Return minus the logarithm of the smallest two-sided p-value of several scores, times their number."""
+    """Minus the logarithm of the smallest two-sided p-value of several scores, times their number."""
     from scipy.special import log_ndtr
 
     return -log_ndtr(-np.sqrt(squares.max(axis=0))) - np.log(2.0 * len(squares))
@@ -214,7 +214,7 @@ class Statistics:
 
 
 def statistics(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block], least: float) -> Statistics:
-    """Return what sums say; the first column of `score` is the data's, the others are draws under the null.
+    """What sums say; the first column of `score` is the data's, the others are draws under the null.
 
     `score` (columns, 1 + draws): sums of features times residuals; columns 0 and 1 are the constant and the logit.
     `gram` (columns, columns): null covariance of the sums. `joint`: columns of the joint kernel. `blocks`: columns of
@@ -280,7 +280,7 @@ def together(p: Mapping[str, Floats], weights: Mapping[str, float]) -> float:
 
 
 def adjusted(each: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
-    """Return each variable's p-value, and that of the largest surprise of all variables under the null reaching it."""
+    """Each variable's p-value, and that of the largest surprise of all variables under the null reaching it."""
     if not each:
         return {}
     most = np.max(list(each.values()), axis=0)

@@ -88,7 +88,7 @@ def most_likely(q: Floats, odds: float) -> Floats:
 
 
 def line_above(counts: Steps, score: Floats, odds: float) -> tuple[Floats, Floats]:
-    r"""Return ``c`` and ``b`` of a line ``c + b q`` nowhere below `most_likely`, by cell.
+    r"""``c`` and ``b`` of a line ``c + b q`` nowhere below `most_likely`, by cell.
 
     It touches at the score, unless its slope would give someone more than `HEAVIEST`: then at the place where it does
     not, or at 1. Outcomes play no part in it.
@@ -148,7 +148,7 @@ class Side:
         )
 
     def log_wealth(self, counts: Counts, kappa: Floats, x: float) -> Floats:
-        """Return ``ln prod [1 + kappa (g - x)]`` of each cell, for each stake: shape (stakes, cells)."""
+        """``ln prod [1 + kappa (g - x)]`` of each cell, for each stake: shape (stakes, cells)."""
         k = kappa[:, None]
         parts = (counts.known - counts.events, self.none), (counts.events, self.event), (counts.unknown, self.rest)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -164,7 +164,7 @@ class Side:
 
 
 def bet_sizes(people: int, largest: float) -> Floats:
-    """Return stakes for so many people, from `LARGEST` of the largest, each half of the one before: no outcome."""
+    """Stakes for so many people, from `LARGEST` of the largest, each half of the one before: no outcome."""
     halves = int(np.ceil(np.log2(max(LARGEST * np.sqrt(max(people, 1) / (2.0 * USUAL)), 1.0))))
     return np.asarray(LARGEST * largest * 0.5 ** np.arange(halves + 1))
 
@@ -190,7 +190,7 @@ class Bets:
         return Side.of(self.counts, self.odds, 1.0, worst=False), Side.of(self.counts, self.odds, -1.0, worst=False)
 
     def refute_less(self, x: float) -> float:
-        """Return log evidence against "the error is x" from people whose errors are smaller: grows with x.
+        """Log evidence against "the error is x" from people whose errors are smaller: grows with x.
 
         Every pattern of signs has a product of factors ``1 - kappa (g - x)``; the least is that of the least in each
         cell, and the pattern of the true signs is one of them.
@@ -201,7 +201,7 @@ class Bets:
         return log_mean_exp(least)
 
     def refute_more(self, x: float) -> float:
-        """Return log evidence against "the error is at most x": falls with x.
+        """Log evidence against "the error is at most x": falls with x.
 
         Half is on a plain shift, half on all paths of signs from cell to cell. A stake that could lose everything at
         this x counts nothing.
@@ -219,7 +219,7 @@ class Bets:
         return log_mean_exp(np.logaddexp(gap, paths), np.full(len(kappa), share))
 
     def refute_mean(self, sign: float, x: float) -> float:
-        """Return log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
+        """Log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
         side = self.most[0 if sign > 0.0 else 1]
         kappa = bet_sizes(self.counts.n, 1.0 / (1.0 + max(side.reach(self.counts)[1], 1.0)))
         shares = np.full(len(kappa), 1.0 / len(kappa))
@@ -230,13 +230,13 @@ class Evidence(Protocol):
     """Bets on one kind of line, which refute what is smaller, or larger, than the error or the gap is."""
 
     def refute_less(self, x: float) -> float:
-        """Return log evidence against "the error is x" from smaller errors: grows with x."""
+        """Log evidence against "the error is x" from smaller errors: grows with x."""
 
     def refute_more(self, x: float) -> float:
-        """Return log evidence against "the error is at most x": falls with x."""
+        """Log evidence against "the error is at most x": falls with x."""
 
     def refute_mean(self, sign: float, x: float) -> float:
-        """Return log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
+        """Log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
 
 
 class Ends(ABC):
@@ -279,15 +279,15 @@ class Ends(ABC):
         return self._joined(lambda b: b.refute_mean(sign, x))
 
     def error_below(self, delta: float) -> float:
-        """Return what the error is at least, wrongly with probability at most `delta`."""
+        """What the error is at least, wrongly with probability at most `delta`."""
         return limit_of(self.refutes_more, delta, 0.0, 1.0)
 
     def error_above(self, delta: float) -> float:
-        """Return what the error is at most, wrongly with probability at most `delta`."""
+        """What the error is at most, wrongly with probability at most `delta`."""
         return limit_of(self.refutes_less, delta, 1.0, 0.0)
 
     def gap(self, delta: float) -> tuple[float, float]:
-        """Return between what the gap lies, happened minus said, each wrongly with probability at most `delta`."""
+        """Limits of the gap, happened minus said, each wrong with probability at most `delta`."""
         over, under = (limit_of(partial(self.refutes_gap, sign), delta, 1.0, -1.0) for sign in (1.0, -1.0))
         return -over, under
 
@@ -442,16 +442,16 @@ class ClusterBets:
         return self.counts.sums(self.odds, 1.0, worst), self.counts.sums(self.odds, -1.0, worst)
 
     def _largest(self, *, worst: bool) -> float:
-        """Return what no cluster's sum exceeds, whatever the signs and the outcomes."""
+        """What no cluster's sum exceeds, whatever the signs and the outcomes."""
         more, less = self._sides(worst=worst)
         return float(summed(self.counts.cluster, np.maximum(more.reach, less.reach), self.counts.clusters).max())
 
     def refute_less(self, x: float) -> float:
-        """Return log evidence against "the error is x" from smaller errors: grows with x."""
+        """Log evidence against "the error is x" from smaller errors: grows with x."""
         return self._above.at(x)
 
     def refute_more(self, x: float) -> float:
-        """Return log evidence against "the error is at most x": falls with x.
+        """Log evidence against "the error is at most x": falls with x.
 
         Half is on a plain shift, half on signs that turn once along the score. A stake that could lose everything at
         this x counts nothing.
@@ -489,7 +489,7 @@ class ClusterBets:
         return out
 
     def refute_mean(self, sign: float, x: float) -> float:
-        """Return log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
+        """Log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
         side, c = self._sides(worst=True)[0 if sign > 0.0 else 1], self.counts
         gain, reach = (summed(c.cluster, v, c.clusters) for v in (side.share, side.reach))
         kappa = bet_sizes(c.clusters, 1.0 / float((reach + c.size).max()))
@@ -515,6 +515,6 @@ class ClusterRange(Ends):
 
 
 def of_rows(cluster: Ints, step: Ints, y: Floats, p: Floats, weight: Floats) -> ClusterCounts:
-    """Return rows of any clusters and steps, numbered without gaps; of weights only the ratios count."""
+    """Rows of any clusters and steps, numbered without gaps; of weights only the ratios count."""
     clusters, steps = (np.unique(v, return_inverse=True)[1].reshape(-1).astype(np.int64) for v in (cluster, step))
     return ClusterCounts(clusters, steps, y, p, weight / weight.mean() if len(weight) else weight)

@@ -80,11 +80,11 @@ class Side:
     least: Floats  # shape (boxes,): what no gap is below: the mean score, with a minus
 
     def of(self, boxes: Ints) -> Side:
-        """Return some of the boxes."""
+        """Some of the boxes."""
         return Side(**{k: getattr(self, k)[boxes] for k in self.__dataclass_fields__})
 
     def squared(self, mean: Floats) -> Floats:
-        """Return ``sum (t - m W)^2``."""
+        """``sum (t - m W)^2``."""
         out: Floats = np.maximum(self.square - 2.0 * mean * self.cross + mean**2 * self.spread, 0.0)
         return out
 
@@ -107,16 +107,6 @@ class Side:
         each = bets * (self.gain - mean * self.mass) - bets**2 * self.squared(mean) / (2.0 * (1.0 + bets * self.win))
         out: Floats = each.max(axis=0)
         return out
-
-
-def _refuted(excess: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return means up to which all are refuted, by halving; `low` where none was found."""
-    kept, free = low.copy(), high.copy()
-    for _ in range(HALVINGS):
-        middle = 0.5 * (kept + free)
-        out = excess(middle) >= 0.0
-        kept, free = np.where(out, middle, kept), np.where(out, free, middle)
-    return kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +135,7 @@ class ClusterRanges:
         return self.rows.count
 
     def people(self, box: int) -> tuple[int, int]:
-        """Return how many clusters have rows in a box, and how many outside."""
+        """How many clusters have rows in a box, and how many outside."""
         return int(self.result[box, CLUSTERS]), self.count - int(self.result[box, INSIDE])
 
     @cached_property
@@ -198,7 +188,7 @@ class ClusterRanges:
     # ---- One box ----
 
     def _clusters_in(self, box: int) -> tuple[Floats, Floats]:
-        """Return t and W of the clusters with rows in a box."""
+        """The t and W of the clusters with rows in a box."""
         inside = np.flatnonzero(self.family.inside(box, self.rows.cells))
         cluster = self.rows.cluster[inside]
         number = np.cumsum(np.diff(cluster, prepend=-1) > 0) - 1
@@ -226,7 +216,7 @@ class ClusterRanges:
         return limit_of(at, delta, min(start, below), below)
 
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return one-sided limits of gaps; `low` and `high` are the probabilities, at most, that each is wrong."""
+        """One-sided limits of gaps; `low` and `high` are the probabilities, at most, that each is wrong."""
         own = np.arange(self.family.size) if boxes is None else np.asarray(boxes, dtype=np.int64)
         deltas = (np.broadcast_to(np.asarray(v, dtype=np.float64), own.shape) for v in (low, high))
         below, above = (
@@ -236,7 +226,7 @@ class ClusterRanges:
         return below, -above
 
     def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return ranges that hold the gaps of all boxes together, with probability at least ``1 - alpha``."""
+        """Ranges that hold the gaps of all boxes together, with probability at least ``1 - alpha``."""
         each = alpha / 2.0 * (self.family.weight if boxes is None else self.family.weight[boxes])
         return self.ends(each, each, boxes)
 
@@ -276,7 +266,7 @@ class ClusterRanges:
         return out
 
     def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:
-        """Return what no gap of a box with at least so many rows exceeds, and the box with the largest limit.
+        """What no gap of a box with at least so many rows exceeds, and the box with the largest limit.
 
         Nothing is shared: the box that is truly the worst is one box, and its own limit covers it.
         """
@@ -300,14 +290,18 @@ class ClusterRanges:
 
     @staticmethod
     def _least_quickly(own: Side, bets: Floats, delta: Floats) -> Floats:
-        """Return limits from below that are as sure, a little lower, and at most 0."""
-        price = -np.log(delta)
-        return _refuted(lambda m: own.at_least(bets, m) - price, own.least, np.zeros(len(own.least)))
+        """Limits from below that are as sure, a little lower, and at most 0: all means up to them are refuted."""
+        price, kept, free = -np.log(delta), own.least.copy(), np.zeros(len(own.least))
+        for _ in range(HALVINGS):
+            middle = 0.5 * (kept + free)
+            out = own.at_least(bets, middle) - price >= 0.0
+            kept, free = np.where(out, middle, kept), np.where(out, free, middle)
+        return kept
 
     # ---- Which boxes are over a limit ----
 
     def over(self, limit: float, alpha: float) -> Flags:
-        """Return which gaps are larger than a limit, all of these right together with probability ``1 - alpha``."""
+        """Which gaps are larger than a limit, all of these right together with probability ``1 - alpha``."""
         from calibrant.stats.subgroups.ranges import holm
 
         every, weight = np.arange(self.family.size), self.family.weight
@@ -327,7 +321,7 @@ class ClusterRanges:
 
 
 def _result(family: Family, rows: ClusterRows) -> tuple[Floats, Floats]:
-    """Return what clusters add up to in every box, and sums of w, ``w (y - p)``, ``w p`` and ``w^2 p (1 - p)``."""
+    """What clusters add up to in every box, and sums of w, ``w (y - p)``, ``w p`` and ``w^2 p (1 - p)``."""
     result, sums = np.zeros((family.size, BOX_PARTS)), np.zeros((4, family.size))
     values = np.concatenate([rows.parts[:, 1:], (rows.weight**2 * rows.p * (1.0 - rows.p))[:, None]], axis=1)
     ends = np.searchsorted(family.table, np.arange(len(family.combined) + 1))
@@ -347,7 +341,7 @@ def _result(family: Family, rows: ClusterRows) -> tuple[Floats, Floats]:
 
 
 def _table(cells: Ints, rows: ClusterRows, sets: list[Ints], place: tuple[Ints, ...]) -> Floats:
-    """Return what clusters add up to in the boxes of one table: of three attributes, for each set of the first."""
+    """What clusters add up to in the boxes of one table: of three attributes, for each set of the first."""
     if len(cells) == 1:
         one = np.array([[0, 1, 1, 1]])
         both = np.stack([cells[0], np.zeros_like(cells[0])])
@@ -370,7 +364,7 @@ def _table(cells: Ints, rows: ClusterRows, sets: list[Ints], place: tuple[Ints, 
 
 
 def _pair(cells: Ints, starts: Ints, parts: Floats, sets: list[Ints]) -> Floats:
-    """Return what clusters add up to in all boxes of two attributes, (k, l, 8): clusters of one row by their cells."""
+    """What clusters add up to in all boxes of two attributes, (k, l, 8): clusters of one row by their cells."""
     count = np.diff(starts)
     alone = starts[:-1][count == 1]
     out = np.zeros((len(sets[0]), len(sets[1]), BOX_PARTS))
@@ -404,6 +398,6 @@ def _most(table: Floats, sets: Ints, axis: int) -> Floats:
 def cluster_rows(
     cells: NDArray[np.uint8], cluster: Ints, p: Floats, y: NDArray[np.int8], weight: Floats
 ) -> ClusterRows:
-    """Return rows in the order of their clusters."""
+    """Rows in the order of their clusters."""
     order = np.argsort(cluster, kind="stable")
     return ClusterRows(cells=cells[:, order], cluster=cluster[order], p=p[order], y=y[order], weight=weight[order])

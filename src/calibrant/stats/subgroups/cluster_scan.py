@@ -180,7 +180,7 @@ class _Cut:
         return np.asarray((t @ signs).reshape(*self.shape, -1))
 
     def squares(self, cluster: Ints, value: Floats) -> Floats:
-        r"""Return ``sum_g t_gb^2`` of the boxes, t being each cluster's sum in the box.
+        r"""``sum_g t_gb^2`` of the boxes, t being each cluster's sum in the box.
 
         It is the sum of ``sum_g t_gc t_gd`` over the pairs of cells c, d of the box: for each set of the third
         attribute one matrix, summed over the pairs of cells of each set of the first and of the second.
@@ -205,7 +205,7 @@ class _Cut:
 
 
 def _pairs(sets: Ints, cells: int) -> Floats:
-    """Return 1 for each pair of cells that both lie in a set, shape (sets, cells^2)."""
+    """1 for each pair of cells that both lie in a set, shape (sets, cells^2)."""
     cell = np.arange(cells)
     first, last, second, end = (own[:, None] for own in sets.T)
     inside = ((first <= cell) & (cell < last)) | ((second <= cell) & (cell < end))
@@ -311,7 +311,7 @@ class ClusterScan(BoxScan):
         return 1.0 / (self.spread[side] * self._both[side].steps)
 
     def _limits(self, side: int) -> Floats:
-        """Return what the boxes' sums must exceed, and stay under, for a margin above zero: (2, boxes)."""
+        """What the boxes' sums must exceed, and stay under, for a margin above zero: (2, boxes)."""
         own = self._both[side]
         reach = self.needed * self.spread[side] * own.steps
         middle = self.rows.middle(self, own)
@@ -319,5 +319,5 @@ class ClusterScan(BoxScan):
 
 
 def rests_on_clusters(family: Family, rows: ScannedRows, least: float = LEAST_CLUSTERS) -> NDArray[np.bool_]:
-    """Return which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
+    """Which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
     return rows.rest(ClusterScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN)), least)

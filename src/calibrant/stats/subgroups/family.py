@@ -34,13 +34,13 @@ SIMPLER = ((0.65, 0.35), (0.65, 0.22, 0.13), (0.4, 0.3, 0.2, 0.1))
 
 
 def runs(first: int, last: int) -> Ints:
-    """Return all runs of the cells from `first` to below `last`."""
+    """All runs of the cells from `first` to below `last`."""
     ends = [(i, j, j, j) for i in range(first, last) for j in range(i + 1, last + 1)]
     return np.array(ends, dtype=np.int64).reshape(-1, 4)
 
 
 def singles_and_pairs(cells: Sequence[int]) -> Ints:
-    """Return each of some cells, and each pair of them."""
+    """Each of some cells, and each pair of them."""
     own = [(i, i + 1, i + 1, i + 1) for i in cells]
     two = [(i, i + 1, j, j + 1) for i, j in combinations(cells, 2)]
     return np.array(own + two, dtype=np.int64).reshape(-1, 4)
@@ -132,7 +132,7 @@ class Family:
         return replace(self, **own | {"weight": own["weight"] * (self.weight.sum() / own["weight"].sum())})
 
     def inside(self, box: int, cells: NDArray[np.uint8]) -> Flags:
-        """Return which rows lie in a box, given their cells, shape (attributes, n)."""
+        """Which rows lie in a box, given their cells, shape (attributes, n)."""
         out = np.ones(cells.shape[1], dtype=bool)
         for attribute, (first, last, second, end) in self.attributes(box):
             own = cells[attribute]
@@ -148,7 +148,7 @@ def family_of(
     n: int,
     fewest: float,
 ) -> Family:
-    """Return every box of at least so many rows, and fewer than all.
+    """Every box of at least so many rows, and fewer than all.
 
     `tables` (cells of each attribute, 4): rows, events, scores and null variances of each cell, the last two in steps
     of 2^-30. `combined`: the attributes of each table. `sets` (k, 4): of each attribute. `conditions` (k,): how many

@@ -75,7 +75,7 @@ def _sides(family: Family, delta: ArrayLike, boxes: Ints | None = None) -> _Side
 
 
 def errors(events: Floats, rows: Floats) -> Floats:
-    """Return standard errors of rates, never zero."""
+    """Standard errors of rates, never zero."""
     out: Floats = np.sqrt((events + 0.5) * (rows - events + 0.5) / rows) / (rows + 1.0)
     return out
 
@@ -84,7 +84,7 @@ def errors(events: Floats, rows: Floats) -> Floats:
 
 
 def ends(family: Family, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-    """Return one-sided limits of gaps.
+    """One-sided limits of gaps.
 
     `low`, `high` (boxes,): probability, at most, that the lower limit of a box is above its gap; that the upper limit
     is below it. `boxes`: which; all by default. The result has shape (boxes,).
@@ -95,13 +95,13 @@ def ends(family: Family, low: ArrayLike, high: ArrayLike, boxes: Ints | None = N
 
 
 def together(family: Family, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-    """Return ranges that hold the gaps of all boxes of the family together, with probability at least ``1 - alpha``."""
+    """Ranges that hold the gaps of all boxes of the family together, with probability at least ``1 - alpha``."""
     each = alpha / 2.0 * (family.weight if boxes is None else family.weight[boxes])
     return ends(family, each, each, boxes)
 
 
 def floors(low: Floats, high: Floats) -> Floats:
-    """Return what sizes of gaps are at least, given their ranges."""
+    """What sizes of gaps are at least, given their ranges."""
     return np.maximum(np.maximum(low, -high), 0.0)
 
 
@@ -129,7 +129,7 @@ def floor(family: Family, alpha: float) -> tuple[float, int]:
 
 
 def ceiling(family: Family, alpha: float, least_rows: float) -> tuple[float, int]:
-    """Return what no gap of a box with at least so many rows exceeds, and the box with the largest limit.
+    """What no gap of a box with at least so many rows exceeds, and the box with the largest limit.
 
     Right with probability at least ``1 - alpha``. The box whose gap is truly the largest is one box, fixed before
     outcomes are read, and its gap has one sign: its own one-sided limit covers it, and the largest of all limits is no
@@ -154,13 +154,13 @@ def ceiling(family: Family, alpha: float, least_rows: float) -> tuple[float, int
 
 
 def _largest(values: Floats) -> Ints:
-    """Return where the largest values are."""
+    """Where the largest values are."""
     few = min(SHORT, len(values))
     return np.argpartition(values, len(values) - few)[-few:]
 
 
 def _divergence(sides: _Sides, rate: Floats) -> Floats:
-    """Return ``n KL(k / n, rate)``: Chernoff's bound of either tail is ``exp`` of its negative."""
+    """``n KL(k / n, rate)``: Chernoff's bound of either tail is ``exp`` of its negative."""
     from scipy.special import kl_div
 
     k, n, r = sides.events, sides.rows, np.clip(rate, 0.0, 1.0)
@@ -187,13 +187,13 @@ def p_values(family: Family, limit: float, boxes: Ints | None = None) -> Floats:
 
 
 def _doubled(each: Floats) -> Floats:
-    """Return twice the smaller of both sides' p-values."""
+    """Twice the smaller of both sides' p-values."""
     first, second = np.split(each, 2)
     return np.minimum(2.0 * np.minimum(first, second), 1.0)
 
 
 def over(family: Family, limit: float, alpha: float) -> Flags:
-    """Return which gaps are larger than a limit, all of these right together with probability at least ``1 - alpha``.
+    """Which gaps are larger than a limit, all of these right together with probability at least ``1 - alpha``.
 
     Holm's procedure with weights: whatever the ranges that hold simultaneously show to be over the limit, and perhaps
     more.
@@ -209,7 +209,7 @@ def over(family: Family, limit: float, alpha: float) -> Flags:
 
 
 def holm(level: Floats, weight: Floats, alpha: float) -> Flags:
-    """Return what is found: p-values of at most alpha times the box's part of the weight that is not found yet."""
+    """What is found: p-values of at most alpha times the box's part of the weight that is not found yet."""
     result = np.zeros(len(level), dtype=bool)
     while True:
         more: Flags = level * (1.0 - weight[result].sum()) <= alpha * weight
@@ -253,19 +253,19 @@ class Ranges(Protocol):
         """The event rate of a box."""
 
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return one-sided limits."""
+        """One-sided limits."""
 
     def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return ranges that hold simultaneously."""
+        """Ranges that hold simultaneously."""
 
     def floor(self, alpha: float) -> tuple[float, int]:
         """The largest floor, and its box."""
 
     def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:
-        """Return what no gap exceeds, and the box with the largest limit."""
+        """What no gap exceeds, and the box with the largest limit."""
 
     def over(self, limit: float, alpha: float) -> Flags:
-        """Return which gaps are larger than a limit."""
+        """Which gaps are larger than a limit."""
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ class RowRanges:
 
 
 def shrunken(of: Ranges, alpha: float) -> Floats:
-    """Return estimates of all gaps: what was seen, less the luck that the search has found.
+    """Estimates of all gaps: what was seen, less the luck that the search has found.
 
     A gap inside its range is interpreted as nothing; of one w times as wide as the half range, ``1 - w^-4`` is kept.
     Between the garrote (Breiman 1995) and a hard threshold: the largest gap seen is hardly biased where it is real.
@@ -333,7 +333,7 @@ def shrunken(of: Ranges, alpha: float) -> Floats:
 def rows_needed(
     of: Ranges, estimate: Floats, limit: float, spend: tuple[float, float], least_rows: float
 ) -> tuple[int, bool] | None:
-    """Return how many rows, of people like these, or clusters, would decide whether the worst gap is over a limit.
+    """How many rows, of people like these, or clusters, would decide whether the worst gap is over a limit.
 
     `estimate` (boxes,): of the gaps. `spend`: error probabilities of the floor of the worst gap and of its ceiling; 0
     where there is none. `least_rows`: of the boxes under the ceiling. Returns about so many, if gaps are as estimated;

@@ -26,12 +26,12 @@ MULTIPLES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of it
 
 
 def row_gap(cells: Cells, delta: float) -> Gap:
-    """Return evidence about the gap of the rows, by the method that scores alone say is narrower at `delta`."""
+    """Evidence about the gap of the rows, by the method that scores alone say is narrower at `delta`."""
     return bets(cells, delta) if bets_are_narrower(cells, delta) else binomial(cells.events, cells.n, cells.expected)
 
 
 def drawn_gaps(cells: Cells, delta: float) -> Callable[[np.random.Generator, float], Gap]:
-    """Return what draws the same evidence of outcomes that happen as often as scores say, or by so much more often."""
+    """What draws the same evidence of outcomes that happen as often as scores say, or by so much more often."""
     (rates, rows), narrower, size = _scored(cells), bets_are_narrower(cells, delta), _bet_size(cells, delta)
 
     def drawn(rng: np.random.Generator, more: float) -> Gap:
@@ -85,7 +85,7 @@ class Tail(Evidence):
 
 
 def binomial(events: int, rows: int, expected: float) -> Gap:
-    """Return the evidence of a number of events, where scores add up to `expected`."""
+    """The evidence of a number of events, where scores add up to `expected`."""
     score = expected / rows
     return Gap(Tail(events, rows, score), Tail(events, rows, score, -1.0), p_values=True)
 
@@ -122,7 +122,7 @@ class Rates:
 
 
 def bets(cells: Cells, delta: float) -> Gap:
-    """Return evidence by one bet on every row, the best at `delta`, and valid at every other.
+    """Evidence by one bet on every row, the best at `delta`, and valid at every other.
 
     With rates ``r_i`` whose mean is m from that of the scores, and a stake that outcomes cannot change, ``E prod (1 +
     kappa (y_i - r_i)) <= exp(kappa sum (e_i - r_i))`` of true rates ``e_i``, and so at most one where the gap is at
@@ -139,7 +139,7 @@ def _placed(chords: Chords) -> tuple[Rates, tuple[Floats, Floats]]:
 
 
 def _bets(rates: Rates, rows: tuple[Floats, Floats], bet_size: float) -> Gap:
-    """Return the evidence of so many rows of either label at each score.
+    """The evidence of so many rows of either label at each score.
 
     The stake is smaller where a row could lose more than what there is at a hypothesis. The evidence still falls in it:
     where a rate is cut by the largest of all, so is its part of that.

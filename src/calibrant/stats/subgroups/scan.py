@@ -83,7 +83,7 @@ class _Within:
     sums: Ints  # shape (levels, 4)
 
     def levels(self, gap: float) -> Floats:
-        """Return expected events and `gap` times the rows, null variance and rows of each level."""
+        """Expected events and `gap` times the rows, null variance and rows of each level."""
         return self._levels + [gap, 0.0, 0.0] * self._levels[:, 2:] if gap else self._levels
 
     @cached_property
@@ -367,7 +367,7 @@ class Scan(BoxScan):
 
 
 def _sorted_cells(cells: Cells, shape: Sequence[int]) -> tuple[NDArray[np.intp], Ints]:
-    """Return rows cell by cell of a table, and where each cell begins."""
+    """Rows cell by cell of a table, and where each cell begins."""
     code = np.zeros(cells.shape[1], dtype=np.uint16)  # 22 cells each: under 2^14 of three attributes
     for own, size in zip(cells, shape, strict=False):
         code = code * np.uint16(size) + own
@@ -420,7 +420,7 @@ class Left:
 
     @classmethod
     def of(cls, family: Family, sums: Ints | Floats) -> Left:
-        """Return what some rows hold of the boxes of a family, given their sums in each, shape (4, boxes)."""
+        """What some rows hold of the boxes of a family, given their sums in each, shape (4, boxes)."""
         return cls(
             weight=family.weight,
             rows=sums[ROWS].astype(np.float64),
@@ -470,7 +470,7 @@ class Left:
         return float(self.residual[box] / self.rows[box])
 
     def beyond_chance(self, alpha: float, among: Flags) -> Flags:
-        """Return which boxes are further off than any would be by chance: by exact tails, at shares of alpha."""
+        """Which boxes are further off than any would be by chance: by exact tails, at shares of alpha."""
         # (1) No tail is so small that is nearer to what is expected.
         spread = self.variance + self.noise
         far = (np.abs(self.residual) >= 1.0) & (self.residual**2 >= FAR * spread)
@@ -502,7 +502,7 @@ def nearly_best(score: Floats, weight: Floats, among: Flags) -> Ints:
 
 
 def both(left: Left, full: Left) -> tuple[Floats, Flags]:
-    """Return how far off boxes are at least, of those left and of all their people, and which may be reported next.
+    """How far off boxes are at least, of those left and of all their people, and which may be reported next.
 
     One that lost half of its people was reported in part; one that errs on the other side as a whole would be misread.
     """

@@ -13,7 +13,7 @@ from calibrant.arguments import MASK, checked_alpha, choice
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require
 from calibrant.data.layouts import decoded
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions, checked_data, codes_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
@@ -21,7 +21,6 @@ from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import Weighed, normal_quantile
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.points import clusters_or_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -195,7 +194,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
-    within = None if site is None else _within(code, rows, site)
+    within = None if site is None or rows.cluster is None else _within(code, rows, site)
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(
@@ -209,7 +208,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
     """The clusters within sites; None where they are the sites, or single rows."""
-    cluster_code = clusters_or_rows(rows)
+    cluster_code = codes_of(rows)
     cluster_sums, sites = int(cluster_code.max()) + 1, int(code.max()) + 1
     if len(np.unique(code * cluster_sums + cluster_code)) > cluster_sums or rows.crossing is not None:
         raise NotComputable(

@@ -19,7 +19,6 @@ from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.data.specs.options import NONE
 from calibrant.report.findings import drops_missing, groupings, lost
 from calibrant.report.spans import label
-from calibrant.report.wording.clusters import weighing
 from calibrant.report.wording.in_python import DATA, FORM, OF_ROWS, WIDTH, arguments, call, called, in_code, rows_where
 from calibrant.sanitize import sanitize
 
@@ -264,7 +263,7 @@ def _clustered(record: AuditRecord, column: str) -> str:
     table = f"{DATA}.covariates"
     texts = [f"{table}[{in_code(name)}]" for name in _together(record, column)]
     cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
-    passed = {name: f"{DATA}.{name}" for name in weighing(record).passed}
+    passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
     return f"{DATA} = " + called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
 
 
@@ -285,8 +284,7 @@ def _switched(record: AuditRecord) -> list[str]:
     switches = {"intersections": any(len(b) > 1 for b in groupings(record))}
     switches |= {name: bool(data.get(name)) for name in ("percent", "logits", "renormalize", "rest")}
     switches |= {name: s[name] is True for name in dict.fromkeys(("quick", "publish", "allow_same", *s)) if name in s}
-    switches = {name: wanted for name, wanted in switches.items() if name not in STATED}
-    return [f"--{name.replace('_', '-')}" for name, wanted in switches.items() if wanted]
+    return [f"--{name.replace('_', '-')}" for name, wanted in switches.items() if wanted and name not in STATED]
 
 
 def _start(record: AuditRecord, what: str) -> str:

@@ -182,9 +182,10 @@ def _about(code: str) -> str:
     """What a check is about: one without words above has its own, in its file."""
     if code in CHECKS:
         return CHECKS[code]
-    from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
+    from calibrant.audit.checks import of_code  # loads numerical libraries, which most reports do without
 
-    return next((check.about for check in all_checks() if check.code == code and check.about), code)
+    check = of_code(code)
+    return check.about if check and check.about else code
 
 
 def _names(text: Text) -> Text:

@@ -75,9 +75,10 @@ def line(check: CheckRecord, record: AuditRecord) -> Line:
 
 def _plainly(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Read a check that no section reads: by the words of its own file, if it has some."""
-    from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
+    from calibrant.audit.checks import of_code  # loads numerical libraries, which most reports do without
 
-    asks, means = next(((q.asks, q.means) for q in all_checks() if q.code == check.code), ("", ""))
+    asked = of_code(check.code)
+    asks, means = (asked.asks, asked.means) if asked else ("", "")
     numbers = num.interval(check.estimate)
     if check.code == TOGETHER and (looked := record.curve(TOGETHER).settings):
         n = int(looked.get("columns", 0))

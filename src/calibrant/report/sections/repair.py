@@ -306,9 +306,7 @@ def note(record: AuditRecord) -> str:
         f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for "
         "AUROC. "
     )
-    apart = f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     if by_weights(record):
-        apart = ""
         levels = (record.data.get("horizon") or {}).get("within")
         within = f" within each level of {sanitize(levels)}" if levels else ""
         law = {"pilots": num.count(s["pilots"]), "rows": noun(record), "within": within}
@@ -319,8 +317,8 @@ def note(record: AuditRecord) -> str:
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
-    if populations(record):
-        text += apart
+    if populations(record) and not by_weights(record):
+        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
 
 

@@ -72,7 +72,6 @@ class Weighing:
     ranges: str = ""
     each: str = ""
     stand_for: str = "these {} were drawn from"
-    passed: tuple[str, ...] = ()  # what `predictions` takes too
 
 
 def weighing(record: AuditRecord) -> Weighing:
@@ -86,7 +85,6 @@ def weighing(record: AuditRecord) -> Weighing:
         ranges=" Ranges are of the weighted rows.",
         each="each by its weight, ",
         stand_for="that these {} stand for, each by its weight",
-        passed=("weights",),
     )
 
 
@@ -157,9 +155,16 @@ def _weighted(record: AuditRecord) -> Independent:
     precise = f"as precise as {num.count(result['effective'])} of equal weight"
     holds = say(f"ranges are of the weighted rows, {precise}; counts of rows and events are not weighted.")
     width = "" if result["wider"] is None else f"{WIDER.format(result['wider'])} as with equal weights."
-    one = replace(_rows(record), looked=(), head="Weights", apart="whole clusters", gaps_of="weighted rows", term="row")
-    one = replace(one, counted=say(_number(record), *weights.by))
-    return _certified(one, record, holds, width[:1].upper() + width[1:])
+    one = replace(
+        _rows(record),
+        looked=(),
+        counted=say(_number(record), *weights.by),
+        head="Weights",
+        apart="whole clusters",
+        gaps_of="weighted rows",
+        term="row",
+    )
+    return _certified(one, record, holds, capital(width))
 
 
 OF_CLUSTERS = Independent(
@@ -174,6 +179,9 @@ OF_CLUSTERS = Independent(
     when="if clusters are many",
     signs="random signs of whole clusters, which is approximate",
     would_decide="Clusters that",
+)
+CERTIFIED = replace(  # as whole clusters
+    OF_CLUSTERS,
     head="Clusters",
     apart="whole clusters",
     gaps_of="clusters",
@@ -181,11 +189,14 @@ OF_CLUSTERS = Independent(
 )
 
 
+def _by_column(record: AuditRecord) -> str:
+    return f"clusters ({sanitize(record.data['cluster'])})"
+
+
 def _alone(record: AuditRecord) -> Independent:
     """Clusters of one row each, which count alike: certified as rows are, and tested by the signs of clusters."""
-    rows, named = _rows(record), f"clusters ({sanitize(record.data['cluster'])})"
-    one = replace(OF_CLUSTERS, needed=named, now=rows.now, looked=rows.looked, without_outcome=rows.without_outcome)
-    return replace(one, head="", apart="", gaps_of="", term="")
+    rows, named = _rows(record), _by_column(record)
+    return replace(OF_CLUSTERS, needed=named, now=rows.now, looked=rows.looked, without_outcome=rows.without_outcome)
 
 
 def _clusters(record: AuditRecord) -> Independent:
@@ -195,8 +206,8 @@ def _clusters(record: AuditRecord) -> Independent:
     of = say(f" of {about}{number} clusters (", code(column), *_nested(record), ")")
     precise = f"as precise as {num.count(result['effective'])} clusters of equal size.{weights.also}"
     one = replace(
-        OF_CLUSTERS,
-        needed=f"clusters ({sanitize(column)})",
+        CERTIFIED,
+        needed=_by_column(record),
         now=int(result["held"]),
         counted=say(_number(record), *of, *weights.by),
         one_each=f"{capital(about)}{number}",
@@ -215,8 +226,8 @@ def _crossing(record: AuditRecord) -> Independent:
     of = say(" of ", f"{n} clusters (", one, ")", " and ", f"{m} clusters (", other, "), which cross")
     more, by = " and more of ".join(names), [code(f"--cluster {name}") for name in both]
     made = replace(
-        OF_CLUSTERS,
-        needed=f"clusters ({sanitize(record.data['cluster'])})",
+        CERTIFIED,
+        needed=_by_column(record),
         now=int(result["held"]),
         counted=say(_number(record), *of, *weights.by),
         apart="rows that share no cluster of either column",

@@ -6,7 +6,7 @@ Of those lost before a horizon: the way that was chosen, and its price.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calibrant.arguments import lacking
@@ -205,13 +205,11 @@ class Way:
     rows: str = "no row lost, nothing assumed, events observed"  # the same in a sentence
     takes: str = ""  # for granted
     how: str = ""  # it is computed
-    # Of one horizon all that it takes for granted, by what a record says of it.
-    taken: Callable[[Line], Iterator[str]] = lambda _: iter((UNKNOWN,))
 
 
 ESTIMATES = "{} rows lost, %s, events estimated"
 ASSUMES_NOTHING = Way("{}, nothing assumed", ESTIMATES % "nothing assumed", UNKNOWN, HOW_UNKNOWN)
-WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW, _by_weights)
+WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW)
 WAYS = {"weights": WEIGHTS, "unknown": ASSUMES_NOTHING}
 
 
@@ -224,7 +222,10 @@ def way(record: AuditRecord) -> Iterator[str]:
         return
     audited = of["rows"] - of["late"] - of["lacking"]
     yield f"{num.count(of['unknown'])} of {num.count(audited)} rows were lost before {of['horizon']:g}."
-    yield from WAYS[lost(record)].taken(of)
+    if lost(record) == "unknown":
+        yield UNKNOWN
+    else:
+        yield from _by_weights(of)
     if not record.everyone.proved_above:
         low, high = record.everyone.gap_ends
         if not low <= record.everyone.gap.value <= high:

@@ -213,7 +213,7 @@ def by_clusters(column: str) -> list[str]:
 
 
 def by_groups(columns: Sequence[str]) -> str:
-    """Return the option that names columns as groups."""
+    """The option that names columns as groups."""
     return " ".join(_typed([("--by", _list(columns))]) + ["--intersections"] * (len(columns) > 1))
 
 
@@ -299,7 +299,7 @@ def _start(record: AuditRecord, what: str) -> str:
 
 
 def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
-    """Return options with their values as a shell reads them."""
+    """Write options with their values as a shell reads them."""
     out = []
     for flag, value in flags:
         typed = shlex.quote(TAB if (flag, value) == ("--delimiter", "\t") else str(value))
@@ -319,7 +319,7 @@ def _wrapped(words: Sequence[str]) -> str:
 
 
 def _list(names: Sequence[str]) -> str | None:
-    """Return names as an option takes them, in quotes those that would be read as something else; None for none."""
+    """Write names as an option takes them, in quotes those that would be read as something else; None for none."""
     return ",".join('"' + n.replace('"', '""') + '"' if _odd(n) else n for n in names) or None
 
 
@@ -335,7 +335,7 @@ def _odd(name: str) -> bool:
 
 
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
-    """Return every option with a value that changes the result, but those that were not given."""
+    """Every option with a value that changes the result, but those that were not given."""
     data, s, family = record.data, record.settings, record.curve("horizons").settings  # which has the alpha of all
     options = s.get("variables", (EVERY,))
     several = bool(data.get("classes"))  # then columns or a pattern, joined as they are typed
@@ -439,7 +439,7 @@ def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
 
 
 def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
-    """Return how each group variable was read: its kind, its edges, and how many values share one level."""
+    """How each group variable was read: its kind, its edges, and how many values share one level."""
     values: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
     return values
 
@@ -449,7 +449,7 @@ def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
 
 
 def listed(value: object) -> list[str]:
-    """Return notes, sources or columns as a list of text, however the record holds them."""
+    """Notes, sources or columns as a list of text, however the record holds them."""
     if isinstance(value, Mapping):
         return [f"{k}: {v}" for k, v in value.items()]
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -185,7 +185,7 @@ def _fair(finding: Finding, d: int) -> bool:
 
 
 def of_every(finding: Finding, d: int) -> tuple[int, int]:
-    """Return how many of every `d` people the model expects, and how many there were."""
+    """How many of every `d` people the model expects, and how many there were."""
     return _whole(finding.expected * d / finding.rows), _whole(finding.events * d / finding.rows)
 
 

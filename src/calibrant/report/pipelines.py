@@ -45,7 +45,7 @@ class Judged:
 
 
 def judged(record: AuditRecord) -> list[Judged]:
-    """Return who and what is judged: everyone, groups, classes and subgroups by limits, then the tests that count.
+    """Who and what is judged: everyone, groups, classes and subgroups by limits, then the tests that count.
 
     Without a limit people are there as not judged.
     """
@@ -54,7 +54,7 @@ def judged(record: AuditRecord) -> list[Judged]:
 
 
 def line(record: AuditRecord, of: Iterable[Judged]) -> str:
-    """Return in one line who is over the limit and who is undecided; empty where nobody is."""
+    """Who is over the limit and who is undecided, in one line; empty where nobody is."""
     result = list(of)
     over = [j for j in result if j.state == "over" and j.kind != "check"]
     limit = limit_of(record)

@@ -102,7 +102,7 @@ def _stated(text: Text) -> str:
 
 
 def cells(text: str) -> int:
-    """Return how many columns a terminal needs for a text."""
+    """How many columns a terminal needs for a text."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(bool(unicodedata.combining(c)) for c in text)
 
@@ -133,7 +133,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[
 
 
 def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
-    """Return a text as lines that fit a terminal, the first with a number or mark before it."""
+    """Break a text into lines that fit a terminal, the first with a number or mark before it."""
     lines, line = [], start
     for word in text.split(" "):
         if cells(line) + cells(word) + 1 > width and line.strip() and line != start:
@@ -147,7 +147,7 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 
 
 def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
-    """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
+    """Write two lines a certificate: bounds in points, rounded outward, and what they are about.
 
     `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
@@ -263,7 +263,7 @@ def class_repairs(curve: Curve) -> str:
 
 
 def before_and_after(result: Comparison) -> list[str]:
-    """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
+    """Who is over the limit before and after the repair recommended, and how many are under each repair."""
     c, s = result.fixed.columns, result.fixed.settings
     limit, after = float(s["limit"]), s["candidate"]
     what = {"auto": "calibration error of everyone, gaps of groups", "error": "calibration error", "gap": "gap"}[

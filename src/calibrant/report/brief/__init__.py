@@ -57,7 +57,7 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
-    """Return the model and its use, the outcome, rows and clusters, when they were recorded, and whose limit it is."""
+    """The model and its use, the outcome, rows and clusters, when they were recorded, and whose limit it is."""
     for what in ("model", "intended_use"):
         if reported := stated_of(record, what):
             yield doc.Paragraph(say(literal(clipped(reported, LONG))), where=doc.EVERYWHERE)

@@ -51,7 +51,7 @@ def candidate(record: AuditRecord) -> str:
 
 
 def lost(record: AuditRecord) -> str:
-    """Return at which thresholds, and for whom, the repair is shown to lose net benefit; empty where it is not."""
+    """At which thresholds, and for whom, the repair is shown to lose net benefit; empty where it is not."""
     changes = record.curve("repair_decisions")
     return lost_by_repair(changes, record.curve("repairs").settings["recommended"]) if changes.columns else ""
 
@@ -65,7 +65,7 @@ def helped(record: AuditRecord) -> bool:
 
 
 def left(record: AuditRecord) -> str:
-    """Return which tests still find error after the repair, and which do not any more."""
+    """Which tests still find error after the repair, and which do not any more."""
     tests = record.curve(facts.FIXED).settings.get("tests") or {}
     alpha = float(record.settings["alpha"])
     ps = {k: t.get("after") for k, t in tests.items()}
@@ -544,7 +544,7 @@ def _need(record: AuditRecord) -> Need | None:
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
-    """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
+    """When so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
     (more, at_least), rows, by = need, record.everyone.rows, independent(record)
     about = f"{num.amount(more, at_least)} {by.needed}"
     if by.part:
@@ -554,7 +554,7 @@ def _growth(record: AuditRecord, need: Need) -> str:
 
 
 def _time(record: AuditRecord, more: int) -> str:
-    """Return how long so many rows take to arrive; nothing where there is no date."""
+    """How long so many rows take to arrive; nothing where there is no date."""
     arrival = record.data.get("arrival")
     rate = 0.0 if not arrival else float(arrival["rows_a_year"])
     if rate <= 0 or more <= 0:

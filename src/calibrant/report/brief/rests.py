@@ -101,7 +101,7 @@ def _passes(finding: Finding) -> bool:
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
-    """Return at most three lines of what was left out or looked at, and what is withheld; nothing every report says."""
+    """At most three lines of what was left out or looked at, and what is withheld; nothing every report says."""
     return (*(*_misread(record), *_lines(record))[:MOST], *_withheld(record))
 
 
@@ -240,7 +240,7 @@ def _tested(record: AuditRecord) -> str:
 
 
 def not_checked(record: AuditRecord) -> Text:
-    """Return what was left out, in one sentence; empty where nothing was."""
+    """What was left out, in one sentence; empty where nothing was."""
     undone = [c for c in record.checks if c.status in facts.UNDONE]
     missing = [PARTS[c.code] if c.code in PARTS else _about(c.code) for c in undone]
     missing = list(dict.fromkeys(missing))
@@ -262,7 +262,7 @@ BLANK = ("Signed by", "Date")
 
 
 def signing(record: AuditRecord) -> doc.Signing:
-    """Return who signs and when, to be filled in, and what they sign."""
+    """Who signs and when, to be filled in, and what they sign."""
     return doc.Signing(tuple(_entries(record)), BLANK)
 
 

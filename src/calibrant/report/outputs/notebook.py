@@ -313,7 +313,7 @@ def brief_text(of: AuditRecord) -> str:
 
 
 def framed(inside: str) -> str:
-    """Return markup with the rules of the page's style that it needs, which touch nothing else in the notebook."""
+    """Markup with the rules of the page's style that it needs, which touch nothing else in the notebook."""
     markup = LINK.sub(r"\1", LEADS.sub("", inside))  # that part of the page is not here
     return f'<div class="{ROOM}"><style>{palette()}\n{needed(markup)}</style>\n{markup}\n</div>'
 

@@ -39,7 +39,7 @@ HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points"
 
 
 def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
-    """Return what the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
+    """What the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
     digits = digits_of(by_variable.across)
     name, reported = clipped(shown(by_variable.variable)), heading(by_variable, digits)
     panels: tuple[Panel, ...] = ()
@@ -75,7 +75,7 @@ def _gaps(record: AuditRecord, by_variable: ByVariable, name: str, reported: str
 
 
 def cells(p: Point, digits: int, rounded: bool = False) -> tuple[str, str, str, str]:
-    """Return what the model says, what happened, the gap and its range, as the tables write them."""
+    """What the model says, what happened, the gap and its range, as the tables write them."""
     low, high = num.signed_range(p.low, p.high, digits)
     rows = p.rows if rounded else 0
     says, happened = (num.reported_rate(rate, rows, digits) for rate in (p.predicted, p.observed))
@@ -155,7 +155,7 @@ class Off:
 
 
 def heading(by_variable: ByVariable, digits: int) -> str:
-    """Return in a few words what is found along a variable: the title of its figure, and the line that opens it."""
+    """What is found along a variable, in a few words: the title of its figure, and the line that opens it."""
     first = None if unclear(by_variable) else worst_off(by_variable)
     return _headed(first, len(_off(by_variable)), digits)
 
@@ -168,7 +168,7 @@ def _headed(first: Off | None, places: int, digits: int) -> str:
 
 
 def worst_off(by_variable: ByVariable) -> Off | None:
-    """Return where the model is shown to be farthest off along a variable; None where it is not."""
+    """Where the model is shown to be farthest off along a variable; None where it is not."""
     return max(_off(by_variable), key=lambda o: o.size, default=None)
 
 
@@ -178,7 +178,7 @@ def unclear(by_variable: ByVariable) -> bool:
 
 
 def _off(by_variable: ByVariable) -> list[Off]:
-    """Return where the model is shown to be off, along the axis and then by level."""
+    """Where the model is shown to be off, along the axis and then by level."""
     out = []
     if by_variable.axis is not None:
         written = by_variable.axis.written
@@ -190,7 +190,7 @@ def _off(by_variable: ByVariable) -> list[Off]:
 
 
 def finding(by_variable: ByVariable, digits: int) -> Text:
-    """Return what the figure shows: each stretch where the band excludes zero, with its largest gap."""
+    """What the figure shows: each stretch where the band excludes zero, with its largest gap."""
     if unclear(by_variable):
         return say("At no value of ", variable_name(by_variable.variable), " is the model shown to be off. ")
     off = _off(by_variable)
@@ -340,7 +340,7 @@ def _place(by_variable: ByVariable, curve: Curve, region: Mapping[str, Any]) -> 
 
 
 def map_heading(m: Map) -> str:
-    """Return in a few words what a map shows: the title of its figure, and the line that opens it."""
+    """What a map shows, in a few words: the title of its figure, and the line that opens it."""
     p = m.worst
     first = None if p is None else Off(abs(p.point.gap), "low" if p.sign > 0 else "high", p.where, p.where != p.at)
     return _headed(first, m.places, m.digits)

@@ -33,7 +33,7 @@ MANY = 20  # lines of the table
 
 
 def drawn(curve: Curve, thresholds: Sequence[float], label: str) -> svg.Svg:
-    """Return net benefit in its band over the thresholds, with acting on everyone, cut where it leaves."""
+    """Draw net benefit in its band over the thresholds, with acting on everyone, cut where it leaves."""
     c = curve.columns
     top = max(max(c["high"]), max(c["treat_all"]), 0.01) * 1.05
     low = min(max(min(c["low"]), -top), -BELOW * top)
@@ -69,7 +69,7 @@ def numbers(curve: Curve) -> doc.Table:
 
 
 def kind(curve: Curve) -> str:
-    """Return what the bands of a curve are: certified of few clusters, else approximate; an audit's settings say it."""
+    """What the bands of a curve are: certified of few clusters, else approximate; an audit's settings say it."""
     reported = set(curve.columns.get("guarantee", (curve.settings.get("guarantee"),)))
     if len(reported) > 1:
         return "certified where there are few clusters, else approximate"

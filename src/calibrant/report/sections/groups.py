@@ -78,7 +78,7 @@ def groups(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def counted(record: AuditRecord) -> str:
-    """Return which groups are shown, and how their people are counted."""
+    """Which groups are shown, and how their people are counted."""
     if (mask := facts.mask_of(record)) == 1:
         return EXACT
     pooled = (
@@ -139,7 +139,7 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 
 def about(record: AuditRecord) -> str:
-    """Return what the two measures of a group are, and which of them the limit is about."""
+    """What the two measures of a group are, and which of them the limit is about."""
     limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}{_of_each(record)}."
     gaps += _not_of_rows(record)
     if limit is None:
@@ -159,7 +159,7 @@ def _of_each(record: AuditRecord) -> str:
 
 
 def _not_of_rows(record: AuditRecord) -> str:
-    """Return why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
+    """Why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
     if not (which := independent(record).gaps_of):
         return ""
     return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
@@ -236,7 +236,7 @@ def _caption(record: AuditRecord) -> str:
 
 
 def cut_short(record: AuditRecord) -> str:
-    """Return that the long table of groups is cut, and where the rest is; empty where it is whole."""
+    """Say that the long table of groups is cut, and where the rest is; empty where it is whole."""
     total = len(record.groups)
     if total <= facts.MOST_ROWS:
         return ""
@@ -247,7 +247,7 @@ def cut_short(record: AuditRecord) -> str:
 
 
 def notes(record: AuditRecord) -> tuple[Text, ...]:
-    """Return what the table leaves out, a sentence each: folded values, and columns with small groups only."""
+    """What the table leaves out, a sentence each: folded values, and columns with small groups only."""
     seen = {tuple(k for k, _ in g.variables) for g in record.groups}
     unseen = [names for names in groupings(record) if names not in seen]
     small = [say("No group of ", code(" and ".join(names)), " can be shown: all are too small.") for names in unseen]

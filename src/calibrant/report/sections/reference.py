@@ -64,7 +64,7 @@ class Line:
 
 
 def line(check: CheckRecord, record: AuditRecord) -> Line:
-    """Return what a check asked and found; a code that nothing knows is shown as it is."""
+    """What a check asked and found; a code that nothing knows is shown as it is."""
     read = next((d.checks[check.code] for d in declared() if check.code in d.checks), _plainly)
     options = read(check, record)
     question = say(options.question) if options.question else say("Check ", code(check.code))
@@ -229,7 +229,7 @@ def clusters(record: AuditRecord) -> dict[str, str]:
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:
-    """Return for each variable with too many values how many of them share the level "other"."""
+    """How many values share the level "other", for each variable with too many."""
     out = []
     for name, d in described(record).items():
         n = int(d.get("folded") or 0)
@@ -273,7 +273,7 @@ def reproduce(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def pairs(values: Mapping[str, object]) -> Text:
-    """Return names and values as one line; what is None is left out."""
+    """Write names and values as one line; what is None is left out."""
     reported = [literal(f"{k} {_setting(v)}") for k, v in sorted(values.items()) if v is not None]
     return say(*[piece for span in reported for piece in (span, ", ")][:-1])
 

@@ -80,7 +80,7 @@ def by_weights(record: AuditRecord) -> bool:
 
 
 def rows(record: AuditRecord) -> list[Line]:
-    """Return what was compared, "as audited" first."""
+    """What was compared, "as audited" first."""
     return lines_of(record.curve("repairs"))
 
 
@@ -380,7 +380,7 @@ DECISIONS = "Who comes to be acted on, and who is not any more, under a repair; 
 
 
 def decision_lines(record: AuditRecord) -> list[Line]:
-    """Return everyone under every repair, and the groups under the one recommended; empty without a threshold."""
+    """Everyone under every repair, and the groups under the one recommended; empty without a threshold."""
     chosen = record.curve("repairs").settings["recommended"]
     result = lines_of(record.curve("repair_decisions"))
     return [d for d in result if d["population"] == "everyone" or d["probability"] == chosen]

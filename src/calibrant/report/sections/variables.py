@@ -94,7 +94,7 @@ class ReportedVariable:
 
 
 def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
-    """Return every variable: in the order of the ranking, then what only the tests looked at."""
+    """Every variable: in the order of the ranking, then what only the tests looked at."""
     by, drawn = {r.variable: r for r in ranked(record)}, curves(record)
     carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
     needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
@@ -114,7 +114,7 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
 
 
 def draws(record: AuditRecord) -> int | None:
-    """Return how many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
+    """How many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
     s = record.curve("ranking").settings
     return int(s["draws"]) if "draws" in s and str(s.get("null", "")).startswith("exact") else None
 
@@ -190,7 +190,7 @@ def _beyond(r: Ranked) -> str:
 
 
 def farthest(v: ReportedVariable) -> Text:
-    """Return where the model is farthest off along a variable, and by how much; empty where it is not shown to be."""
+    """Where the model is farthest off along a variable, and by how much; empty where it is not shown to be."""
     if v.by_variable is None:
         at = place(v.ranked) if v.ranked is not None and v.ranked.error_shown else ""
         return say(literal(at)) if at else ()
@@ -223,7 +223,7 @@ def floored(p: float, n: int | None) -> str:
 
 
 def spark_scale(drawn: Sequence[ByVariable]) -> float:
-    """Return where the small curves end, in points: the largest gap that is shown fits in all of them."""
+    """Where the small curves end, in points: the largest gap that is shown fits in all of them."""
     shown_off = [abs(p.gap) * 100 for a in drawn for p in a.points if p.side != "unclear"]
     return places.end_of(max(1.1 * max(shown_off, default=0.0), 1.0), places.NICE)
 

@@ -47,13 +47,13 @@ TWO_WAY = (
 
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
-    """Return whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
+    """Whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
     limit, (low, high) = limit_of(record), finding.shown
     return limit is not None and high - low > WIDE * limit
 
 
 def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
-    """Return why nobody can say how many rows or clusters, called `few`, would decide."""
+    """Why nobody can say how many rows or clusters, called `few`, would decide."""
     if lost(record):
         return f"More {few} are needed; no plan says how many, where the outcomes of some are unknown."
     reported = f"The error is too close to the limit to say how many {few} would decide."
@@ -254,7 +254,7 @@ def _number(record: AuditRecord) -> str:
 
 
 def _nested(record: AuditRecord) -> Text:
-    """Return which finer clusters lie whole in these; nothing where one column names the clusters."""
+    """Which finer clusters lie whole in these; nothing where one column names the clusters."""
     kept = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
     parts = [piece for i, pair in enumerate(kept) for piece in (*((" and ",) if i else ()), *pair)]
     return say(", in which ", *parts, " lie") if parts else ()
@@ -299,23 +299,23 @@ def chance(record: AuditRecord, draws: int) -> str:
 
 
 def wider(effect: float) -> str:
-    """Return how many times as wide ranges are by clusters as by rows, about, by the design effect."""
+    """How many times as wide ranges are by clusters as by rows, about, by the design effect."""
     return f"{effect**0.5:.1f}"
 
 
 def too_narrow(record: AuditRecord) -> str:
-    """Return why ranges decide nothing."""
+    """Why ranges decide nothing."""
     return f"Ranges are too narrow: rows are {'copies' if refuted(record) is None else 'correlated'}."
 
 
 def names_of(columns: Sequence[str]) -> Text:
-    """Return columns that name a cluster, alone or together."""
+    """Write the columns that name a cluster, alone or together."""
     parts = [(*say(", " if i else ""), code(name)) for i, name in enumerate(columns[:-1])]
     return (*(span for part in parts for span in part), *say(" and " if parts else "", code(columns[-1])))
 
 
 def correlated(record: AuditRecord, one: SharedBy) -> Text:
-    """Return that rows of one value are correlated, though nobody named the cluster, and what that does to ranges."""
+    """Say that rows of one value are correlated, though nobody named the cluster, and what that does to ranges."""
     rows, effect = say("Rows of one ", *names_of(one.columns)), f"design effect {one.effect:.1f}."
     if declared(record):
         reported = f" are correlated: {effect} They are declared independent by "
@@ -332,7 +332,7 @@ def correlated(record: AuditRecord, one: SharedBy) -> Text:
 
 
 def counts_as_independent(record: AuditRecord) -> Text:
-    """Return what was looked at for correlated rows, where none was detected."""
+    """What was looked at for correlated rows, where none was detected."""
     s = record.curve(TOGETHER).settings
     if declared(record):
         return say("Rows are declared independent by ", code("--cluster none"), ".")

@@ -58,7 +58,7 @@ def page_title(record: AuditRecord) -> str:
 
 
 def words_of(text: str) -> int:
-    """Return how many words a sentence has; a number with spaces between its thousands is one."""
+    """How many words a sentence has; a number with spaces between its thousands is one."""
     return len(text.split(" "))
 
 
@@ -111,7 +111,7 @@ def group_named(finding: Finding) -> str:
 
 
 def counted(results: Sequence[facts.Off]) -> str:
-    """Return such as "two groups and one subgroup"."""
+    """Count who is off, such as "two groups and one subgroup"."""
     kinds = Counter(_kind(o) for o in results)
     some = ((kinds[one], one, many) for one, many in KINDS.items() if kinds[one])
     return joined([f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in some])
@@ -165,7 +165,7 @@ def _opening(o: facts.Off, name: str) -> str:
 
 
 def everyone_off(record: AuditRecord) -> list[facts.Off]:
-    """Return groups over the limit, the most evident first, then subgroups; one that is both once.
+    """Groups over the limit, the most evident first, then subgroups; one that is both once.
 
     Without a limit, the groups of which error is shown, and the subgroups that are certified to be off.
     """
@@ -217,7 +217,7 @@ def _beyond(record: AuditRecord, o: facts.Off) -> bool:
 
 
 def _left_open(record: AuditRecord) -> str:
-    """Return what is known where nobody but perhaps everyone together is shown to be off."""
+    """What is known where nobody but perhaps everyone together is shown to be off."""
     groups, subgroups = facts.state(record, "groups"), facts.state(record, "subgroups")
     unchecked = [what for what, state in (("groups", groups), ("unlisted subgroups", subgroups)) if state == "absent"]
     if facts.limit_of(record) is None:

@@ -181,7 +181,7 @@ def wrong(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return what would come out wrong about the events, in a sentence; empty where nothing could be asked."""
+    """What would come out wrong about the events, in a sentence; empty where nothing could be asked."""
     result, events = lines(record), events_of(record)
     if not result:
         return ()

@@ -45,7 +45,7 @@ class People:
 
 
 def people(record: AuditRecord) -> tuple[People, ...]:
-    """Return everyone and the groups; none where every outcome is known."""
+    """Everyone and the groups; none where every outcome is known."""
     c = record.curve("missing_labels").columns
     out = []
     for i in range(0, len(c.get("people", ())), LINES):
@@ -93,7 +93,7 @@ def _after(lead: str, sentence: str) -> str:
 
 
 def left_out(record: AuditRecord) -> Text:
-    """Return how many rows were left out of how many, and why; nothing where none were."""
+    """How many rows were left out of how many, and why; nothing where none were."""
     gone, data = dropped(record.data), record.data
     if not gone:
         return ()

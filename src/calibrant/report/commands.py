@@ -261,16 +261,12 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
 def _clustered(record: AuditRecord, column: str) -> str:
     """The line that makes `Predictions` again, with clusters: those of a covariate, or of several together."""
     table = f"{DATA}.covariates"
-    texts = [f"{table}[{in_code(name)}]" for name in _together(record, column)]
+    tested = record.curve("dependence").columns.get("columns", ())
+    names = next((names for names in tested if "+".join(names) == column), (column,))  # an option joins them
+    texts = [f"{table}[{in_code(name)}]" for name in names]
     cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
     passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
     return f"{DATA} = " + called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
-
-
-def _together(record: AuditRecord, column: str) -> tuple[str, ...]:
-    """The columns that name clusters together, which an option joins by a plus."""
-    results = record.curve("dependence").columns.get("columns", ())
-    return next((tuple(names) for names in results if "+".join(names) == column), (column,))
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:

@@ -327,7 +327,9 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             attributes = tuple(dict.fromkeys(str(c["variable"]) for c in conditions))
             where = side(float(low), float(high))
             ends_ = float(curve.columns["gap"][i]), float(low), float(high)
-            levels = _levels(conditions)
+            levels: tuple[tuple[str, str], ...] = ()
+            if all(len(c.get("levels", ())) == 1 for c in conditions):
+                levels = tuple(sorted((str(c["variable"]), str(c["levels"][0])) for c in conditions))
             results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), *ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
@@ -338,13 +340,6 @@ def unlisted_known(record: AuditRecord) -> list[Off]:
     """Those of `subgroups_known` that are no named group."""
     named = {tuple(sorted(f.variables)) for f in record.groups}
     return [o for o in subgroups_known(record) if o.levels not in named]
-
-
-def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """Variables and levels, where each condition is one level of a category."""
-    if any(len(c.get("levels", ())) != 1 for c in conditions):
-        return ()
-    return tuple(sorted((str(c["variable"]), str(c["levels"][0])) for c in conditions))
 
 
 def check_of(record: AuditRecord, code: str) -> CheckRecord | None:

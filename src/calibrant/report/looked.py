@@ -259,7 +259,8 @@ def _decides_rows(plan: Curve) -> list[tuple[str, ...]]:
     for i, name in enumerate(plan.columns["group"]):
         sizes = [plan.columns[k][i] for k in counts]
         ends = [plan.columns[k][i] for k in ("gap_within", "error_within")]
-        rows.append((sanitize(name), *map(num.count, sizes), *map(_at_most, ends)))
+        limits = ("no limit" if end >= 1.0 else num.upper_bound(end) for end in ends)
+        rows.append((sanitize(name), *map(num.count, sizes), *limits))
     return rows
 
 
@@ -270,10 +271,6 @@ def _others(plan: Curve) -> str:
     more = f"; the other {num.count(count - shown)} lie between" if count - shown > 1 else ""
     more = "; the other one lies between" if count - shown == 1 else more
     return f"{num.count(count)} group{'s are judged together' if count != 1 else ' is judged'}{more}. {LIST_ALL}"
-
-
-def _at_most(limit: float) -> str:
-    return "no limit" if limit >= 1.0 else num.upper_bound(limit)
 
 
 def _encoding(seen: Look) -> str:

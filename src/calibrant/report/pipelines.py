@@ -244,18 +244,12 @@ def junit(record: AuditRecord) -> str:
     for j in result:
         event = Xml.SubElement(suite, "testcase", classname=name, name=sanitize(j.name))
         if j.state in FAILS:
-            why = _why(j)
+            why = "undecided" if j.state == "undecided" else "error shown" if j.kind == "check" else "over the limit"
             Xml.SubElement(event, "failure", type=why, message=f"{why}: {sanitize(j.reported)}" if j.reported else why)
         elif j.state != "within":
             Xml.SubElement(event, "skipped", message=sanitize(j.reported))
     Xml.indent(top)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(top, encoding="unicode")}\n'
-
-
-def _why(j: Judged) -> str:
-    if j.state == "undecided":
-        return "undecided"
-    return "error shown" if j.kind == "check" else "over the limit"
 
 
 def _properties(record: AuditRecord) -> dict[str, object]:

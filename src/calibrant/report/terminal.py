@@ -214,7 +214,12 @@ def comparison(result: Comparison) -> str:
     reported = {
         name: num.count(s.get(name) or 0) for name in ("rows_fit", "clusters_fit", "rows_judged", "clusters_judged")
     }
-    lines = wrap(how.format(folds=s["folds"], **reported) + _by_weights(result))
+    stated = how.format(folds=s["folds"], **reported)
+    if s.get("way") == "weights":
+        lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"
+        law = f"{num.count(s['pilots'])} rows that are not judged give the law of censoring"
+        stated += f" {lost}, and weights of censoring stand for them: {law}. Assumed: {s['assumes']}."
+    lines = wrap(stated)
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += aligned([[r[i] for i in kept] for r in rows])
@@ -231,16 +236,6 @@ def comparison(result: Comparison) -> str:
     shown = error if HEAD.index("error") in kept else ""  # of clusters none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
-
-
-def _by_weights(result: Comparison) -> str:
-    """By what law rows that were lost are stood for; empty where none was."""
-    s = result.settings
-    if s.get("way") != "weights":
-        return ""
-    lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"
-    law = f"{num.count(s['pilots'])} rows that are not judged give the law of censoring"
-    return f" {lost}, and weights of censoring stand for them: {law}. Assumed: {s['assumes']}."
 
 
 def class_repairs(curve: Curve) -> str:
@@ -405,15 +400,10 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield f"{word}{headline(record)}"
     worded = in_python if from_python(record) else tuple  # options as whoever made the record writes them
     for card in worded(cards(record)):
-        yield _lead(card.who, card.word, "")
+        yield f"  {pad(card.who, max(LEAD, cells(card.who)))} {card.word}"
         yield f"    {plain(card.text)}"
     (action,) = worded((decision(record),))
     yield from wrap(f"What to do: {plain(action.text)}", width=WIDEST - 1)
     yield from (f"    {line}" for line in action.command.splitlines())
     yield SAVE
     yield MORE
-
-
-def _lead(who: str, word: str, text: str) -> str:
-    reported = " · ".join(t for t in (word, text) if t)
-    return f"  {pad(who, max(LEAD, cells(who)))} {reported}"

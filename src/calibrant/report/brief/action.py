@@ -26,7 +26,7 @@ from calibrant.report.wording.change import (
 )
 from calibrant.report.wording.clusters import independent, names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.headline import everyone_off, for_use, group_named, off_named
+from calibrant.report.wording.headline import for_use, group_named, in_question, off_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
@@ -138,18 +138,20 @@ def _name_levels(record: AuditRecord) -> Decision:
 def state_of(record: AuditRecord) -> str:
     """The first of `STATES` that holds."""
     state, shared = facts.states(record), facts.shared_by(record)
-    undecided = "undecided" in state.values()
+    undecided, known = "undecided" in state.values(), record.verdicts
+    named_within = known["everyone"] == "within" and known["groups"] in ("within", "not_checked")
+    within = named_within and record.verdict != "over"  # nor is a subgroup over the limit
     holds = {
         "copies": facts.withheld(record) and facts.refuted(record) is None,
         "one outcome": record.data.get("events") in (0, record.data.get("rows")),
         "correlated": shared is not None and not facts.declared(record),
         "no limit": facts.limit_of(record) is None,
         "lost unlike": bool(_lost_unlike(record)),
-        "in question": bool(_in_question(record)),
+        "in question": bool(in_question(record)),
         "repair of classes helps": (_off(record) or undecided) and class_repair(record) is not None,
         "class off": _class_off(record) is not None,
         "repair helps": (_off(record) or undecided) and helped(record),
-        "shown, within the limit": _off(record) and judged(record) and _within(record),
+        "shown, within the limit": _off(record) and judged(record) and within,
         "off by a horizon": _off(record) and bool(facts.lost(record)) and not judged(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
         "off, not repaired": _off(record),
@@ -180,18 +182,6 @@ def meanwhile(record: AuditRecord) -> str:
 def _off(record: AuditRecord) -> bool:
     """Whether anybody is over the limit, or error of any size is shown."""
     return record.verdict == "over" or any(record.error_shown.values())
-
-
-def _within(record: AuditRecord) -> bool:
-    """Whether everyone and every group is within the limit, and no subgroup is over it."""
-    known = record.verdicts
-    return known["everyone"] == "within" and known["groups"] in ("within", "not_checked") and record.verdict != "over"
-
-
-def _in_question(record: AuditRecord) -> str:
-    """A column that may reproduce the outcome, where it says who is over the limit; empty where none does."""
-    kept = dict(record.data.get("in_question") or ())
-    return next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
 
 
 def _gap_decides(record: AuditRecord) -> bool:
@@ -253,7 +243,7 @@ def _give_a_limit(record: AuditRecord) -> Decision:
 
 
 def _leave_out(record: AuditRecord) -> Decision:
-    name = _in_question(record)
+    name = in_question(record)
     text = say("Leave ", code(name), " out if it is known only after the outcome: the finding rests on it.")
     return Decision(text, commands.without_column(record, name))
 
@@ -485,8 +475,11 @@ def _collect(record: AuditRecord) -> Decision:
         need = None
     elif over:
         first = facts.by_evidence(over)[0]
-        who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
-        size = _estimated_size(record, first)
+        what = "gap" if first.by == "gap" else "calibration error"
+        who: Span | str = "everyone"
+        size = f", whose {what} is about {num.nearest(_size(first))} points"
+        if first.variables:
+            who, size = Span(clipped(group_named(first), LONG), "name"), _estimated(record, first)
         if _clear(first):
             more = f"{size}: estimated, not guaranteed."
             return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
@@ -522,13 +515,6 @@ def _clear(finding: Finding) -> bool:
 
 def _size(finding: Finding) -> float:
     return abs(finding.gap.value) if finding.by == "gap" else finding.error.value
-
-
-def _estimated_size(record: AuditRecord, finding: Finding) -> str:
-    if finding.variables:
-        return _estimated(record, finding)
-    what = "gap" if finding.by == "gap" else "calibration error"
-    return f", whose {what} is about {num.nearest(_size(finding))} points"
 
 
 def _plan(record: AuditRecord) -> str:

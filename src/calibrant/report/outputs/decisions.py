@@ -187,10 +187,14 @@ def _cells(result: ModelComparison, d: Difference, top: float) -> tuple[str, ...
 
 
 def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
+    thresholds, measure = _thresholds(result), MEASURES[result.measure]
+    if thresholds:
+        measure += f" at {' and '.join(f'{t:g}' for t in thresholds)}"
+    several = len(thresholds) > 1
     for model in models or result.verdicts:
         verdict = result.verdicts[model]
         own = [d for d in result.differences if d.model == model]
-        hurt = [_whom(d, several=len(_thresholds(result)) > 1) for d in own if d.verdict == "worse"]
+        hurt = [_whom(d, several=several) for d in own if d.verdict == "worse"]
         known = _known(result, own)
         text = (SENTENCES[verdict] + CERTIFIED * (verdict == "undecided" and bool(known))).format(
             new=_name(model),
@@ -203,20 +207,13 @@ def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
         groups = any(d.population != EVERYONE for d in own)
         each = ", and no worse in any group" if verdict == "better" and groups else ""
         each = ", in no group either" if verdict == "no worse" and groups and not _own_margins(result) else each
-        yield f"{text}{each} ({_measure(result)})."
+        yield f"{text}{each} ({measure})."
         if model in result.worst:
-            yield _bound(
-                result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "", _decimals(result)
-            )
+            yield _bound(result.worst[model], ", at no threshold," if several else "", _decimals(result))
 
 
 def _thresholds(result: ModelComparison) -> tuple[float, ...]:
     return tuple(cast("tuple[float, ...]", result.settings.get("thresholds", ())))
-
-
-def _measure(result: ModelComparison) -> str:
-    at = " and ".join(f"{t:g}" for t in _thresholds(result))
-    return f"{MEASURES[result.measure]} at {at}" if at else MEASURES[result.measure]
 
 
 def _known(result: ModelComparison, own: list[Difference]) -> str:

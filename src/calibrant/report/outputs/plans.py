@@ -89,7 +89,8 @@ def decidable(results: Sequence[Curve]) -> str:
     rows: list[Sequence[str]] = [heads]
     for i, name in enumerate(c["group"]):
         row = [clip(sanitize(name), 28), *(num.count(c[k][i]) for k in counts)]
-        row += [_planned(c[k][i], limit) for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
+        ends = [c[k][i] for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
+        row += ["none" if end >= 1.0 else num.upper_bound(end, limit) for end in ends]
         row += [f"{100 * c['power_within'][i]:.0f}%"] if limit is not None else []
         rows.append(row)
     level, shown = f"{100 * s['power']:g}%", "as real" if limit is None else f"to be over {num.limit_points(limit)}"
@@ -111,7 +112,3 @@ def decidable(results: Sequence[Curve]) -> str:
         notes.append("Rows of one cluster are taken to be no more alike than their scores say: else it takes more.")
     notes.append(NO_CERTIFICATE)
     return "\n".join([*aligned(rows), "", *(line for note in notes for line in wrap(note))])
-
-
-def _planned(end: float, limit: float | None) -> str:
-    return "none" if end >= 1.0 else num.upper_bound(end, limit)

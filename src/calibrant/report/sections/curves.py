@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -208,16 +208,11 @@ def finding(by_variable: ByVariable, digits: int) -> Text:
                 if first and by_variable.axis is not None
                 else [" for "]
             )
-            out.append(_several(reported, digits))
+            each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:NAMED]]
+            more = len(reported) - NAMED
+            out.append(f"{', '.join(each)} and {cardinal(more)} more" if more > 0 else joined(each))
     everywhere = by_variable.axis is None and len(off) == len(by_variable.levels)
     return say(*out, ". " if everywhere else "; elsewhere it is not shown to be off. ")
-
-
-def _several(reported: Sequence[Off], digits: int) -> str:
-    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:NAMED]]
-    if len(reported) > NAMED:
-        return f"{', '.join(each)} and {cardinal(len(reported) - NAMED)} more"
-    return joined(each)
 
 
 def further(by_variable: ByVariable, digits: int) -> str:
@@ -229,23 +224,18 @@ def _worst(by_variable: ByVariable, digits: int) -> str:
     if s.get("worst_gap") is None or s.get("worst_low") is None:
         return ""
     low, high = float(str(s["worst_low"])), float(str(s["worst_high"]))
-    at = s.get("worst_at")
-    number = by_variable.axis is not None and at is not None
-    where = (
-        by_variable.axis.written(float(str(at))) if number and by_variable.axis is not None else _level_of(by_variable)
-    )
+    label, at = str(s.get("worst_label")), s.get("worst_at")
+    if by_variable.axis is not None and at is not None:
+        where = by_variable.axis.written(float(str(at)))
+    else:
+        levels = (p for p in by_variable.levels if p.label == label or (at is not None and p.x == at))
+        where = next(map(named, levels), shown(label))
     gap = num.gap(float(str(s["worst_gap"])), digits)
     start = f"The largest gap is estimated as {gap} points, at {clipped(where, 40)}"
     if low <= 0.0:
         return f"{start}; adjusted for looking everywhere, the largest is at most {num.upper_bound(high)}."
     span = f"{num.lower_bound(low)} to {num.upper_bound(high)}"
     return f"{start}; adjusted for looking everywhere, the largest is {span}."
-
-
-def _level_of(by_variable: ByVariable) -> str:
-    label, at = str(by_variable.settings.get("worst_label")), by_variable.settings.get("worst_at")
-    results = (p for p in by_variable.levels if p.label == label or (at is not None and p.x == at))
-    return next((named(p) for p in results), shown(label))
 
 
 def _one_side(by_variable: ByVariable) -> str:

@@ -141,7 +141,9 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 def about(record: AuditRecord) -> str:
     """What the two measures of a group are, and which of them the limit is about."""
     limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}{_of_each(record)}."
-    gaps += _not_of_rows(record)
+    if which := independent(record).gaps_of:
+        gaps += f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ "
+        gaps += "a little."
     if limit is None:
         return gaps
     if record.settings["judge"] == "auto":
@@ -156,13 +158,6 @@ def _of_each(record: AuditRecord) -> str:
     judged = [f for f in record.groups if f.withheld is None]
     named = [f"{clipped(label(f), NAMED)} {num.count(f.upper.n)}" for f in judged[:COUNTED]]
     return f": of {', '.join(named)}{' and so on' if len(judged) > COUNTED else ''}" if named else ""
-
-
-def _not_of_rows(record: AuditRecord) -> str:
-    """Why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
-    if not (which := independent(record).gaps_of):
-        return ""
-    return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
 
 
 def table(record: AuditRecord) -> doc.Table:
@@ -324,10 +319,6 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
     return OutlineCheck(f"Every group: {error_at_most(record, 'groups')}", ", ".join(results), meaning)
-
-
-def _verdict(record: AuditRecord) -> str:
-    return marked(record, "groups") if record.groups else ""
 
 
 # ---- what changed since an earlier audit ----
@@ -507,7 +498,7 @@ DECLARED = (
         nav="For whom?",
         heading="For whom are they off?",
         nodes=groups,
-        verdict=_verdict,
+        verdict=lambda record: marked(record, "groups") if record.groups else "",
         methods=methods,
         checks={"error-groups": _check},
     ),

@@ -155,20 +155,14 @@ def _none(n: int) -> str:
 
 
 def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
-    better, after = sanitize(_verdict(record, chosen).partition(";")[0]), _upper(chosen)
+    better, after, now = sanitize(_verdict(record, chosen).partition(";")[0]), _upper(chosen), _upper(before)
     if chosen["error_high"] is None:
         return better
-    if _falls(chosen, before):
-        return f"at most {after} points instead of {_upper(before)}"
-    if after == _upper(before):
+    if after == now:  # as they are written
         return f"at most {after} points, as before, but {better}"
-    return f"{better}, but at most {after} points instead of {_upper(before)}"
-
-
-def _falls(chosen: Line, before: Line) -> bool:
-    """Whether the certified upper end falls, as it is written."""
-    ends = chosen["error_high"], before["error_high"]
-    return None not in ends and ends[0] < ends[1] and _upper(chosen) != _upper(before)
+    if before["error_high"] is not None and chosen["error_high"] < before["error_high"]:
+        return f"at most {after} points instead of {now}"
+    return f"{better}, but at most {after} points instead of {now}"
 
 
 def _verdict(record: AuditRecord, chosen: Line) -> str:
@@ -281,14 +275,13 @@ def _tests(record: AuditRecord) -> str:
     s, draws = record.curve(FIXED).settings, int(record.curve("repairs").settings["draws"])
     reported = []
     for test, p in (s.get("tests") or {}).items():
-        before, after = (None if p.get(k) is None else _p(p[k], draws) for k in ("now", "after"))
+        before, after = (
+            None if p.get(k) is None else num.p_value(float(p[k]), draws=draws).partition(",")[0]
+            for k in ("now", "after")
+        )
         reported.append(f"{TESTS.get(test, test)} {before}" + ("" if after is None else f", after {after}"))
     people = num.count(record.curve("repairs").settings["test_rows"])
     return f"Do tests still find error? On {people} of them: {'; '.join(reported)}." if reported else ""
-
-
-def _p(p: float, draws: int) -> str:
-    return num.p_value(float(p), draws=draws).partition(",")[0]
 
 
 # ---- what was compared ----

@@ -55,7 +55,8 @@ class Line:
     def known(self) -> int:
         """Decimals of the two values that mean something: no more than the record holds."""
         percent = self.kind == "level"
-        kept = max(_decimals(x) for x in (self.inferred, self.observed))
+        ends = (Decimal(repr(float(x))).normalize().as_tuple().exponent for x in (self.inferred, self.observed))
+        kept = max(0, *(-int(end) for end in ends))
         return min(self.digits, max(kept - 2, 1) if percent else kept)
 
     def value(self, x: float) -> str:
@@ -128,10 +129,6 @@ def lines_of(curve: Curve) -> tuple[Line, ...]:
 def events_of(record: AuditRecord) -> Text:
     outcome = record.settings.get("outcome")
     return say("the events") if outcome is None else say("those who are ", literal(outcome))
-
-
-def _decimals(x: float) -> int:
-    return max(-int(Decimal(repr(float(x))).normalize().as_tuple().exponent), 0)
 
 
 def _cut(x: float, digits: int, rounding: str) -> Decimal:

@@ -469,7 +469,11 @@ def _keep(record: AuditRecord) -> Decision:
 def _collect(record: AuditRecord) -> Decision:
     """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
     one, few = record.everyone, facts.with_verdict(record, "undecided")
-    need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record), few)
+    need, some = facts.median_need(few), few
+    if one.verdict == "undecided":
+        need, some = facts.need_of(one), [one]
+    elif need is None and facts.SUBGROUPS in record.estimates:
+        need = facts.subgroups_need(record.estimates[facts.SUBGROUPS])
     over = [f for f in some if f.limit is not None and _size(f) > f.limit] if need is None or need[1] else []
     if over and any(too_wide(record, f) for f in over):
         need = None
@@ -520,13 +524,6 @@ def _size(finding: Finding) -> float:
 def _plan(record: AuditRecord) -> str:
     """What these rows can decide, and how many would: the plan, or where none takes these data, the look."""
     return commands.plan(record) or commands.look(record)
-
-
-def _need(record: AuditRecord) -> Need | None:
-    need = facts.median_need(facts.with_verdict(record, "undecided"))
-    if need is None and facts.SUBGROUPS in record.estimates:
-        return facts.subgroups_need(record.estimates[facts.SUBGROUPS])
-    return need
 
 
 def _growth(record: AuditRecord, need: Need) -> str:

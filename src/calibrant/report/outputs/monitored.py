@@ -11,7 +11,7 @@ from typing import TypeAlias
 from calibrant import __version__
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.audit.monitor.plan import Plan, Settings
-from calibrant.audit.monitor.state import MASK, Alarm, Look, RangeNow, Suspect
+from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.report import document as doc
@@ -234,7 +234,9 @@ def _alarm(state: MonitorState) -> tuple[str | Span, ...]:
     """The latest alarm; since when, and for whom, of the first of those that last."""
     latest = state.alarms[-1]
     a = latest if state.lasting is None else state.lasting
-    first = (f"Alarm on {a.day}: ", *_whom(a.suspects[0]), ".", *_began(a))
+    between = f", between {a.onset_first} and {a.onset_last}" if a.onset_first != a.onset_last else ""
+    began = () if a.onset is None else (f" It most plausibly began about {a.onset}{between}.",)
+    first = (f"Alarm on {a.day}: ", *_whom(a.suspects[0]), ".", *began)
     if a is latest:
         return first
     if _who(latest.suspects[0]) == _who(a.suspects[0]) or latest.kind == "ever":
@@ -242,13 +244,6 @@ def _alarm(state: MonitorState) -> tuple[str | Span, ...]:
     since = f", since about {latest.onset}." if latest.onset is not None else "."
     again = f" Alarm again on {latest.day}, by the evidence since the alarm before: "
     return (*first, again, *_whom(latest.suspects[0]), since)
-
-
-def _began(a: Alarm) -> tuple[str, ...]:
-    if a.onset is None:
-        return ()
-    between = f", between {a.onset_first} and {a.onset_last}" if a.onset_first != a.onset_last else ""
-    return (f" It most plausibly began about {a.onset}{between}.",)
 
 
 def _whom(suspect: Suspect) -> tuple[str | Span, ...]:

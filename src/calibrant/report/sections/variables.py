@@ -161,11 +161,12 @@ def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> doc.Table:
 def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> doc.Row:
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
-    beyond, whole, p = (
-        ("–", "–", "–")
-        if r is None
-        else (_beyond(r), certified_or(r.whole, r.whole_low, r.whole_high), floored(r.adjusted, n))
-    )
+    beyond = whole = p = "–"
+    if r is not None:
+        beyond = certified_or(r.beyond, r.low, r.high)
+        if r.low is not None and r.high is not None:  # else no proof covers the data
+            beyond = f"{num.nearest(r.beyond)} ({beyond})"
+        whole, p = certified_or(r.whole, r.whole_low, r.whole_high), floored(r.adjusted, n)
     dim = "none" if r is None else "" if r.error_shown else "quiet"
     equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
     search, unneeded = "–", False
@@ -181,12 +182,6 @@ def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost:
         doc.Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
         doc.Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
     )
-
-
-def _beyond(r: Ranked) -> str:
-    """The estimate with its certified range; the estimate alone where no proof covers the data."""
-    range_ = certified_or(r.beyond, r.low, r.high)
-    return range_ if r.low is None or r.high is None else f"{num.nearest(r.beyond)} ({range_})"
 
 
 def farthest(v: ReportedVariable) -> Text:

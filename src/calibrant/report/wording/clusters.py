@@ -132,21 +132,7 @@ def independent(record: AuditRecord) -> Independent:
 def _rows(record: AuditRecord) -> Independent:
     alone = shared_by(record) is None and record.curve(TOGETHER).settings
     looked = (counts_as_independent(record),) if alone else ()
-    of, each = noun(record), _without_outcome(record)
-    return Independent(called=of, needed=of, now=record.everyone.rows, looked=looked, without_outcome=each)
-
-
-def _without_outcome(record: AuditRecord) -> str:
-    """How many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
-    s, ranges = record.curve("missing_labels").settings, weighing(record).ranges
-    if "clusters" not in s:
-        return ""
-    if not record.data.get("cluster"):
-        return ranges
-    return (
-        f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "
-        f"and each cluster, with all of its rows, is one independent observation.{ranges}"
-    )
+    return Independent(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
 
 
 def _weighted(record: AuditRecord) -> Independent:
@@ -163,6 +149,7 @@ def _weighted(record: AuditRecord) -> Independent:
         apart="whole clusters",
         gaps_of="weighted rows",
         term="row",
+        without_outcome=weights.ranges,
     )
     return _certified(one, record, holds, capital(width))
 
@@ -193,10 +180,21 @@ def _by_column(record: AuditRecord) -> str:
     return f"clusters ({sanitize(record.data['cluster'])})"
 
 
+def _without_outcome(record: AuditRecord) -> str:
+    """How many clusters have rows without an outcome, and that each is one bet; nothing where every row has one."""
+    s = record.curve("missing_labels").settings
+    if "clusters" not in s:
+        return ""
+    return (
+        f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "
+        f"and each cluster, with all of its rows, is one independent observation.{weighing(record).ranges}"
+    )
+
+
 def _alone(record: AuditRecord) -> Independent:
     """Clusters of one row each, which count alike: certified as rows are, and tested by the signs of clusters."""
-    rows, named = _rows(record), _by_column(record)
-    return replace(OF_CLUSTERS, needed=named, now=rows.now, looked=rows.looked, without_outcome=rows.without_outcome)
+    rows, each = _rows(record), _without_outcome(record)
+    return replace(OF_CLUSTERS, needed=_by_column(record), now=rows.now, looked=rows.looked, without_outcome=each)
 
 
 def _clusters(record: AuditRecord) -> Independent:

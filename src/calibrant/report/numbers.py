@@ -208,6 +208,11 @@ def percent(share: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def in_percent(share: float) -> str:
+    """Write a share in percent with three digits, such as "12.5"."""
+    return f"{100 * share:.3g}"
+
+
 def step(steps: int) -> str:
     """Write the step between the scores shown: "2%" for 50 levels, "1/64" where no short decimal does."""
     points = Decimal(100) / Decimal(int(steps))

@@ -55,7 +55,7 @@ def _share_name(name: str) -> Span:
 
 
 def of_rows(share: float | None) -> str:
-    return f"fewer than {MASK} rows" if share is None else f"{100 * share:.3g}%"
+    return f"fewer than {MASK} rows" if share is None else f"{num.in_percent(share)}%"
 
 
 def nodes(drift: DriftNow) -> Iterator[doc.Node]:

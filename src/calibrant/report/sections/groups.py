@@ -25,6 +25,7 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    in_json,
     joined,
     over_expected,
     together,
@@ -342,8 +343,7 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
         )
         for line in lines[:SHORT_CHANGE]
     ]
-    more = len(lines) - SHORT_CHANGE
-    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(lines) - SHORT_CHANGE)
     levels = sorted({num.percent(line["level"]) for line in lines})
     alone = {"of the earlier audit": earlier["only_before"], "of this one": earlier["only_now"]}
     counts = [f"{num.count(n)} {which} alone" for which, n in alone.items() if n]

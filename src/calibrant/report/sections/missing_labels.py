@@ -16,7 +16,7 @@ from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import Text, clipped, code, literal, say, shown
 from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import People, any_lost, each, implied, people, ratio, recorded
-from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
+from calibrant.report.wording.terms import VERDICTS, capital, error_at_most, in_json
 
 MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
 MATTERS = 0.1  # standardised difference from which on two parts are commonly held to differ
@@ -85,8 +85,7 @@ def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
         if judged:
             cells.append("any" if math.isinf(one.stands) else ratio(one.stands) if one.stands else "–")
         rows.append((who, *cells))
-    more = len(values) - MOST
-    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(values) - MOST, "more groups")
     kinds = {by_gap(record, part) for part in ("everyone", *(("groups",) if len(values) > 1 else ()))}
     what = "calibration error or gap" if len(kinds) > 1 else "gap" if kinds == {True} else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
@@ -126,8 +125,7 @@ def _who(record: AuditRecord) -> Table:
             reported_p,
         )
         rows.append((say(code(shown(variable)), ": ", literal(clipped(shown(level)))), *cells))
-    more = len(c["level"]) - MOST
-    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(c["level"]) - MOST)
     caption = DIFFERS + (UNTESTED if dependent else TESTED) + rest
     return number_table(caption, heads, rows, "cards")
 

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, number_table
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, literal, say, shown
-from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, together
+from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, in_json, together
 from calibrant.results import Curve
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
@@ -160,8 +160,7 @@ def inference(record: AuditRecord) -> Iterator[Node]:
     if not result:
         return
     first = "The least likely to be chance first. " if len(result) > 1 else ""
-    more = len(result) - SHORT
-    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(result) - SHORT)
     table = number_table(
         f"{first}Ranges are approximate and simultaneous: they hold {together(record)}.{rest}",
         HEAD,

@@ -42,8 +42,8 @@ def planned(result: Estimate) -> str:
     s = result.settings
     rows, fixed = (num.count(math.ceil(v)) for v in (result.value, s["threshold_fixed_beforehand"]))
     return (
-        f"{rows} rows to certify, with probability {in_percent(s['power'])}%, that the best {in_percent(s['share'])}% of "
-        f"them may be accepted\nwith at most {in_percent(s['risk'])}% wrong, if {in_percent(s['error'])}% are; "
+        f"{rows} rows to certify, with probability {in_percent(s['power'])}%, that the best {in_percent(s['share'])}% "
+        f"of them may be accepted\nwith at most {in_percent(s['risk'])}% wrong, if {in_percent(s['error'])}% are; "
         f"{fixed} if the threshold is fixed beforehand. A plan, not a certificate."
     )
 

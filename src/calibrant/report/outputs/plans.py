@@ -37,8 +37,8 @@ def measures(result: Sequence[Estimate]) -> str:
         "",
         *aligned(rows),
         "",
-        f"Level {one.interval.level:g}; {one.assumes}; {in_percent(s['rate'])}% events, AUROC {s['expected_auroc']:.3g}. "
-        f"{NO_CERTIFICATE}",
+        f"Level {one.interval.level:g}; {one.assumes}; {in_percent(s['rate'])}% events, "
+        f"AUROC {s['expected_auroc']:.3g}. {NO_CERTIFICATE}",
     ))  # fmt: skip
 
 

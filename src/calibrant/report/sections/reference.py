@@ -77,8 +77,8 @@ def _plainly(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Read a check that no section reads: by the words of its own file, if it has some."""
     from calibrant.audit.checks import of_code  # loads numerical libraries, which most reports do without
 
-    asked = of_code(check.code)
-    asks, means = (asked.asks, asked.means) if asked else ("", "")
+    own = of_code(check.code)
+    asks, means = (own.asks, own.means) if own else ("", "")
     numbers = num.interval(check.estimate)
     if check.code == TOGETHER and (looked := record.curve(TOGETHER).settings):
         n = int(looked.get("columns", 0))

@@ -29,7 +29,7 @@ from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
 from calibrant.report.wording.clusters import independent, weighing
 from calibrant.report.wording.notices import HOW, MEANS, notices
-from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of
+from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of, rows_counted
 from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----
@@ -339,7 +339,7 @@ JUDGED = "Within the limit, over the limit, undecided"  # a word of reports with
 
 
 def limits(record: AuditRecord) -> Iterator[doc.Node]:
-    which = weighing(record).stand_for.format(_rows(record))
+    which = weighing(record).stand_for.format(rows_counted(record))
     tested = any(c.outcome is not None for c in record.checks)
     searched = SEARCHED["certified" if SUBGROUPS in record.estimates else "searched" if tested else ""]
     if chosen := screened(record):
@@ -388,10 +388,6 @@ def _tally(record: AuditRecord) -> str:
     return f"{num.count(len(record.checks))} checks{rest}"
 
 
-def _rows(record: AuditRecord) -> str:
-    return f"{num.count(record.everyone.rows)} {noun(record)}"
-
-
 DECLARED = (
     Declared(
         id="checks",
@@ -401,7 +397,9 @@ DECLARED = (
         nodes=checks,
         closed=_tally,
     ),
-    Declared(id="about", order=80, nav="What was audited", heading="What was audited", nodes=about, closed=_rows),
+    Declared(
+        id="about", order=80, nav="What was audited", heading="What was audited", nodes=about, closed=rows_counted
+    ),
     Declared(
         id="limits",
         order=90,

@@ -21,7 +21,7 @@ from calibrant.report.findings import (
     shared_by,
 )
 from calibrant.report.spans import Text, code, say
-from calibrant.report.wording.terms import capital
+from calibrant.report.wording.terms import capital, rows_counted
 from calibrant.sanitize import sanitize
 
 NAMED = 3  # columns of groups
@@ -114,7 +114,7 @@ class Independent:
     term: str = ""  # one independent term of a subgroup's error, where it is not an outcome
     one_each: str = ""  # how many values the column has that names clusters: as groups they are one cluster each
     column: str = ""  # which names clusters
-    without_outcome: str = ""  # how many have rows without an outcome, and that each is one bet
+    without_outcome: str = ""  # of outcomes not known: how many clusters lack one, each one bet; what ranges are of
     one_column: Text = ()  # which option has an answer to what is not checked where clusters cross
     no_plan: str = ""  # what would decide, where no plan says how many
     methods: tuple[Entry, ...] = ()
@@ -144,7 +144,7 @@ def _weighted(record: AuditRecord) -> Independent:
     one = replace(
         _rows(record),
         looked=(),
-        counted=say(_number(record), *weights.by),
+        counted=say(rows_counted(record), *weights.by),
         head="Weights",
         apart="whole clusters",
         gaps_of="weighted rows",
@@ -207,7 +207,7 @@ def _clusters(record: AuditRecord) -> Independent:
         CERTIFIED,
         needed=_by_column(record),
         now=int(result["held"]),
-        counted=say(_number(record), *of, *weights.by),
+        counted=say(rows_counted(record), *of, *weights.by),
         one_each=f"{capital(about)}{number}",
         column=column,
         without_outcome=_without_outcome(record),
@@ -227,7 +227,7 @@ def _crossing(record: AuditRecord) -> Independent:
         CERTIFIED,
         needed=_by_column(record),
         now=int(result["held"]),
-        counted=say(_number(record), *of, *weights.by),
+        counted=say(rows_counted(record), *of, *weights.by),
         apart="rows that share no cluster of either column",
         one_column=say(" By one column it is: ", by[0], ", about these clusters of ", other, ", or ", by[1], "."),
         no_plan=f"More clusters of {more} would decide; how many is not planned where clusters cross.",
@@ -245,10 +245,6 @@ def _crossing(record: AuditRecord) -> Independent:
     shared = _shared(record, "Rows that share a cluster of either", list(both.values()))
     methods = (Entry("Clusters that cross", say(TWO_WAY.format(*names))),)
     return replace(_certified(made, record, holds, shared), methods=methods)
-
-
-def _number(record: AuditRecord) -> str:
-    return f"{num.count(record.everyone.rows)} {noun(record)}"
 
 
 def _nested(record: AuditRecord) -> Text:

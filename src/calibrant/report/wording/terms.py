@@ -70,6 +70,11 @@ def joined(texts: Sequence[str]) -> str:
     return " and ".join(t for t in (", ".join(texts[:-1]), *texts[-1:]) if t)
 
 
+def rows_counted(record: AuditRecord) -> str:
+    """How many rows an audit is of, and what they are called."""
+    return f"{num.count(record.everyone.rows)} {noun(record)}"
+
+
 def in_json(left_out: int, what: str = "more") -> str:
     """Say how many a table leaves out, and where they are; empty where it leaves out none."""
     return f" {num.count(left_out)} {what} are in the JSON of this audit." if left_out > 0 else ""

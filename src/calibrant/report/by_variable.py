@@ -120,7 +120,7 @@ def bins_of(curve: Curve) -> tuple[Bin, ...]:
 
 
 def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, float, float]:
-    """Return what the model says at a point, what happened, the gap and its limits."""
+    """What the model says at a point, what happened, the gap and its limits."""
     says, happened, gap, low, high = (float(c[k][i]) for k in ("predicted", "observed", "gap", "low", "high"))
     return says, happened, gap, low, high
 
@@ -271,14 +271,14 @@ def strip_of(line: Sequence[Point]) -> tuple[Bar, ...]:
 
 
 def in_order(levels: tuple[Point, ...], numbered: bool) -> tuple[Point, ...]:
-    """Return levels in order of their numbers; those of a category with the ones shown to be off first."""
+    """Sort levels by their numbers; those of a category with the ones shown to be off first."""
     if numbered and any(p.x is not None for p in levels):
         return tuple(sorted(levels, key=lambda p: (p.x is None, p.x or 0.0)))
     return tuple(sorted(levels, key=lambda p: (-max(p.low, -p.high, 0.0), -p.density)))
 
 
 def levels_top(by_variable: ByVariable) -> float:
-    """Return where the axis of levels ends, in points: every gap is inside, and every range that excludes zero."""
+    """Where the axis of levels ends, in points: every gap is inside, and every range that excludes zero."""
     shown_off = [max(abs(p.low), abs(p.high)) for p in by_variable.levels if p.side != "unclear"]
     need = 100 * max([1.1 * abs(p.gap) for p in by_variable.levels] + shown_off, default=0.0)
     return end_of(max(need, 1.0))
@@ -334,7 +334,7 @@ def regions(curve: Curve) -> list[dict[str, Any]]:
 
 
 def _least(region: dict[str, Any]) -> float:
-    """Return how far from zero the band of the extreme point stays."""
+    """How far from zero the band of the extreme point stays."""
     return float(region["low"] if region["sign"] > 0 else -region["high"])
 
 

@@ -19,7 +19,6 @@ from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.data.specs.options import NONE
 from calibrant.report.findings import drops_missing, groupings, lost
 from calibrant.report.spans import label
-from calibrant.report.wording.clusters import weighing
 from calibrant.report.wording.in_python import DATA, FORM, OF_ROWS, WIDTH, arguments, call, called, in_code, rows_where
 from calibrant.sanitize import sanitize
 
@@ -214,7 +213,7 @@ def by_clusters(column: str) -> list[str]:
 
 
 def by_groups(columns: Sequence[str]) -> str:
-    """Return the option that names columns as groups."""
+    """The option that names columns as groups."""
     return " ".join(_typed([("--by", _list(columns))]) + ["--intersections"] * (len(columns) > 1))
 
 
@@ -262,16 +261,12 @@ def _finished(record: AuditRecord, words: Sequence[str]) -> str:
 def _clustered(record: AuditRecord, column: str) -> str:
     """The line that makes `Predictions` again, with clusters: those of a covariate, or of several together."""
     table = f"{DATA}.covariates"
-    texts = [f"{table}[{in_code(name)}]" for name in _together(record, column)]
+    tested = record.curve("dependence").columns.get("columns", ())
+    names = next((names for names in tested if "+".join(names) == column), (column,))  # an option joins them
+    texts = [f"{table}[{in_code(name)}]" for name in names]
     cluster = texts[0] if len(texts) == 1 else f"[*zip({', '.join(f'map(str, {text})' for text in texts)})]"
-    passed = {name: f"{DATA}.{name}" for name in weighing(record).passed}
+    passed = {"weights": f"{DATA}.weights"} if record.data.get("weights") else {}
     return f"{DATA} = " + called("cal.predictions", passed | {"cluster": cluster}, f"{DATA}.y, {DATA}.p, {table}")
-
-
-def _together(record: AuditRecord, column: str) -> tuple[str, ...]:
-    """The columns that name clusters together, which an option joins by a plus."""
-    results = record.curve("dependence").columns.get("columns", ())
-    return next((tuple(names) for names in results if "+".join(names) == column), (column,))
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
@@ -285,8 +280,7 @@ def _switched(record: AuditRecord) -> list[str]:
     switches = {"intersections": any(len(b) > 1 for b in groupings(record))}
     switches |= {name: bool(data.get(name)) for name in ("percent", "logits", "renormalize", "rest")}
     switches |= {name: s[name] is True for name in dict.fromkeys(("quick", "publish", "allow_same", *s)) if name in s}
-    switches = {name: wanted for name, wanted in switches.items() if name not in STATED}
-    return [f"--{name.replace('_', '-')}" for name, wanted in switches.items() if wanted]
+    return [f"--{name.replace('_', '-')}" for name, wanted in switches.items() if wanted and name not in STATED]
 
 
 def _start(record: AuditRecord, what: str) -> str:
@@ -301,7 +295,7 @@ def _start(record: AuditRecord, what: str) -> str:
 
 
 def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
-    """Return options with their values as a shell reads them."""
+    """Write options with their values as a shell reads them."""
     out = []
     for flag, value in flags:
         typed = shlex.quote(TAB if (flag, value) == ("--delimiter", "\t") else str(value))
@@ -321,7 +315,7 @@ def _wrapped(words: Sequence[str]) -> str:
 
 
 def _list(names: Sequence[str]) -> str | None:
-    """Return names as an option takes them, in quotes those that would be read as something else; None for none."""
+    """Write names as an option takes them, in quotes those that would be read as something else; None for none."""
     return ",".join('"' + n.replace('"', '""') + '"' if _odd(n) else n for n in names) or None
 
 
@@ -337,7 +331,7 @@ def _odd(name: str) -> bool:
 
 
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
-    """Return every option with a value that changes the result, but those that were not given."""
+    """Every option with a value that changes the result, but those that were not given."""
     data, s, family = record.data, record.settings, record.curve("horizons").settings  # which has the alpha of all
     options = s.get("variables", (EVERY,))
     several = bool(data.get("classes"))  # then columns or a pattern, joined as they are typed
@@ -441,7 +435,7 @@ def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
 
 
 def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
-    """Return how each group variable was read: its kind, its edges, and how many values share one level."""
+    """How each group variable was read: its kind, its edges, and how many values share one level."""
     values: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
     return values
 
@@ -451,7 +445,7 @@ def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
 
 
 def listed(value: object) -> list[str]:
-    """Return notes, sources or columns as a list of text, however the record holds them."""
+    """Notes, sources or columns as a list of text, however the record holds them."""
     if isinstance(value, Mapping):
         return [f"{k}: {v}" for k, v in value.items()]
     if isinstance(value, Sequence) and not isinstance(value, str):

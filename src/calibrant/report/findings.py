@@ -33,7 +33,7 @@ State = Literal["over", "undecided", "error_shown", "within", "not_checked", "ab
 
 
 def ordered(groups: Sequence[Finding]) -> list[Finding]:
-    """Return groups worst first: broken, undecided, met; within each by lower, then by upper end."""
+    """Sort groups, worst first: broken, undecided, met; within each by lower, then by upper end."""
 
     def key(f: Finding) -> tuple[float, float, float, str]:
         low, high = f.lower.interval.low, f.upper.interval.high
@@ -44,7 +44,7 @@ def ordered(groups: Sequence[Finding]) -> list[Finding]:
 
 
 def by_evidence(groups: Sequence[Finding]) -> list[Finding]:
-    """Return groups, the most evident first: those over the limit, or shown to be off and not within it, lead.
+    """Sort groups, the most evident first: those over the limit, or shown to be off and not within it, lead.
 
     Each part goes by its p-value against "no gap", adjusted by Holm.
     Where p-values do not distinguish, the gap counts in widths of its ordinary interval: how many it is from zero.
@@ -102,7 +102,7 @@ def reported(record: AuditRecord) -> list[Finding]:
 
 
 def only_together(record: AuditRecord) -> int:
-    """Return how many small values are shown only in pools; no verdict is about one of them."""
+    """How many small values are shown only in pools; no verdict is about one of them."""
     return sum(f.pooled for f in record.groups)
 
 
@@ -124,13 +124,13 @@ def common_less(record: AuditRecord) -> int:
 
 
 def noun(record: AuditRecord) -> str:
-    """Return what the rows are called, in the plural: "people" only where somebody said so."""
+    """What the rows are called, in the plural: "people" only where somebody said so."""
     stated = (record.settings.get("about") or {}).get("noun")
     return sanitize(stated).strip() or NOUN if stated else NOUN
 
 
 def cluster_totals(record: AuditRecord) -> Mapping[str, Any]:
-    """Return what is known of clusters and weights; empty where rows are independent and count alike."""
+    """What is known of clusters and weights; empty where rows are independent and count alike."""
     return record.data.get("clusters") or {}
 
 
@@ -239,19 +239,19 @@ def declared(record: AuditRecord) -> bool:
 
 
 def screened(record: AuditRecord) -> Mapping[str, Any]:
-    """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
+    """Which columns the tests read, and which rows chose them; empty where they read all of them."""
     results: Mapping[str, Any] = record.data.get("screen") or {}
     return results
 
 
 def tested_rows(record: AuditRecord) -> int | None:
-    """Return how many rows tests and subgroups read, where others chose the columns; None where they read all."""
+    """How many rows tests and subgroups read, where others chose the columns; None where they read all."""
     result = screened(record)
     return int(result["rows_tested"]) if result else None
 
 
 def stated_of(record: AuditRecord, what: str) -> str:
-    """Return what the caller said of the model, its use, the rows or the limit; empty where nothing was said."""
+    """What the caller said of the model, its use, the rows or the limit; empty where nothing was said."""
     stated = (record.settings.get("about") or {}).get(what)
     return sanitize(stated).strip() if stated else ""
 
@@ -327,7 +327,9 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             attributes = tuple(dict.fromkeys(str(c["variable"]) for c in conditions))
             where = side(float(low), float(high))
             ends_ = float(curve.columns["gap"][i]), float(low), float(high)
-            levels = _levels(conditions)
+            levels: tuple[tuple[str, str], ...] = ()
+            if all(len(c.get("levels", ())) == 1 for c in conditions):
+                levels = tuple(sorted((str(c["variable"]), str(c["levels"][0])) for c in conditions))
             results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), *ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
@@ -338,13 +340,6 @@ def unlisted_known(record: AuditRecord) -> list[Off]:
     """Those of `subgroups_known` that are no named group."""
     named = {tuple(sorted(f.variables)) for f in record.groups}
     return [o for o in subgroups_known(record) if o.levels not in named]
-
-
-def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """Return variables and levels, where each condition is one level of a category."""
-    if any(len(c.get("levels", ())) != 1 for c in conditions):
-        return ()
-    return tuple(sorted((str(c["variable"]), str(c["levels"][0])) for c in conditions))
 
 
 def check_of(record: AuditRecord, code: str) -> CheckRecord | None:
@@ -376,18 +371,18 @@ def products(record: AuditRecord) -> Mapping[str, Any]:
 
 
 def draws_of(outcome: Outcome) -> int | None:
-    """Return how many simulations a p-value rests on; None where it rests on the law of many people."""
+    """How many simulations a p-value rests on; None where it rests on the law of many people."""
     simulated = any(word in outcome.law for word in SIMULATED)
     return int(outcome.settings["draws"]) if simulated and "draws" in outcome.settings else None
 
 
 def impossible(outcome: Outcome) -> int:
-    """Return how many outcomes the score called impossible; one is enough to refute it."""
+    """How many outcomes the score called impossible; one is enough to refute it."""
     return int(outcome.parts.get("contradicted", outcome.parts.get("impossible", 0)))
 
 
 def side(low: float, high: float) -> Side:
-    """Return what a range of observed minus predicted shows: underprediction, overprediction, or unclear."""
+    """What a range of observed minus predicted shows: underprediction, overprediction, or unclear."""
     return "low" if low > 0 else "high" if high < 0 else "unclear"
 
 
@@ -427,7 +422,7 @@ def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
 
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
-    """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
+    """How many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
     need = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
     return None if need is None else (need, finding.rows_at_least)
 
@@ -441,14 +436,14 @@ def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
 
 
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
-    """Return rows that would decide at least half of these groups, and whether that is a least; None if not known."""
+    """How many rows would decide at least half of these groups, and whether that is a least; None if not known."""
     needs = sorted(need for f in groups if (need := need_of(f)) is not None)
     half = -(-len(groups) // 2)
     return (needs[half - 1][0], any(least for _, least in needs[:half])) if 0 < half <= len(needs) else None
 
 
 def subgroups_state(record: AuditRecord) -> Subgroups:
-    """Return what is known of unlisted subgroups.
+    """What is known of unlisted subgroups.
 
     ``"error_shown"``: error was found, and no subgroup is certified over the limit. ``"absent"``: they were not
     searched.

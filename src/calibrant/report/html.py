@@ -74,7 +74,7 @@ def page(of: Document, result: Mapping[str, object], version: str) -> str:
 
 
 def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
-    """Return what the page is written from; `alone` leaves out the contents, the script and the record."""
+    """What the page is written from; `alone` leaves out the contents, the script and the record."""
     style, script = styled(asset("style.css"), of.language), scripted(asset("script.js"), of.language)
     return {
         "document": of,
@@ -155,7 +155,7 @@ def environment(language: str = ENGLISH) -> Environment:
 
 
 def _compiled() -> BytecodeCache:
-    """Return where compiled templates are kept: with the byte code of this file, where and if Python keeps that."""
+    """Find where compiled templates are kept: with the byte code of this file, where and if Python keeps that."""
     from jinja2 import FileSystemBytecodeCache, __version__
 
     class Attached(FileSystemBytecodeCache):

@@ -259,7 +259,8 @@ def _decides_rows(plan: Curve) -> list[tuple[str, ...]]:
     for i, name in enumerate(plan.columns["group"]):
         sizes = [plan.columns[k][i] for k in counts]
         ends = [plan.columns[k][i] for k in ("gap_within", "error_within")]
-        rows.append((sanitize(name), *map(num.count, sizes), *map(_at_most, ends)))
+        limits = ("no limit" if end >= 1.0 else num.upper_bound(end) for end in ends)
+        rows.append((sanitize(name), *map(num.count, sizes), *limits))
     return rows
 
 
@@ -270,10 +271,6 @@ def _others(plan: Curve) -> str:
     more = f"; the other {num.count(count - shown)} lie between" if count - shown > 1 else ""
     more = "; the other one lies between" if count - shown == 1 else more
     return f"{num.count(count)} group{'s are judged together' if count != 1 else ' is judged'}{more}. {LIST_ALL}"
-
-
-def _at_most(limit: float) -> str:
-    return "no limit" if limit >= 1.0 else num.upper_bound(limit)
 
 
 def _encoding(seen: Look) -> str:
@@ -314,22 +311,27 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
             "Left out",
             f"{sanitize(str(seen.settings['weights']))} is 0 in {rows_of(zero, rows)}, left out.",
         )
-    unlabelled = gone.pop(UNLABELLED, 0) if keeps else gone.get(UNLABELLED, 0)
+    unlabelled = gone.get(UNLABELLED, 0)
+    if keeps:  # then they are left out nowhere
+        gone.pop(UNLABELLED, 0)
     if lost := sum(gone.values()):
         why = ", ".join(f"{num.count(n)} {reason}" for reason, n in gone.items())
         left = "were left out" if seen.holds == "sketch" else "would be left out with --missing drop"
         left = left.replace("were", "was") if lost == 1 else left
         first = f" First: {sanitize(seen.first_dropped)}." if seen.first_dropped else ""
         yield "Dropped", f"{rows_of(lost, rows)} {left}: {why}.{first}"
-    if keeps and unlabelled:
+    if not unlabelled:
+        return
+    if keeps:
         of = rows + unlabelled if seen.holds == "sketch" else rows
         yield (
             "Kept",
             f"{rows_of(unlabelled, of)} without a label: counted apart; the report shows what they could change.",
         )
+        return
     dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     several = bool(seen.candidates.get("classes")) and not seen.score
-    if unlabelled and not keeps and not dependent and not several and not any("score" in why for why in gone):
+    if not dependent and not several and not any("score" in why for why in gone):
         without = "1 row" if unlabelled == 1 else f"{num.count(unlabelled)} rows"
         keep = f"--missing keep, in place of drop, counts the {without} without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."

@@ -120,7 +120,7 @@ def _span(span: Span) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return text inside a Markdown code span that it cannot close."""
+    """Put text inside a Markdown code span that it cannot close."""
     if not text.strip():
         return "(blank)"
     ticks = "`" * (_longest(text) + 1)

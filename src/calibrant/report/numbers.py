@@ -185,7 +185,7 @@ def _fair(finding: Finding, d: int) -> bool:
 
 
 def of_every(finding: Finding, d: int) -> tuple[int, int]:
-    """Return how many of every `d` people the model expects, and how many there were."""
+    """How many of every `d` people the model expects, and how many there were."""
     return _whole(finding.expected * d / finding.rows), _whole(finding.events * d / finding.rows)
 
 
@@ -206,6 +206,11 @@ def percent(share: float) -> str:
     """Write a level as a percentage without needless digits, such as "95" or "99.9"."""
     text = f"{Decimal(repr(round(float(share), 6))) * 100:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def in_percent(share: float) -> str:
+    """Write a share in percent with three digits, such as "12.5"."""
+    return f"{100 * share:.3g}"
 
 
 def step(steps: int) -> str:

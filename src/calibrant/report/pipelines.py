@@ -45,7 +45,7 @@ class Judged:
 
 
 def judged(record: AuditRecord) -> list[Judged]:
-    """Return who and what is judged: everyone, groups, classes and subgroups by limits, then the tests that count.
+    """Who and what is judged: everyone, groups, classes and subgroups by limits, then the tests that count.
 
     Without a limit people are there as not judged.
     """
@@ -54,7 +54,7 @@ def judged(record: AuditRecord) -> list[Judged]:
 
 
 def line(record: AuditRecord, of: Iterable[Judged]) -> str:
-    """Return in one line who is over the limit and who is undecided; empty where nobody is."""
+    """Who is over the limit and who is undecided, in one line; empty where nobody is."""
     result = list(of)
     over = [j for j in result if j.state == "over" and j.kind != "check"]
     limit = limit_of(record)
@@ -244,18 +244,12 @@ def junit(record: AuditRecord) -> str:
     for j in result:
         event = Xml.SubElement(suite, "testcase", classname=name, name=sanitize(j.name))
         if j.state in FAILS:
-            why = _why(j)
+            why = "undecided" if j.state == "undecided" else "error shown" if j.kind == "check" else "over the limit"
             Xml.SubElement(event, "failure", type=why, message=f"{why}: {sanitize(j.reported)}" if j.reported else why)
         elif j.state != "within":
             Xml.SubElement(event, "skipped", message=sanitize(j.reported))
     Xml.indent(top)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(top, encoding="unicode")}\n'
-
-
-def _why(j: Judged) -> str:
-    if j.state == "undecided":
-        return "undecided"
-    return "error shown" if j.kind == "check" else "over the limit"
 
 
 def _properties(record: AuditRecord) -> dict[str, object]:

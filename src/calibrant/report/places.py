@@ -37,7 +37,7 @@ def percent(share: float) -> str:
 
 
 def place(x: float, high: float, low: float = 0.0) -> str:
-    """Return where a value lies on an axis from `low` to `high`; one beyond its end lies at the end."""
+    """Where a value lies on an axis from `low` to `high`; one beyond its end lies at the end."""
     return percent(min(1.0, max(0.0, (x - low) / (high - low))))
 
 
@@ -72,7 +72,7 @@ def ticks(across: Window, labels: int) -> list[float]:
 
 
 def reach(gaps: Sequence[tuple[float, float, float]], limit: float | None, across: Window = WHOLE) -> float:
-    """Return where the axis of gaps ends, in points: every (gap, low, high), fractions, and all but a few ranges fit.
+    """Where the axis of gaps ends, in points: every (gap, low, high), fractions, and all but a few ranges fit.
 
     The limit is too if it is near. At least 4 points, or the same share of a part of the axis of probabilities.
     """
@@ -195,7 +195,7 @@ def _year(x: float) -> str:
 
 
 def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
-    """Return where the axis of a ruler ends, in points: most ranges fit, and every lower end and the limit show."""
+    """Where the axis of a ruler ends, in points: most ranges fit, and every lower end and the limit show."""
     highs = sorted(max(low, high) * 100 for low, high in ranges)
     lows = [low * 100 for low, _ in ranges]
     most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]  # the widest fifth may go on beyond the edge
@@ -207,7 +207,7 @@ def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> flo
 def forest_ends(
     spans: Sequence[tuple[float, float]], values: Sequence[float], limit: float | None
 ) -> tuple[float, float, float]:
-    """Return both ends of an axis of signed gaps, in points, and the step of its labels.
+    """Both ends of an axis of signed gaps, in points, and the step of its labels.
 
     All estimates, most of their spans and the limit fit. The widest tenth may go on beyond the edge, unless it is
     little wider than the others.
@@ -224,5 +224,5 @@ def forest_ends(
 
 
 def anchor(points: float, top: float, near: float = 0.0) -> str:
-    """Return on which side of a place its words stand, so that they stay inside a ruler."""
+    """On which side of a place its words stand, so that they stay inside a ruler."""
     return "start" if points <= near * top else "end" if points >= (1 - near) * top else "middle"

@@ -41,17 +41,17 @@ BREAK = Span(" ", "break")
 
 
 def lines(*parts: str | Span) -> Text:
-    """Return words that stand under each other, as in the head of a column."""
+    """Words that stand under each other, as in the head of a column."""
     return say(*(p for part in parts for p in (BREAK, part)))[1:]
 
 
 def strong(text: str) -> Span:
-    """Return words that carry the message."""
+    """Words that carry the message."""
     return Span(text, "strong")
 
 
 def code(text: object) -> Span:
-    """Return what is typed or was given, such as a column or an option."""
+    """What is typed or was given, such as a column or an option."""
     return Span(sanitize(text), "code")
 
 
@@ -66,12 +66,12 @@ def title(text: str) -> Span:
 
 
 def link(text: str, target: str) -> Span:
-    """Return words of a sentence that also lead to the part of the page with the id `target`."""
+    """Words of a sentence that also lead to the part of the page with the id `target`."""
     return Span(text, "text", f"#{target}")
 
 
 def pointer(text: str, target: str) -> Span:
-    """Return words that only lead to the part of the page with the id `target`: a page alone shows them."""
+    """Words that only lead to the part of the page with the id `target`: a page alone shows them."""
     return Span(text, "lead", f"#{target}")
 
 

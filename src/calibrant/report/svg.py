@@ -141,7 +141,7 @@ def signed_track(low: float, at: float, high: float, top: float, limit: float | 
 def caterpillar(
     lines: Sequence[tuple[float, float, float]], strips: Sequence[tuple[float, float]], top: float, label: str
 ) -> Svg:
-    """Return ranges under each other, (low, at, high), over strips: of a mean and a new one, or between limits."""
+    """Draw ranges under each other, (low, at, high), over strips: of a mean and a new one, or between limits."""
     tall, parts = 9 * len(lines) + 8, []
     for strip, cls in zip(strips, ("band", "okzone"), strict=False):
         low, high = (max(-top, min(top, v)) for v in strip)
@@ -231,7 +231,7 @@ def _folded(words: str) -> list[str]:
 
 
 def _cut(words: str) -> str:
-    """Return words that fit next to a map: a wide letter takes the room of two narrow ones."""
+    """Words that fit next to a map: a wide letter takes the room of two narrow ones."""
     room = [2.0 if c in "mwMW@%⟨⟩" or east_asian_width(c) in "WF" else 1.0 for c in words]
     if sum(room) <= LINE + 3:
         return words
@@ -351,7 +351,7 @@ def _clear(line: Sequence[Point], value: float) -> bool:
 
 
 def rates(by_variable: ByVariable) -> Plot:
-    """Return what the model says, dashed, and what happened, solid."""
+    """Draw what the model says, dashed, and what happened, solid."""
     axis, (low, high) = by_variable.axis, by_variable.across
     if axis is None:
         return Plot((), (), ())
@@ -499,7 +499,7 @@ def path(at: Sequence[At]) -> str:
 
 
 def area(low: Sequence[At], high: Sequence[At]) -> str:
-    """Return what lies between two lines; of a single point nothing wide, a stroke."""
+    """The path of what lies between two lines; of a single point, which has no width, a stroke."""
     if len(low) < 2:
         return f"M{low[0][0] - 2} {low[0][1]}h4V{high[0][1]}h-4z" if low else ""
     return f"M{low[0][0]} {low[0][1]}l{_steps([*low, *reversed(high)])}z"

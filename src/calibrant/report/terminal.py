@@ -102,7 +102,7 @@ def _stated(text: Text) -> str:
 
 
 def cells(text: str) -> int:
-    """Return how many columns a terminal needs for a text."""
+    """How many columns a terminal needs for a text."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(bool(unicodedata.combining(c)) for c in text)
 
@@ -133,7 +133,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[
 
 
 def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
-    """Return a text as lines that fit a terminal, the first with a number or mark before it."""
+    """Break a text into lines that fit a terminal, the first with a number or mark before it."""
     lines, line = [], start
     for word in text.split(" "):
         if cells(line) + cells(word) + 1 > width and line.strip() and line != start:
@@ -147,7 +147,7 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 
 
 def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
-    """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
+    """Write two lines a certificate: bounds in points, rounded outward, and what they are about.
 
     `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
@@ -214,7 +214,12 @@ def comparison(result: Comparison) -> str:
     reported = {
         name: num.count(s.get(name) or 0) for name in ("rows_fit", "clusters_fit", "rows_judged", "clusters_judged")
     }
-    lines = wrap(how.format(folds=s["folds"], **reported) + _by_weights(result))
+    stated = how.format(folds=s["folds"], **reported)
+    if s.get("way") == "weights":
+        lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"
+        law = f"{num.count(s['pilots'])} rows that are not judged give the law of censoring"
+        stated += f" {lost}, and weights of censoring stand for them: {law}. Assumed: {s['assumes']}."
+    lines = wrap(stated)
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += aligned([[r[i] for i in kept] for r in rows])
@@ -231,16 +236,6 @@ def comparison(result: Comparison) -> str:
     shown = error if HEAD.index("error") in kept else ""  # of clusters none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
-
-
-def _by_weights(result: Comparison) -> str:
-    """By what law rows that were lost are stood for; empty where none was."""
-    s = result.settings
-    if s.get("way") != "weights":
-        return ""
-    lost = f"{num.count(s['unknown'])} of those judged were lost before {s['horizon']:g}"
-    law = f"{num.count(s['pilots'])} rows that are not judged give the law of censoring"
-    return f" {lost}, and weights of censoring stand for them: {law}. Assumed: {s['assumes']}."
 
 
 def class_repairs(curve: Curve) -> str:
@@ -263,7 +258,7 @@ def class_repairs(curve: Curve) -> str:
 
 
 def before_and_after(result: Comparison) -> list[str]:
-    """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
+    """Who is over the limit before and after the repair recommended, and how many are under each repair."""
     c, s = result.fixed.columns, result.fixed.settings
     limit, after = float(s["limit"]), s["candidate"]
     what = {"auto": "calibration error of everyone, gaps of groups", "error": "calibration error", "gap": "gap"}[
@@ -405,15 +400,10 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield f"{word}{headline(record)}"
     worded = in_python if from_python(record) else tuple  # options as whoever made the record writes them
     for card in worded(cards(record)):
-        yield _lead(card.who, card.word, "")
+        yield f"  {pad(card.who, max(LEAD, cells(card.who)))} {card.word}"
         yield f"    {plain(card.text)}"
     (action,) = worded((decision(record),))
     yield from wrap(f"What to do: {plain(action.text)}", width=WIDEST - 1)
     yield from (f"    {line}" for line in action.command.splitlines())
     yield SAVE
     yield MORE
-
-
-def _lead(who: str, word: str, text: str) -> str:
-    reported = " · ".join(t for t in (word, text) if t)
-    return f"  {pad(who, max(LEAD, cells(who)))} {reported}"

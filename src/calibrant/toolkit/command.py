@@ -28,13 +28,13 @@ _WHERE = {
     "CHECK_STATUS": "calibrant.cli.options",
     "Command": "calibrant.cli.options",
     "Progress": "calibrant.cli.progress",
-    "run_method": "calibrant.cli.methods",
     "asking": "calibrant.cli.parser",
     "inputs_of": "calibrant.cli.commands",
     "names": "calibrant.cli.options",
-    "print_result": "calibrant.cli.standard_output",
     "options": "calibrant.cli.options:",
+    "print_result": "calibrant.cli.standard_output",
     "reading": "calibrant.cli.commands",
+    "run_method": "calibrant.cli.methods",
     "source": "calibrant.cli.commands",
 }
 __all__ = sorted(_WHERE)

@@ -20,6 +20,11 @@ def all_checks() -> tuple[Check, ...]:
     return tuple(sorted(results, key=lambda q: q.order))
 
 
+def of_code(code: str) -> Check | None:
+    """The question of a code; None where no file declares it."""
+    return next((q for q in all_checks() if q.code == code), None)
+
+
 def gates() -> tuple[str, ...]:
     """The codes of the tests that may count for the exit status."""
     return tuple(q.code for q in all_checks() if q.gate)

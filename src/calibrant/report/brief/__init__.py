@@ -21,10 +21,10 @@ from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.in_python import in_python
 from calibrant.report.wording.inferred import task_trust
 from calibrant.report.wording.missing_labels import left_out
-from calibrant.report.wording.terms import bound_of
+from calibrant.report.wording.terms import bound_of, rows_counted
 from calibrant.sanitize import sanitize
 
-__all__ = ["brief", "facts", "nodes", "parts"]
+__all__ = ["brief", "facts", "nodes", "noun", "num", "parts"]
 LONG = 60  # characters of the model and of its use, over the brief
 
 
@@ -57,7 +57,7 @@ def nodes(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
-    """Return the model and its use, the outcome, rows and clusters, when they were recorded, and whose limit it is."""
+    """The model and its use, the outcome, rows and clusters, when they were recorded, and whose limit it is."""
     for what in ("model", "intended_use"):
         if reported := stated_of(record, what):
             yield doc.Paragraph(say(literal(clipped(reported, LONG))), where=doc.EVERYWHERE)
@@ -65,7 +65,7 @@ def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
     event = "" if event is None else f" = {event}"
     outcome = f"{record.data.get('label', '')}{event}" if outcome is None else outcome
     yield doc.Paragraph(say(literal(outcome)), where=doc.EVERYWHERE)
-    rows = independent(record).counted or say(f"{num.count(record.everyone.rows)} {noun(record)}")
+    rows = independent(record).counted or say(rows_counted(record))
     yield doc.Paragraph(rows, where=doc.EVERYWHERE)
     if gone := left_out(record):
         yield doc.Paragraph(gone, where=doc.EVERYWHERE)

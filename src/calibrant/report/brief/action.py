@@ -26,7 +26,7 @@ from calibrant.report.wording.change import (
 )
 from calibrant.report.wording.clusters import independent, names_of, no_number, too_wide, wider
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.headline import everyone_off, for_use, group_named, off_named
+from calibrant.report.wording.headline import for_use, group_named, in_question, off_named
 from calibrant.report.wording.terms import capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
 
@@ -51,7 +51,7 @@ def candidate(record: AuditRecord) -> str:
 
 
 def lost(record: AuditRecord) -> str:
-    """Return at which thresholds, and for whom, the repair is shown to lose net benefit; empty where it is not."""
+    """At which thresholds, and for whom, the repair is shown to lose net benefit; empty where it is not."""
     changes = record.curve("repair_decisions")
     return lost_by_repair(changes, record.curve("repairs").settings["recommended"]) if changes.columns else ""
 
@@ -65,7 +65,7 @@ def helped(record: AuditRecord) -> bool:
 
 
 def left(record: AuditRecord) -> str:
-    """Return which tests still find error after the repair, and which do not any more."""
+    """Which tests still find error after the repair, and which do not any more."""
     tests = record.curve(facts.FIXED).settings.get("tests") or {}
     alpha = float(record.settings["alpha"])
     ps = {k: t.get("after") for k, t in tests.items()}
@@ -138,18 +138,20 @@ def _name_levels(record: AuditRecord) -> Decision:
 def state_of(record: AuditRecord) -> str:
     """The first of `STATES` that holds."""
     state, shared = facts.states(record), facts.shared_by(record)
-    undecided = "undecided" in state.values()
+    undecided, known = "undecided" in state.values(), record.verdicts
+    named_within = known["everyone"] == "within" and known["groups"] in ("within", "not_checked")
+    within = named_within and record.verdict != "over"  # nor is a subgroup over the limit
     holds = {
         "copies": facts.withheld(record) and facts.refuted(record) is None,
         "one outcome": record.data.get("events") in (0, record.data.get("rows")),
         "correlated": shared is not None and not facts.declared(record),
         "no limit": facts.limit_of(record) is None,
         "lost unlike": bool(_lost_unlike(record)),
-        "in question": bool(_in_question(record)),
+        "in question": bool(in_question(record)),
         "repair of classes helps": (_off(record) or undecided) and class_repair(record) is not None,
         "class off": _class_off(record) is not None,
         "repair helps": (_off(record) or undecided) and helped(record),
-        "shown, within the limit": _off(record) and judged(record) and _within(record),
+        "shown, within the limit": _off(record) and judged(record) and within,
         "off by a horizon": _off(record) and bool(facts.lost(record)) and not judged(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),
         "off, not repaired": _off(record),
@@ -180,18 +182,6 @@ def meanwhile(record: AuditRecord) -> str:
 def _off(record: AuditRecord) -> bool:
     """Whether anybody is over the limit, or error of any size is shown."""
     return record.verdict == "over" or any(record.error_shown.values())
-
-
-def _within(record: AuditRecord) -> bool:
-    """Whether everyone and every group is within the limit, and no subgroup is over it."""
-    known = record.verdicts
-    return known["everyone"] == "within" and known["groups"] in ("within", "not_checked") and record.verdict != "over"
-
-
-def _in_question(record: AuditRecord) -> str:
-    """A column that may reproduce the outcome, where it says who is over the limit; empty where none does."""
-    kept = dict(record.data.get("in_question") or ())
-    return next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
 
 
 def _gap_decides(record: AuditRecord) -> bool:
@@ -253,7 +243,7 @@ def _give_a_limit(record: AuditRecord) -> Decision:
 
 
 def _leave_out(record: AuditRecord) -> Decision:
-    name = _in_question(record)
+    name = in_question(record)
     text = say("Leave ", code(name), " out if it is known only after the outcome: the finding rests on it.")
     return Decision(text, commands.without_column(record, name))
 
@@ -479,14 +469,21 @@ def _keep(record: AuditRecord) -> Decision:
 def _collect(record: AuditRecord) -> Decision:
     """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
     one, few = record.everyone, facts.with_verdict(record, "undecided")
-    need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record), few)
+    need, some = facts.median_need(few), few
+    if one.verdict == "undecided":
+        need, some = facts.need_of(one), [one]
+    elif need is None and facts.SUBGROUPS in record.estimates:
+        need = facts.subgroups_need(record.estimates[facts.SUBGROUPS])
     over = [f for f in some if f.limit is not None and _size(f) > f.limit] if need is None or need[1] else []
     if over and any(too_wide(record, f) for f in over):
         need = None
     elif over:
         first = facts.by_evidence(over)[0]
-        who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
-        size = _estimated_size(record, first)
+        what = "gap" if first.by == "gap" else "calibration error"
+        who: Span | str = "everyone"
+        size = f", whose {what} is about {num.nearest(_size(first))} points"
+        if first.variables:
+            who, size = Span(clipped(group_named(first), LONG), "name"), _estimated(record, first)
         if _clear(first):
             more = f"{size}: estimated, not guaranteed."
             return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
@@ -524,27 +521,13 @@ def _size(finding: Finding) -> float:
     return abs(finding.gap.value) if finding.by == "gap" else finding.error.value
 
 
-def _estimated_size(record: AuditRecord, finding: Finding) -> str:
-    if finding.variables:
-        return _estimated(record, finding)
-    what = "gap" if finding.by == "gap" else "calibration error"
-    return f", whose {what} is about {num.nearest(_size(finding))} points"
-
-
 def _plan(record: AuditRecord) -> str:
     """What these rows can decide, and how many would: the plan, or where none takes these data, the look."""
     return commands.plan(record) or commands.look(record)
 
 
-def _need(record: AuditRecord) -> Need | None:
-    need = facts.median_need(facts.with_verdict(record, "undecided"))
-    if need is None and facts.SUBGROUPS in record.estimates:
-        return facts.subgroups_need(record.estimates[facts.SUBGROUPS])
-    return need
-
-
 def _growth(record: AuditRecord, need: Need) -> str:
-    """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
+    """When so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
     (more, at_least), rows, by = need, record.everyone.rows, independent(record)
     about = f"{num.amount(more, at_least)} {by.needed}"
     if by.part:
@@ -554,7 +537,7 @@ def _growth(record: AuditRecord, need: Need) -> str:
 
 
 def _time(record: AuditRecord, more: int) -> str:
-    """Return how long so many rows take to arrive; nothing where there is no date."""
+    """How long so many rows take to arrive; nothing where there is no date."""
     arrival = record.data.get("arrival")
     rate = 0.0 if not arrival else float(arrival["rows_a_year"])
     if rate <= 0 or more <= 0:

@@ -74,7 +74,7 @@ NAMED = 60  # characters of the name of a group, or the rule of a subgroup
 
 
 def cards(record: AuditRecord) -> tuple[doc.Part, ...]:
-    """Return everyone, the named groups and unlisted subgroups: always all three; and classes, if there are any."""
+    """Everyone, the named groups and unlisted subgroups: always all three; and classes, if there are any."""
     total, known = len(record.groups), known_only(record)
     shown = " shown" if total and facts.only_together(record) else ""
     named = f"{num.count(total)} groups{shown}" if total > 1 else f"One group{shown}" if total else "Named groups"

@@ -50,7 +50,7 @@ def estimated(  # one line of a forest plot
     limit: float | None,
     status: str,
 ) -> Svg:
-    """Return an estimate as a shape, its interval as a line and what is guaranteed as a bar; the limit as a band.
+    """Draw an estimate as a shape, its interval as a line and what is guaranteed as a bar; the limit as a band.
 
     What goes on beyond the axis ends at its edge, and an estimate beyond it is an arrow there.
     """
@@ -96,7 +96,7 @@ def estimated(  # one line of a forest plot
 
 
 def head(scale: Scale, words: str) -> Svg:
-    """Return the directions over a forest plot on both sides of zero, and between them the words of the limit."""
+    """Write the directions over a forest plot on both sides of zero, and between them the words of the limit."""
     zero = (0 - scale.low) / (scale.high - scale.low)
     near = min(max(zero, 0.3), 0.7)  # words of either direction need room
     parts = [
@@ -118,7 +118,7 @@ def foot(scale: Scale) -> Svg:
 
 
 def forest(record: AuditRecord) -> doc.Forest:
-    """Return everyone, then subgroups that are shown to be off and groups, sorted by evidence, on one axis of gaps."""
+    """Everyone, then subgroups that are shown to be off and groups, sorted by evidence, on one axis of gaps."""
     named = [*record.groups, *record.classes]
     groups, off = facts.by_evidence(named), [o for o in facts.unlisted_known(record) if o.rule][:SUBGROUPS]
     kept = groups[: ROWS - 1 - len(off)]

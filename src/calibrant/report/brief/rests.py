@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, Finding, size
+from calibrant.audit.record import AuditRecord, size
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
@@ -88,35 +88,25 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
         judged = f"Everyone and {who} are judged by {one}."
         apart = "Gaps are drawn, in which errors cancel; everyone is judged by calibration error, in which none do."
         text += f" {judged}" if one == groups else f" {apart}"
-    if any(_passes(f) for f in record.groups):
+    passing = (
+        f.verdict == "within" and f.limit is not None and f.by != "error" and size(*f.gap_ends)[1] > f.limit
+        for f in record.groups
+    )
+    if any(passing):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return text if drawn else f"{text} {jointly_wrong(record)}."  # the page says it where it is signed
 
 
-def _passes(finding: Finding) -> bool:
-    """Whether a group is within by its gap, and its range is not."""
-    if finding.verdict != "within" or finding.limit is None or finding.by == "error":
-        return False
-    return size(*finding.gap_ends)[1] > finding.limit
-
-
 def rests(record: AuditRecord) -> tuple[Text, ...]:
-    """Return at most three lines of what was left out or looked at, and what is withheld; nothing every report says."""
-    return (*(*_misread(record), *_lines(record))[:MOST], *_withheld(record))
-
-
-def _withheld(record: AuditRecord) -> Iterator[Text]:
+    """At most three lines of what was left out or looked at, and what is withheld; nothing every report says."""
+    # First what may have been read as something else, or in part: every number is then another.
+    misread = [say(f"{lead}: ", *text) for lead, text in notices(record) if lead in MISREAD]
+    out = [*misread, *_lines(record)][:MOST]
     if gone := unchecked(record):
-        yield gone
+        out.append(gone)
     if n := facts.only_together(record):
-        yield say(f"{num.count(n)} small groups are judged only pooled.")
-
-
-def _misread(record: AuditRecord) -> Iterator[Text]:
-    """Say what may have been read as something else, or in part: every number is then another."""
-    for lead, text in notices(record):
-        if lead in MISREAD:
-            yield say(f"{lead}: ", *text)
+        out.append(say(f"{num.count(n)} small groups are judged only pooled."))
+    return tuple(out)
 
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
@@ -182,9 +172,10 @@ def _about(code: str) -> str:
     """What a check is about: one without words above has its own, in its file."""
     if code in CHECKS:
         return CHECKS[code]
-    from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
+    from calibrant.audit.checks import of_code  # loads numerical libraries, which most reports do without
 
-    return next((check.about for check in all_checks() if check.code == code and check.about), code)
+    check = of_code(code)
+    return check.about if check and check.about else code
 
 
 def _names(text: Text) -> Text:
@@ -239,7 +230,7 @@ def _tested(record: AuditRecord) -> str:
 
 
 def not_checked(record: AuditRecord) -> Text:
-    """Return what was left out, in one sentence; empty where nothing was."""
+    """What was left out, in one sentence; empty where nothing was."""
     undone = [c for c in record.checks if c.status in facts.UNDONE]
     missing = [PARTS[c.code] if c.code in PARTS else _about(c.code) for c in undone]
     missing = list(dict.fromkeys(missing))
@@ -261,7 +252,7 @@ BLANK = ("Signed by", "Date")
 
 
 def signing(record: AuditRecord) -> doc.Signing:
-    """Return who signs and when, to be filled in, and what they sign."""
+    """Who signs and when, to be filled in, and what they sign."""
     return doc.Signing(tuple(_entries(record)), BLANK)
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import altair as alt
 
 from calibrant.report.figures.kinds import figure
-from calibrant.report.figures.marks import Axis, Figure, Mark, Panel, Row
+from calibrant.report.figures.marks import Axis, Mark, Panel, Row
 from calibrant.report.places import GRID, HIGH, INK, LOW, PAPER, QUIET
 from calibrant.results import Curve
 
@@ -44,7 +44,9 @@ def chart(curve: Curve) -> Drawn:
     drawn = figure(curve)
     panels = [_panels(p, f"near{i}") for i, p in enumerate(drawn.panels)]
     made = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=drawn.columns)
-    letters = _wide(drawn) // LETTER
+    p = drawn.panels[0]
+    wide = (p.x.step * len(p.x.names) or p.size[0]) + (NAMES if p.y.names else LABELS)  # about, in pixels
+    letters = max(wide * min(len(drawn.panels), drawn.columns), LEAST) // LETTER
     under = [v for line in (*drawn.under, drawn.left_out) for v in wrap(line, letters, break_on_hyphens=False)]
     title = alt.TitleParams(drawn.title, subtitle=under)
     text = {"labelColor": INK, "titleColor": INK}
@@ -56,14 +58,6 @@ def chart(curve: Curve) -> Drawn:
         .configure_legend(titleFontWeight="normal", **text)
         .configure_title(anchor="start", color=INK, subtitleColor=QUIET)
     )
-
-
-def _wide(drawn: Figure) -> int:
-    """About how many pixels the panels are wide side by side, with the names at their side; a title needs some."""
-    p = drawn.panels[0]
-    width = p.x.step * len(p.x.names) or p.size[0]
-    width += NAMES if p.y.names else LABELS
-    return max(width * min(len(drawn.panels), drawn.columns), LEAST)
 
 
 def _panels(p: Panel, near: str) -> Drawn:

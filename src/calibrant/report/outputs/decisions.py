@@ -11,6 +11,7 @@ from typing import cast
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison
 from calibrant.report import numbers as num
 from calibrant.report import svg
+from calibrant.report.numbers import in_percent
 from calibrant.report.outputs import notebook, results
 from calibrant.report.outputs.notebook import Drawing
 from calibrant.report.terminal import aligned, clip
@@ -41,14 +42,14 @@ def planned(result: Estimate) -> str:
     s = result.settings
     rows, fixed = (num.count(math.ceil(v)) for v in (result.value, s["threshold_fixed_beforehand"]))
     return (
-        f"{rows} rows to certify, with probability {_percent(s['power'])}%, that the best {_percent(s['share'])}% of "
-        f"them may be accepted\nwith at most {_percent(s['risk'])}% wrong, if {_percent(s['error'])}% are; "
+        f"{rows} rows to certify, with probability {in_percent(s['power'])}%, that the best {in_percent(s['share'])}% "
+        f"of them may be accepted\nwith at most {in_percent(s['risk'])}% wrong, if {in_percent(s['error'])}% are; "
         f"{fixed} if the threshold is fixed beforehand. A plan, not a certificate."
     )
 
 
 def _accepted_stated(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
-    s, risk = result.settings, _percent(result.settings["risk"])
+    s, risk = result.settings, in_percent(result.settings["risk"])
     if result.low <= 0.0:
         yield f"Nothing can be accepted yet with at most {risk}% wrong, certified."
         least = min(g["fewest"] or 0 for g in groups.values())
@@ -66,7 +67,7 @@ def _accepted_rests(result: Estimate, groups: Mapping[str, Accepted]) -> Iterato
     if none and len(groups) > 1:
         yield clip(f"Nobody is accepted of {', '.join(map(sanitize, none))}.", 2 * GROUP_NAME + 20)
     yield from in_the_pool(result.settings)
-    yield f"Assumes {result.assumes}. By observed rates alone {_percent(result.value)}% would pass: no promise."
+    yield f"Assumes {result.assumes}. By observed rates alone {in_percent(result.value)}% would pass: no promise."
 
 
 def _accepted_row(name: str, g: Accepted, sign: str) -> tuple[str, ...]:
@@ -84,10 +85,6 @@ def _accepted_row(name: str, g: Accepted, sign: str) -> tuple[str, ...]:
         f"{100.0 * reported['rate']:.2f}%",
         f"{high:.2f}%" if high >= 1.0 else f"{high:.3f}%",
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.3g}"
 
 
 NAME = 40  # cells of a name
@@ -187,10 +184,14 @@ def _cells(result: ModelComparison, d: Difference, top: float) -> tuple[str, ...
 
 
 def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
+    thresholds, measure = _thresholds(result), MEASURES[result.measure]
+    if thresholds:
+        measure += f" at {' and '.join(f'{t:g}' for t in thresholds)}"
+    several = len(thresholds) > 1
     for model in models or result.verdicts:
         verdict = result.verdicts[model]
         own = [d for d in result.differences if d.model == model]
-        hurt = [_whom(d, several=len(_thresholds(result)) > 1) for d in own if d.verdict == "worse"]
+        hurt = [_whom(d, several=several) for d in own if d.verdict == "worse"]
         known = _known(result, own)
         text = (SENTENCES[verdict] + CERTIFIED * (verdict == "undecided" and bool(known))).format(
             new=_name(model),
@@ -203,20 +204,13 @@ def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
         groups = any(d.population != EVERYONE for d in own)
         each = ", and no worse in any group" if verdict == "better" and groups else ""
         each = ", in no group either" if verdict == "no worse" and groups and not _own_margins(result) else each
-        yield f"{text}{each} ({_measure(result)})."
+        yield f"{text}{each} ({measure})."
         if model in result.worst:
-            yield _bound(
-                result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "", _decimals(result)
-            )
+            yield _bound(result.worst[model], ", at no threshold," if several else "", _decimals(result))
 
 
 def _thresholds(result: ModelComparison) -> tuple[float, ...]:
     return tuple(cast("tuple[float, ...]", result.settings.get("thresholds", ())))
-
-
-def _measure(result: ModelComparison) -> str:
-    at = " and ".join(f"{t:g}" for t in _thresholds(result))
-    return f"{MEASURES[result.measure]} at {at}" if at else MEASURES[result.measure]
 
 
 def _known(result: ModelComparison, own: list[Difference]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from calibrant.audit.monitor.drift import Change, DriftNow, DriftSeries
-from calibrant.audit.monitor.state import MASK
+from calibrant.audit.monitor.state import MASK, Alarm
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
@@ -55,7 +55,7 @@ def _share_name(name: str) -> Span:
 
 
 def of_rows(share: float | None) -> str:
-    return f"fewer than {MASK} rows" if share is None else f"{100 * share:.3g}%"
+    return f"fewer than {MASK} rows" if share is None else f"{num.in_percent(share)}%"
 
 
 def nodes(drift: DriftNow) -> Iterator[doc.Node]:
@@ -87,7 +87,7 @@ def nodes(drift: DriftNow) -> Iterator[doc.Node]:
 
 def _changes(drift: DriftNow) -> doc.Table:
     latest = sorted(drift.changes, key=lambda c: -_day(c.day))[:SHOWN]
-    rows = [(say(_share_name(c.name)), of_rows(c.before), of_rows(c.now), c.onset, _between(c), c.day) for c in latest]
+    rows = [(say(_share_name(c.name)), of_rows(c.before), of_rows(c.now), c.onset, between(c), c.day) for c in latest]
     heads = ("Share", "Before", "Since", "Began about", "Between", "Certain on")
     caption = (
         "Shares that have changed, the latest first. Before: of the reference, or of the rows since the change before. "
@@ -97,8 +97,9 @@ def _changes(drift: DriftNow) -> doc.Table:
     return doc.number_table(caption, [doc.Column(say(h)) for h in heads], rows, "cards")
 
 
-def _between(c: Change) -> str:
-    return f"{c.onset_first} to {c.onset_last}" if c.onset_first != c.onset_last else c.onset
+def between(c: Change | Alarm) -> str:
+    """When it began, as the first and the last day that share most of the evidence; one day where they are one."""
+    return f"{c.onset_first} to {c.onset_last}" if c.onset_first != c.onset_last else f"{c.onset}"
 
 
 def _unwatched(drift: DriftNow) -> Iterator[Text]:
@@ -121,16 +122,24 @@ def _pictures(drift: DriftNow) -> Iterator[doc.Node]:
     needed = -math.log(drift.alpha)
     ordered = sorted(drift.series, key=lambda s: (s.column is not None, -max(s.log_evidence)))
     shown, rest = ordered[:DRAWN], ordered[DRAWN:]
-    top = _top(drift, needed)
+    # The axis of evidence ends at a power of ten; here as a log to the base of ten.
+    largest = max(max(s.log_evidence) for s in drift.series)
+    room = max(min(largest / math.log(10.0), math.log10(MOST)), needed / math.log(10.0) + 0.5)
+    top = float(math.ceil(room - 1e-9))
+    caption = say(
+        "Line: the largest evidence of a change among the shares of each, day by day, on a log scale. Broken line: "
+        f"1/alpha = {_written(1.0 / drift.alpha)}, from which on a change is named; dots: days with such evidence. The "
+        "search for that share then starts again. None of this is about calibration."
+    )
     for i, series in enumerate(shown):
-        last = i == len(shown) - 1
+        rows = [(d, _written(math.exp(v))) for d, v in zip(drift.days, series.log_evidence, strict=True)]
         yield doc.Figure(
             panels=(doc.Panel(_name(series), _picture(drift, series, top)),),
             key=(),
-            caption=_caption(drift) if last else (),
+            caption=caption if i == len(shown) - 1 else (),
             id=f"fig-drift-{i + 1}",
             title="" if i else finding(drift),
-            numbers=(_numbers(drift, series),),
+            numbers=(doc.number_table("Evidence of drift by day.", ("Day", "Evidence"), rows),),
         )
     if rest:
         most = _written(math.exp(max(max(s.log_evidence) for s in rest)))
@@ -150,23 +159,8 @@ def finding(drift: DriftNow) -> str:
     return f"Evidence of drift has reached the threshold for {listed}."
 
 
-def _caption(drift: DriftNow) -> Text:
-    return say(
-        "Line: the largest evidence of a change among the shares of each, day by day, on a log scale. Broken line: "
-        f"1/alpha = {_written(1.0 / drift.alpha)}, from which on a change is named; dots: days with such evidence. The "
-        "search for that share then starts again. None of this is about calibration."
-    )
-
-
 def _name(series: DriftSeries) -> str:
     return "The score" if series.column is None else clipped(series.column, 80)
-
-
-def _top(drift: DriftNow, needed: float) -> float:
-    """The end of the axis of evidence, a power of ten, as a log to the base of ten."""
-    most = max(max(s.log_evidence) for s in drift.series)
-    room = max(min(most / math.log(10.0), math.log10(MOST)), needed / math.log(10.0) + 0.5)
-    return float(math.ceil(room - 1e-9))
 
 
 def _picture(drift: DriftNow, series: DriftSeries, top: float) -> svg.Svg:
@@ -204,11 +198,6 @@ def _label(drift: DriftNow, series: DriftSeries) -> str:
         f"Evidence of drift: {_name(series)}. From {drift.days[0]} to {drift.days[-1]}. Largest on {drift.days[i]}: "
         f"{_written(math.exp(series.log_evidence[i]))}. The threshold is {_written(math.exp(needed))}: {reached}."
     )
-
-
-def _numbers(drift: DriftNow, series: DriftSeries) -> doc.Table:
-    rows = [(d, _written(math.exp(v))) for d, v in zip(drift.days, series.log_evidence, strict=True)]
-    return doc.number_table("Evidence of drift by day.", ("Day", "Evidence"), rows)
 
 
 def _written(evidence: float) -> str:

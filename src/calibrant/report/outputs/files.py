@@ -126,7 +126,7 @@ def save(record: AuditRecord, target: str | os.PathLike[str], language: str = EN
 
 
 def checked(out: str, option: str = "the target") -> Path:
-    """Return where a record can be written: a place for a file, of a format that is known and can be made here."""
+    """Check where a record is to be written: a place for a file, of a format that is known and can be made here."""
     ending = Path(out).suffix.lower()
     if ending not in FORMATS:
         raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")

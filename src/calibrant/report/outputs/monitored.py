@@ -11,7 +11,7 @@ from typing import TypeAlias
 from calibrant import __version__
 from calibrant.audit.monitor.monitor import Monitor, MonitorState
 from calibrant.audit.monitor.plan import Plan, Settings
-from calibrant.audit.monitor.state import MASK, Alarm, Look, RangeNow, Suspect
+from calibrant.audit.monitor.state import MASK, Look, RangeNow, Suspect
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.report import document as doc
@@ -23,7 +23,7 @@ from calibrant.report.languages.translator import in_words
 from calibrant.report.markdown import inside
 from calibrant.report.outputs import drifted
 from calibrant.report.places import end_of, percent, signed
-from calibrant.report.spans import Span, Text, clipped, literal, plain, say
+from calibrant.report.spans import Span, clipped, literal, plain, say
 from calibrant.sanitize import sanitize
 
 WORDS = {"over": "Over the limit", "within": "Within the limit", "undecided": "Undecided", "not_checked": "Not checked"}
@@ -234,7 +234,9 @@ def _alarm(state: MonitorState) -> tuple[str | Span, ...]:
     """The latest alarm; since when, and for whom, of the first of those that last."""
     latest = state.alarms[-1]
     a = latest if state.lasting is None else state.lasting
-    first = (f"Alarm on {a.day}: ", *_whom(a.suspects[0]), ".", *_began(a))
+    between = f", between {a.onset_first} and {a.onset_last}" if a.onset_first != a.onset_last else ""
+    began = () if a.onset is None else (f" It most plausibly began about {a.onset}{between}.",)
+    first = (f"Alarm on {a.day}: ", *_whom(a.suspects[0]), ".", *began)
     if a is latest:
         return first
     if _who(latest.suspects[0]) == _who(a.suspects[0]) or latest.kind == "ever":
@@ -244,26 +246,15 @@ def _alarm(state: MonitorState) -> tuple[str | Span, ...]:
     return (*first, again, *_whom(latest.suspects[0]), since)
 
 
-def _began(a: Alarm) -> tuple[str, ...]:
-    if a.onset is None:
-        return ()
-    between = f", between {a.onset_first} and {a.onset_last}" if a.onset_first != a.onset_last else ""
-    return (f" It most plausibly began about {a.onset}{between}.",)
-
-
 def _whom(suspect: Suspect) -> tuple[str | Span, ...]:
     """For whom, and which way."""
-    name, side = clipped(sanitize(suspect.name), 80), f" ({_side(suspect)})"
+    up, down = ALONG.get(suspect.kind, (SIDES["above"], SIDES["below"]))
+    name, side = clipped(sanitize(suspect.name), 80), f" ({up if suspect.observed == 'above' else down})"
     return (literal(name), side) if suspect.kind in OF_DATA else (name + side,)
 
 
 def _who(suspect: Suspect) -> str:
     return "".join(p if isinstance(p, str) else p.text for p in _whom(suspect))
-
-
-def _side(suspect: Suspect) -> str:
-    up, down = ALONG.get(suspect.kind, (SIDES["above"], SIDES["below"]))
-    return up if suspect.observed == "above" else down
 
 
 # ---- tables ----
@@ -272,15 +263,14 @@ def _side(suspect: Suspect) -> str:
 def _table(s: Settings, state: MonitorState) -> doc.Table:
     heads = ("Population", "Rows", f"Gap, {s.window:,} days", "Guaranteed", "Verdict", "Since the start", "Verdict")
     since_start = {a.name: a for a in state.all_days}  # whoever has so many rows in the window has them in all days
-    rows = [(doc.Cell(_population(r)), *_cells(r), *_cells(since_start[r.name])[2:]) for r in state.window]
+    rows = []
+    for r in state.window:
+        who = say(r.name if r.name == "everyone" else literal(clipped(r.name, 80)))
+        rows.append((doc.Cell(who), *_cells(r), *_cells(since_start[r.name])[2:]))
     caption = (
         "Gap: observed minus predicted event rate, in points, with its guaranteed range; the same since the start."
     )
     return doc.number_table(caption, heads, rows, "cards")
-
-
-def _population(r: RangeNow) -> Text:
-    return say(r.name if r.name == "everyone" else literal(clipped(r.name, 80)))
 
 
 def _cells(r: RangeNow) -> tuple[str | doc.Cell, ...]:
@@ -300,7 +290,7 @@ def _alarms(state: MonitorState) -> doc.Table:
             say(*_whom(a.suspects[0])),
             f"{100 * a.suspects[0].share:.0f}%",
             "not known" if a.onset is None else a.onset,
-            "" if a.onset is None else f"{_between(a)}{SINCE_LAST * (a in changes[1:])}",
+            "" if a.onset is None else f"{drifted.between(a)}{SINCE_LAST * (a in changes[1:])}",
         )
         for a in (*reversed(latest), *(a for a in state.alarms if a.kind == "ever" and a not in latest))
     ]
@@ -308,10 +298,6 @@ def _alarms(state: MonitorState) -> doc.Table:
     caption = "While an error lasts, the alarm of a change repeats: after each it starts again."
     columns = [doc.Column(say(h), "now" if h in ("Day", "Began about") else "") for h in heads]
     return doc.number_table(caption, columns, rows, "cards")
-
-
-def _between(a: Alarm) -> str:
-    return f"{a.onset_first} to {a.onset_last}" if a.onset_first != a.onset_last else f"{a.onset}"
 
 
 def _evidence(state: MonitorState) -> Iterator[doc.Node]:
@@ -406,7 +392,8 @@ def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label
     def at(day: int, gap: float) -> svg.At:
         return round((day - first) / span * svg.SIZE), round((top - max(-top, min(top, gap))) / (2 * top) * svg.SIZE)
 
-    low, high, gap = ([at(d, v) for d, v in zip(days, vs, strict=True)] for vs in _columns(looks))
+    columns = [k.low for k in looks], [k.high for k in looks], [k.gap for k in looks]
+    low, high, gap = ([at(d, v) for d, v in zip(days, vs, strict=True)] for vs in columns)
     shapes = [("band", svg.area(low, high)), ("zero", f"M0 {at(first, 0.0)[1]}h{svg.SIZE}")]
     shapes += [("limit", f"M0 {at(first, v)[1]}h{svg.SIZE}") for v in ((limit, -limit) if limit else ())]
     shapes.append(("curve", svg.path(gap)))
@@ -418,7 +405,3 @@ def _drawn(monitor: Monitor, looks: tuple[Look, ...], limit: float | None, label
     # The last day ends with the plot: centred at its foot it would leave a narrow page.
     last = (svg.Mark("100%", "100%", 17, "end", "yl", looks[-1].day),) if len(looks) > 1 else ()
     return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1]), marks=last), label, "", "")
-
-
-def _columns(looks: tuple[Look, ...]) -> tuple[list[float], list[float], list[float]]:
-    return [k.low for k in looks], [k.high for k in looks], [k.gap for k in looks]

@@ -223,7 +223,7 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         picture = svg.plot(svg.Plot(up, SHARES, shapes), f"{WRONG}: {name}.", "", "")
         accepted = float(reported[str(c["group"][0])]["accepted"])
         whom = f"{math.floor(1000.0 * accepted) / 10.0:g}%" if accepted else "nobody"
-        stated = f"{name}: {whom} accepted with at most {100 * risk:.3g}% wrong, certified"
+        stated = f"{name}: {whom} accepted with at most {num.in_percent(risk)}% wrong, certified"
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))
@@ -313,7 +313,7 @@ def brief_text(of: AuditRecord) -> str:
 
 
 def framed(inside: str) -> str:
-    """Return markup with the rules of the page's style that it needs, which touch nothing else in the notebook."""
+    """Markup with the rules of the page's style that it needs, which touch nothing else in the notebook."""
     markup = LINK.sub(r"\1", LEADS.sub("", inside))  # that part of the page is not here
     return f'<div class="{ROOM}"><style>{palette()}\n{needed(markup)}</style>\n{markup}\n</div>'
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from calibrant.report import numbers as num
 from calibrant.report import terminal
+from calibrant.report.numbers import in_percent
 from calibrant.report.terminal import aligned, clip, wrap
 from calibrant.results import Curve, Estimate
 from calibrant.sanitize import sanitize
@@ -36,8 +37,8 @@ def measures(result: Sequence[Estimate]) -> str:
         "",
         *aligned(rows),
         "",
-        f"Level {one.interval.level:g}; {one.assumes}; {_percent(s['rate'])}% events, AUROC {s['expected_auroc']:.3g}. "
-        f"{NO_CERTIFICATE}",
+        f"Level {one.interval.level:g}; {one.assumes}; {in_percent(s['rate'])}% events, "
+        f"AUROC {s['expected_auroc']:.3g}. {NO_CERTIFICATE}",
     ))  # fmt: skip
 
 
@@ -50,9 +51,9 @@ def subgroups(result: Sequence[Estimate]) -> str:
         none = f"over {num.count(10**9)}" if of_rows else "none"
         shown = num.count(math.ceil(one.value)) if of_rows else f"{100 * one.value:.1f} points"
         power = f"{100 * one.settings['simulated_power']:.1f}% ± {100 * one.settings['simulation_error']:.1f}"
-        share = f"{_percent(one.settings['share'])}% of rows"
+        share = f"{in_percent(one.settings['share'])}% of rows"
         table.append((share, shown if math.isfinite(one.value) else none, power))
-    power = f"with probability {_percent(s['power'])}%"
+    power = f"with probability {in_percent(s['power'])}%"
     stated = (
         f"The subgroup test detects an error of {100 * s['error']:g} points {power} from so many rows on"
         if of_rows
@@ -67,10 +68,6 @@ def subgroups(result: Sequence[Estimate]) -> str:
         f"Level {1 - s['alpha']:g}; a subgroup of {attributes} in which more happens than the scores say; "
         f"{first.assumes}. ±: one standard error of the simulation.\n{NO_CERTIFICATE}",
     ))  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g}"
 
 
 def counts_of(plan: Curve) -> list[str]:
@@ -89,7 +86,8 @@ def decidable(results: Sequence[Curve]) -> str:
     rows: list[Sequence[str]] = [heads]
     for i, name in enumerate(c["group"]):
         row = [clip(sanitize(name), 28), *(num.count(c[k][i]) for k in counts)]
-        row += [_planned(c[k][i], limit) for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
+        ends = [c[k][i] for k in ("gap_within", "gap_within_alone", "gap_over", "error_within")]
+        row += ["none" if end >= 1.0 else num.upper_bound(end, limit) for end in ends]
         row += [f"{100 * c['power_within'][i]:.0f}%"] if limit is not None else []
         rows.append(row)
     level, shown = f"{100 * s['power']:g}%", "as real" if limit is None else f"to be over {num.limit_points(limit)}"
@@ -111,7 +109,3 @@ def decidable(results: Sequence[Curve]) -> str:
         notes.append("Rows of one cluster are taken to be no more alike than their scores say: else it takes more.")
     notes.append(NO_CERTIFICATE)
     return "\n".join([*aligned(rows), "", *(line for note in notes for line in wrap(note))])
-
-
-def _planned(end: float, limit: float | None) -> str:
-    return "none" if end >= 1.0 else num.upper_bound(end, limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points"
 
 
 def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
-    """Return what the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
+    """What the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
     digits = digits_of(by_variable.across)
     name, reported = clipped(shown(by_variable.variable)), heading(by_variable, digits)
     panels: tuple[Panel, ...] = ()
@@ -75,7 +75,7 @@ def _gaps(record: AuditRecord, by_variable: ByVariable, name: str, reported: str
 
 
 def cells(p: Point, digits: int, rounded: bool = False) -> tuple[str, str, str, str]:
-    """Return what the model says, what happened, the gap and its range, as the tables write them."""
+    """What the model says, what happened, the gap and its range, as the tables write them."""
     low, high = num.signed_range(p.low, p.high, digits)
     rows = p.rows if rounded else 0
     says, happened = (num.reported_rate(rate, rows, digits) for rate in (p.predicted, p.observed))
@@ -155,7 +155,7 @@ class Off:
 
 
 def heading(by_variable: ByVariable, digits: int) -> str:
-    """Return in a few words what is found along a variable: the title of its figure, and the line that opens it."""
+    """What is found along a variable, in a few words: the title of its figure, and the line that opens it."""
     first = None if unclear(by_variable) else worst_off(by_variable)
     return _headed(first, len(_off(by_variable)), digits)
 
@@ -168,7 +168,7 @@ def _headed(first: Off | None, places: int, digits: int) -> str:
 
 
 def worst_off(by_variable: ByVariable) -> Off | None:
-    """Return where the model is shown to be farthest off along a variable; None where it is not."""
+    """Where the model is shown to be farthest off along a variable; None where it is not."""
     return max(_off(by_variable), key=lambda o: o.size, default=None)
 
 
@@ -178,7 +178,7 @@ def unclear(by_variable: ByVariable) -> bool:
 
 
 def _off(by_variable: ByVariable) -> list[Off]:
-    """Return where the model is shown to be off, along the axis and then by level."""
+    """Where the model is shown to be off, along the axis and then by level."""
     out = []
     if by_variable.axis is not None:
         written = by_variable.axis.written
@@ -190,7 +190,7 @@ def _off(by_variable: ByVariable) -> list[Off]:
 
 
 def finding(by_variable: ByVariable, digits: int) -> Text:
-    """Return what the figure shows: each stretch where the band excludes zero, with its largest gap."""
+    """What the figure shows: each stretch where the band excludes zero, with its largest gap."""
     if unclear(by_variable):
         return say("At no value of ", variable_name(by_variable.variable), " is the model shown to be off. ")
     off = _off(by_variable)
@@ -208,16 +208,11 @@ def finding(by_variable: ByVariable, digits: int) -> Text:
                 if first and by_variable.axis is not None
                 else [" for "]
             )
-            out.append(_several(reported, digits))
+            each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:NAMED]]
+            more = len(reported) - NAMED
+            out.append(f"{', '.join(each)} and {cardinal(more)} more" if more > 0 else joined(each))
     everywhere = by_variable.axis is None and len(off) == len(by_variable.levels)
     return say(*out, ". " if everywhere else "; elsewhere it is not shown to be off. ")
-
-
-def _several(reported: Sequence[Off], digits: int) -> str:
-    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:NAMED]]
-    if len(reported) > NAMED:
-        return f"{', '.join(each)} and {cardinal(len(reported) - NAMED)} more"
-    return joined(each)
 
 
 def further(by_variable: ByVariable, digits: int) -> str:
@@ -229,23 +224,18 @@ def _worst(by_variable: ByVariable, digits: int) -> str:
     if s.get("worst_gap") is None or s.get("worst_low") is None:
         return ""
     low, high = float(str(s["worst_low"])), float(str(s["worst_high"]))
-    at = s.get("worst_at")
-    number = by_variable.axis is not None and at is not None
-    where = (
-        by_variable.axis.written(float(str(at))) if number and by_variable.axis is not None else _level_of(by_variable)
-    )
+    label, at = str(s.get("worst_label")), s.get("worst_at")
+    if by_variable.axis is not None and at is not None:
+        where = by_variable.axis.written(float(str(at)))
+    else:
+        levels = (p for p in by_variable.levels if p.label == label or (at is not None and p.x == at))
+        where = next(map(named, levels), shown(label))
     gap = num.gap(float(str(s["worst_gap"])), digits)
     start = f"The largest gap is estimated as {gap} points, at {clipped(where, 40)}"
     if low <= 0.0:
         return f"{start}; adjusted for looking everywhere, the largest is at most {num.upper_bound(high)}."
     span = f"{num.lower_bound(low)} to {num.upper_bound(high)}"
     return f"{start}; adjusted for looking everywhere, the largest is {span}."
-
-
-def _level_of(by_variable: ByVariable) -> str:
-    label, at = str(by_variable.settings.get("worst_label")), by_variable.settings.get("worst_at")
-    results = (p for p in by_variable.levels if p.label == label or (at is not None and p.x == at))
-    return next((named(p) for p in results), shown(label))
 
 
 def _one_side(by_variable: ByVariable) -> str:
@@ -340,7 +330,7 @@ def _place(by_variable: ByVariable, curve: Curve, region: Mapping[str, Any]) -> 
 
 
 def map_heading(m: Map) -> str:
-    """Return in a few words what a map shows: the title of its figure, and the line that opens it."""
+    """What a map shows, in a few words: the title of its figure, and the line that opens it."""
     p = m.worst
     first = None if p is None else Off(abs(p.point.gap), "low" if p.sign > 0 else "high", p.where, p.where != p.at)
     return _headed(first, m.places, m.digits)

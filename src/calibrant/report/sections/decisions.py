@@ -26,6 +26,7 @@ from calibrant.report.wording.decisions import (
     rates_at,
     worst_reported,
 )
+from calibrant.report.wording.terms import in_json
 from calibrant.results import Curve
 
 BELOW = 0.25  # of the height above zero: acting on everyone soon loses more than any picture holds
@@ -33,7 +34,7 @@ MANY = 20  # lines of the table
 
 
 def drawn(curve: Curve, thresholds: Sequence[float], label: str) -> svg.Svg:
-    """Return net benefit in its band over the thresholds, with acting on everyone, cut where it leaves."""
+    """Draw net benefit in its band over the thresholds, with acting on everyone, cut where it leaves."""
     c = curve.columns
     top = max(max(c["high"]), max(c["treat_all"]), 0.01) * 1.05
     low = min(max(min(c["low"]), -top), -BELOW * top)
@@ -69,7 +70,7 @@ def numbers(curve: Curve) -> doc.Table:
 
 
 def kind(curve: Curve) -> str:
-    """Return what the bands of a curve are: certified of few clusters, else approximate; an audit's settings say it."""
+    """What the bands of a curve are: certified of few clusters, else approximate; an audit's settings say it."""
     reported = set(curve.columns.get("guarantee", (curve.settings.get("guarantee"),)))
     if len(reported) > 1:
         return "certified where there are few clusters, else approximate"
@@ -154,8 +155,7 @@ def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
             num.span(one.regret[1], one.regret[2]),
         )
         rows.append((_named(one.name), *cells))
-    more = len(lines) - EACH_MOST
-    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(lines) - EACH_MOST, "more groups")
     caption = (
         f"The last three in true positives per 100 {noun(record)}. Lost to error: what the best decisions by the same "
         f"score would bring back.{rest}"
@@ -170,8 +170,7 @@ def _rates(record: AuditRecord, threshold: float) -> Iterator[doc.Node]:
         return
     level = num.percent(1.0 - float(record.settings["alpha"]))
     heads = ("Who", *(f"{word[0].upper()}{word[1:]}, %" for word in RATE_WORDS.values()))
-    more = len(rates) - EACH_MOST
-    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(rates) - EACH_MOST, "more groups")
     few = f" None is shown of fewer than {num.CLEAR} people." if published(record) else ""
     shown_rates = list(rates.items())[:EACH_MOST]
     together = f"Rates with {level}% intervals. Those of one rate hold simultaneously over groups"

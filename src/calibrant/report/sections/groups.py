@@ -25,6 +25,7 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    in_json,
     joined,
     over_expected,
     together,
@@ -78,7 +79,7 @@ def groups(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def counted(record: AuditRecord) -> str:
-    """Return which groups are shown, and how their people are counted."""
+    """Which groups are shown, and how their people are counted."""
     if (mask := facts.mask_of(record)) == 1:
         return EXACT
     pooled = (
@@ -139,9 +140,11 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 
 def about(record: AuditRecord) -> str:
-    """Return what the two measures of a group are, and which of them the limit is about."""
+    """What the two measures of a group are, and which of them the limit is about."""
     limit, gaps = facts.limit_of(record), f"{GAP} Gaps are of {whose_gaps(record)}{_of_each(record)}."
-    gaps += _not_of_rows(record)
+    if which := independent(record).gaps_of:
+        gaps += f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ "
+        gaps += "a little."
     if limit is None:
         return gaps
     if record.settings["judge"] == "auto":
@@ -156,13 +159,6 @@ def _of_each(record: AuditRecord) -> str:
     judged = [f for f in record.groups if f.withheld is None]
     named = [f"{clipped(label(f), NAMED)} {num.count(f.upper.n)}" for f in judged[:COUNTED]]
     return f": of {', '.join(named)}{' and so on' if len(judged) > COUNTED else ''}" if named else ""
-
-
-def _not_of_rows(record: AuditRecord) -> str:
-    """Return why a gap is not the difference of the two rates, of clusters and weighted rows; else nothing."""
-    if not (which := independent(record).gaps_of):
-        return ""
-    return f" Rates are of the rows in the data, gaps of {which} other than the pilot sample, so they differ a little."
 
 
 def table(record: AuditRecord) -> doc.Table:
@@ -236,7 +232,7 @@ def _caption(record: AuditRecord) -> str:
 
 
 def cut_short(record: AuditRecord) -> str:
-    """Return that the long table of groups is cut, and where the rest is; empty where it is whole."""
+    """Say that the long table of groups is cut, and where the rest is; empty where it is whole."""
     total = len(record.groups)
     if total <= facts.MOST_ROWS:
         return ""
@@ -247,7 +243,7 @@ def cut_short(record: AuditRecord) -> str:
 
 
 def notes(record: AuditRecord) -> tuple[Text, ...]:
-    """Return what the table leaves out, a sentence each: folded values, and columns with small groups only."""
+    """What the table leaves out, a sentence each: folded values, and columns with small groups only."""
     seen = {tuple(k for k, _ in g.variables) for g in record.groups}
     unseen = [names for names in groupings(record) if names not in seen]
     small = [say("No group of ", code(" and ".join(names)), " can be shown: all are too small.") for names in unseen]
@@ -326,10 +322,6 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     return OutlineCheck(f"Every group: {error_at_most(record, 'groups')}", ", ".join(results), meaning)
 
 
-def _verdict(record: AuditRecord) -> str:
-    return marked(record, "groups") if record.groups else ""
-
-
 # ---- what changed since an earlier audit ----
 
 SHORT_CHANGE = 12  # lines of the table on the page
@@ -351,8 +343,7 @@ def change(record: AuditRecord) -> Iterator[doc.Node]:
         )
         for line in lines[:SHORT_CHANGE]
     ]
-    more = len(lines) - SHORT_CHANGE
-    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(lines) - SHORT_CHANGE)
     levels = sorted({num.percent(line["level"]) for line in lines})
     alone = {"of the earlier audit": earlier["only_before"], "of this one": earlier["only_now"]}
     counts = [f"{num.count(n)} {which} alone" for which, n in alone.items() if n]
@@ -507,7 +498,7 @@ DECLARED = (
         nav="For whom?",
         heading="For whom are they off?",
         nodes=groups,
-        verdict=_verdict,
+        verdict=lambda record: marked(record, "groups") if record.groups else "",
         methods=methods,
         checks={"error-groups": _check},
     ),

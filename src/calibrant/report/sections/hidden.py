@@ -121,7 +121,7 @@ def local_answer(record: AuditRecord) -> Text:
 
 
 def note(record: AuditRecord) -> str:
-    """Return what the p-values of the variables allow for, and their floor."""
+    """What the p-values of the variables allow for, and their floor."""
     check, rows = ran(record, LOCAL), carried(record)
     if check is None or check.outcome is None:
         return ""

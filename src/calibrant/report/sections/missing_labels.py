@@ -13,10 +13,10 @@ from calibrant.report import numbers as num
 from calibrant.report.document import Details, Entry, Node, Paragraph, Table, number_table
 from calibrant.report.findings import by_gap, limit_of, lines_of, lost, noun
 from calibrant.report.outline import OutlineCheck
-from calibrant.report.spans import clipped, code, literal, say, shown
+from calibrant.report.spans import Text, clipped, code, literal, say, shown
 from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import People, any_lost, each, implied, people, ratio, recorded
-from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
+from calibrant.report.wording.terms import VERDICTS, capital, error_at_most, in_json
 
 MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
 MATTERS = 0.1  # standardised difference from which on two parts are commonly held to differ
@@ -56,17 +56,13 @@ def heading(record: AuditRecord, everyone: People) -> str:
     if limit_of(record) is None:
         return reported
     word = VERDICTS[everyone.verdicts[0]].lower()
-    return f"{reported}; everyone, {'as those known' if lost(record) else 'at random'}: {word}{_standing(everyone)}"
+    if everyone.stands:
+        word += ", whatever they are" if math.isinf(everyone.stands) else f", up to odds of {ratio(everyone.stands)}"
+    return f"{reported}; everyone, {'as those known' if lost(record) else 'at random'}: {word}"
 
 
 def stated(record: AuditRecord) -> float:
     return float(record.settings["missing_odds"])
-
-
-def _standing(one: People) -> str:
-    if not one.stands:
-        return ""
-    return ", whatever they are" if math.isinf(one.stands) else f", up to odds of {ratio(one.stands)}"
 
 
 # ---- what they could change ----
@@ -82,13 +78,14 @@ def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
         "Whatever they are",
     ]
     heads += ["Stands to"] if judged else []
-    rows = []
+    rows: list[tuple[str | Text, ...]] = []
     for one in values[:MOST]:
         who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
         cells = [one.unknown, *(_range(record, one, i) for i in range(3))]
-        rows.append((who, *cells, *((_stood(one),) if judged else ())))
-    more = len(values) - MOST
-    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+        if judged:
+            cells.append("any" if math.isinf(one.stands) else ratio(one.stands) if one.stands else "–")
+        rows.append((who, *cells))
+    rest = in_json(len(values) - MOST, "more groups")
     kinds = {by_gap(record, part) for part in ("everyone", *(("groups",) if len(values) > 1 else ()))}
     what = "calibration error or gap" if len(kinds) > 1 else "gap" if kinds == {True} else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
@@ -102,12 +99,6 @@ def _range(record: AuditRecord, one: People, at: int) -> str:
     else:
         reported = num.span(low, high, limit_of(record))
     return reported if limit_of(record) is None else f"{reported} · {VERDICTS[one.verdicts[at]].lower()}"
-
-
-def _stood(one: People) -> str:
-    if math.isinf(one.stands):
-        return "any"
-    return ratio(one.stands) if one.stands else "–"
 
 
 # ---- who they are ----
@@ -134,8 +125,7 @@ def _who(record: AuditRecord) -> Table:
             reported_p,
         )
         rows.append((say(code(shown(variable)), ": ", literal(clipped(shown(level)))), *cells))
-    more = len(c["level"]) - MOST
-    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(c["level"]) - MOST)
     caption = DIFFERS + (UNTESTED if dependent else TESTED) + rest
     return number_table(caption, heads, rows, "cards")
 

@@ -193,7 +193,7 @@ def _ranges(total: int) -> str:
 
 
 def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
-    """Return what the curve shows, by where its band excludes zero; None where the test of the whole found nothing."""
+    """What the curve shows, by where its band excludes zero; None where the test of the whole found nothing."""
     if stretches is None:
         return "At no score shown to be off"
     if not stretches:
@@ -306,7 +306,7 @@ def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
 
 
 def assumption(estimate: Estimate) -> str:
-    """Return what an estimate assumes, and whether it is exact at this number of rows."""
+    """What an estimate assumes, and whether it is exact at this number of rows."""
     rough = "; many rows" if estimate.interval.guarantee == "asymptotic" else ""
     return sanitize(estimate.assumes) + rough
 

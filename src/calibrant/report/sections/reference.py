@@ -29,7 +29,7 @@ from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
 from calibrant.report.wording.clusters import independent, weighing
 from calibrant.report.wording.notices import HOW, MEANS, notices
-from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of
+from calibrant.report.wording.terms import FINDINGS, VERDICTS, bound_of, rows_counted
 from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----
@@ -64,7 +64,7 @@ class Line:
 
 
 def line(check: CheckRecord, record: AuditRecord) -> Line:
-    """Return what a check asked and found; a code that nothing knows is shown as it is."""
+    """What a check asked and found; a code that nothing knows is shown as it is."""
     read = next((d.checks[check.code] for d in declared() if check.code in d.checks), _plainly)
     options = read(check, record)
     question = say(options.question) if options.question else say("Check ", code(check.code))
@@ -75,9 +75,10 @@ def line(check: CheckRecord, record: AuditRecord) -> Line:
 
 def _plainly(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Read a check that no section reads: by the words of its own file, if it has some."""
-    from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
+    from calibrant.audit.checks import of_code  # loads numerical libraries, which most reports do without
 
-    asks, means = next(((q.asks, q.means) for q in all_checks() if q.code == check.code), ("", ""))
+    own = of_code(check.code)
+    asks, means = (own.asks, own.means) if own else ("", "")
     numbers = num.interval(check.estimate)
     if check.code == TOGETHER and (looked := record.curve(TOGETHER).settings):
         n = int(looked.get("columns", 0))
@@ -228,7 +229,7 @@ def clusters(record: AuditRecord) -> dict[str, str]:
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:
-    """Return for each variable with too many values how many of them share the level "other"."""
+    """How many values share the level "other", for each variable with too many."""
     out = []
     for name, d in described(record).items():
         n = int(d.get("folded") or 0)
@@ -272,7 +273,7 @@ def reproduce(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def pairs(values: Mapping[str, object]) -> Text:
-    """Return names and values as one line; what is None is left out."""
+    """Write names and values as one line; what is None is left out."""
     reported = [literal(f"{k} {_setting(v)}") for k, v in sorted(values.items()) if v is not None]
     return say(*[piece for span in reported for piece in (span, ", ")][:-1])
 
@@ -338,7 +339,7 @@ JUDGED = "Within the limit, over the limit, undecided"  # a word of reports with
 
 
 def limits(record: AuditRecord) -> Iterator[doc.Node]:
-    which = weighing(record).stand_for.format(_rows(record))
+    which = weighing(record).stand_for.format(rows_counted(record))
     tested = any(c.outcome is not None for c in record.checks)
     searched = SEARCHED["certified" if SUBGROUPS in record.estimates else "searched" if tested else ""]
     if chosen := screened(record):
@@ -387,10 +388,6 @@ def _tally(record: AuditRecord) -> str:
     return f"{num.count(len(record.checks))} checks{rest}"
 
 
-def _rows(record: AuditRecord) -> str:
-    return f"{num.count(record.everyone.rows)} {noun(record)}"
-
-
 DECLARED = (
     Declared(
         id="checks",
@@ -400,7 +397,9 @@ DECLARED = (
         nodes=checks,
         closed=_tally,
     ),
-    Declared(id="about", order=80, nav="What was audited", heading="What was audited", nodes=about, closed=_rows),
+    Declared(
+        id="about", order=80, nav="What was audited", heading="What was audited", nodes=about, closed=rows_counted
+    ),
     Declared(
         id="limits",
         order=90,

@@ -80,7 +80,7 @@ def by_weights(record: AuditRecord) -> bool:
 
 
 def rows(record: AuditRecord) -> list[Line]:
-    """Return what was compared, "as audited" first."""
+    """What was compared, "as audited" first."""
     return lines_of(record.curve("repairs"))
 
 
@@ -155,20 +155,14 @@ def _none(n: int) -> str:
 
 
 def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
-    better, after = sanitize(_verdict(record, chosen).partition(";")[0]), _upper(chosen)
+    better, after, now = sanitize(_verdict(record, chosen).partition(";")[0]), _upper(chosen), _upper(before)
     if chosen["error_high"] is None:
         return better
-    if _falls(chosen, before):
-        return f"at most {after} points instead of {_upper(before)}"
-    if after == _upper(before):
+    if after == now:  # as they are written
         return f"at most {after} points, as before, but {better}"
-    return f"{better}, but at most {after} points instead of {_upper(before)}"
-
-
-def _falls(chosen: Line, before: Line) -> bool:
-    """Whether the certified upper end falls, as it is written."""
-    ends = chosen["error_high"], before["error_high"]
-    return None not in ends and ends[0] < ends[1] and _upper(chosen) != _upper(before)
+    if before["error_high"] is not None and chosen["error_high"] < before["error_high"]:
+        return f"at most {after} points instead of {now}"
+    return f"{better}, but at most {after} points instead of {now}"
 
 
 def _verdict(record: AuditRecord, chosen: Line) -> str:
@@ -281,14 +275,13 @@ def _tests(record: AuditRecord) -> str:
     s, draws = record.curve(FIXED).settings, int(record.curve("repairs").settings["draws"])
     reported = []
     for test, p in (s.get("tests") or {}).items():
-        before, after = (None if p.get(k) is None else _p(p[k], draws) for k in ("now", "after"))
+        before, after = (
+            None if p.get(k) is None else num.p_value(float(p[k]), draws=draws).partition(",")[0]
+            for k in ("now", "after")
+        )
         reported.append(f"{TESTS.get(test, test)} {before}" + ("" if after is None else f", after {after}"))
     people = num.count(record.curve("repairs").settings["test_rows"])
     return f"Do tests still find error? On {people} of them: {'; '.join(reported)}." if reported else ""
-
-
-def _p(p: float, draws: int) -> str:
-    return num.p_value(float(p), draws=draws).partition(",")[0]
 
 
 # ---- what was compared ----
@@ -306,9 +299,7 @@ def note(record: AuditRecord) -> str:
         f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for "
         "AUROC. "
     )
-    apart = f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     if by_weights(record):
-        apart = ""
         levels = (record.data.get("horizon") or {}).get("within")
         within = f" within each level of {sanitize(levels)}" if levels else ""
         law = {"pilots": num.count(s["pilots"]), "rows": noun(record), "within": within}
@@ -319,8 +310,8 @@ def note(record: AuditRecord) -> str:
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
-    if populations(record):
-        text += apart
+    if populations(record) and not by_weights(record):
+        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
 
 
@@ -382,7 +373,7 @@ DECISIONS = "Who comes to be acted on, and who is not any more, under a repair; 
 
 
 def decision_lines(record: AuditRecord) -> list[Line]:
-    """Return everyone under every repair, and the groups under the one recommended; empty without a threshold."""
+    """Everyone under every repair, and the groups under the one recommended; empty without a threshold."""
     chosen = record.curve("repairs").settings["recommended"]
     result = lines_of(record.curve("repair_decisions"))
     return [d for d in result if d["population"] == "everyone" or d["probability"] == chosen]

@@ -92,7 +92,7 @@ def reported(record: AuditRecord) -> str:
 
 
 def spread(record: AuditRecord) -> str:
-    """Return what the place of the peak says; nothing where nothing was found."""
+    """What the place of the peak says; nothing where nothing was found."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
     if check is None or not stands(record, check) or not s.get("peak_rows"):
         return ""

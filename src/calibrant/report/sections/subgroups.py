@@ -150,7 +150,7 @@ def verdict(r: facts.Line, limit: float | None) -> tuple[str, str]:
 
 
 def besides(results: Sequence[Sequence[Any]]) -> str:
-    """Return what else distinguishes the people of a subgroup, such as "marital = married (61%, of others 38%)"."""
+    """What else distinguishes the people of a subgroup, such as "marital = married (61%, of others 38%)"."""
     reported = []
     for attribute, level, inside, outside in results[:BESIDES]:
         reported.append(

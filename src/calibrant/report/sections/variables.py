@@ -94,7 +94,7 @@ class ReportedVariable:
 
 
 def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
-    """Return every variable: in the order of the ranking, then what only the tests looked at."""
+    """Every variable: in the order of the ranking, then what only the tests looked at."""
     by, drawn = {r.variable: r for r in ranked(record)}, curves(record)
     carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
     needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
@@ -114,7 +114,7 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
 
 
 def draws(record: AuditRecord) -> int | None:
-    """Return how many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
+    """How many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
     s = record.curve("ranking").settings
     return int(s["draws"]) if "draws" in s and str(s.get("null", "")).startswith("exact") else None
 
@@ -161,11 +161,12 @@ def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> doc.Table:
 def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> doc.Row:
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
-    beyond, whole, p = (
-        ("–", "–", "–")
-        if r is None
-        else (_beyond(r), certified_or(r.whole, r.whole_low, r.whole_high), floored(r.adjusted, n))
-    )
+    beyond = whole = p = "–"
+    if r is not None:
+        beyond = certified_or(r.beyond, r.low, r.high)
+        if r.low is not None and r.high is not None:  # else no proof covers the data
+            beyond = f"{num.nearest(r.beyond)} ({beyond})"
+        whole, p = certified_or(r.whole, r.whole_low, r.whole_high), floored(r.adjusted, n)
     dim = "none" if r is None else "" if r.error_shown else "quiet"
     equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
     search, unneeded = "–", False
@@ -183,14 +184,8 @@ def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost:
     )
 
 
-def _beyond(r: Ranked) -> str:
-    """The estimate with its certified range; the estimate alone where no proof covers the data."""
-    range_ = certified_or(r.beyond, r.low, r.high)
-    return range_ if r.low is None or r.high is None else f"{num.nearest(r.beyond)} ({range_})"
-
-
 def farthest(v: ReportedVariable) -> Text:
-    """Return where the model is farthest off along a variable, and by how much; empty where it is not shown to be."""
+    """Where the model is farthest off along a variable, and by how much; empty where it is not shown to be."""
     if v.by_variable is None:
         at = place(v.ranked) if v.ranked is not None and v.ranked.error_shown else ""
         return say(literal(at)) if at else ()
@@ -223,7 +218,7 @@ def floored(p: float, n: int | None) -> str:
 
 
 def spark_scale(drawn: Sequence[ByVariable]) -> float:
-    """Return where the small curves end, in points: the largest gap that is shown fits in all of them."""
+    """Where the small curves end, in points: the largest gap that is shown fits in all of them."""
     shown_off = [abs(p.gap) * 100 for a in drawn for p in a.points if p.side != "unclear"]
     return places.end_of(max(1.1 * max(shown_off, default=0.0), 1.0), places.NICE)
 

@@ -75,7 +75,7 @@ Change = tuple[float, float, float]  # and its ends
 
 
 def score_lowered(score: str, change: Change, after: float | None = None) -> str:
-    """Return such as "lowers the log loss from 1.0460 to 0.7464, by 0.2996 (0.2376 to 0.3617)"."""
+    """How a score changes, such as "lowers the log loss from 1.0460 to 0.7464, by 0.2996 (0.2376 to 0.3617)"."""
     value, low, high = change
     if high >= 0.0:
         return f"changes the {SCORES[score]} by {_signed(value)} ({_signed(low)} to {_signed(high)})"
@@ -85,7 +85,7 @@ def score_lowered(score: str, change: Change, after: float | None = None) -> str
 
 
 def scores_changed(changes: Mapping[str, Change]) -> str:
-    """Return such as "Brier score −0.0049 (−0.0075 to −0.0023), log loss …"; negative is better."""
+    """Changes of scores, such as "Brier score −0.0049 (−0.0075 to −0.0023), log loss …"; negative is better."""
     return ", ".join(
         f"{SCORES[k]} {_signed(v)} ({_signed(low)} to {_signed(high)})" for k, (v, low, high) in changes.items()
     )
@@ -154,7 +154,7 @@ def moved(lines: Sequence[Line]) -> Line | None:
 
 
 def brought(record: AuditRecord, line: Line) -> str:
-    """Return such as "brings Valley from +8.9 to +0.7 points"."""
+    """What a repair does to a gap, such as "brings Valley from +8.9 to +0.7 points"."""
     who = "everyone"
     if line["kind"] != "everyone":
         same = (f for f in record.groups if line["id"] == f.id or line["who"] == label(f))

@@ -21,7 +21,7 @@ from calibrant.report.findings import (
     shared_by,
 )
 from calibrant.report.spans import Text, code, say
-from calibrant.report.wording.terms import capital
+from calibrant.report.wording.terms import capital, rows_counted
 from calibrant.sanitize import sanitize
 
 NAMED = 3  # columns of groups
@@ -47,13 +47,13 @@ TWO_WAY = (
 
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
-    """Return whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
+    """Whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
     limit, (low, high) = limit_of(record), finding.shown
     return limit is not None and high - low > WIDE * limit
 
 
 def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
-    """Return why nobody can say how many rows or clusters, called `few`, would decide."""
+    """Why nobody can say how many rows or clusters, called `few`, would decide."""
     if lost(record):
         return f"More {few} are needed; no plan says how many, where the outcomes of some are unknown."
     reported = f"The error is too close to the limit to say how many {few} would decide."
@@ -72,7 +72,6 @@ class Weighing:
     ranges: str = ""
     each: str = ""
     stand_for: str = "these {} were drawn from"
-    passed: tuple[str, ...] = ()  # what `predictions` takes too
 
 
 def weighing(record: AuditRecord) -> Weighing:
@@ -86,7 +85,6 @@ def weighing(record: AuditRecord) -> Weighing:
         ranges=" Ranges are of the weighted rows.",
         each="each by its weight, ",
         stand_for="that these {} stand for, each by its weight",
-        passed=("weights",),
     )
 
 
@@ -116,7 +114,7 @@ class Independent:
     term: str = ""  # one independent term of a subgroup's error, where it is not an outcome
     one_each: str = ""  # how many values the column has that names clusters: as groups they are one cluster each
     column: str = ""  # which names clusters
-    without_outcome: str = ""  # how many have rows without an outcome, and that each is one bet
+    without_outcome: str = ""  # of outcomes not known: how many clusters lack one, each one bet; what ranges are of
     one_column: Text = ()  # which option has an answer to what is not checked where clusters cross
     no_plan: str = ""  # what would decide, where no plan says how many
     methods: tuple[Entry, ...] = ()
@@ -134,21 +132,7 @@ def independent(record: AuditRecord) -> Independent:
 def _rows(record: AuditRecord) -> Independent:
     alone = shared_by(record) is None and record.curve(TOGETHER).settings
     looked = (counts_as_independent(record),) if alone else ()
-    of, each = noun(record), _without_outcome(record)
-    return Independent(called=of, needed=of, now=record.everyone.rows, looked=looked, without_outcome=each)
-
-
-def _without_outcome(record: AuditRecord) -> str:
-    """How many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
-    s, ranges = record.curve("missing_labels").settings, weighing(record).ranges
-    if "clusters" not in s:
-        return ""
-    if not record.data.get("cluster"):
-        return ranges
-    return (
-        f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "
-        f"and each cluster, with all of its rows, is one independent observation.{ranges}"
-    )
+    return Independent(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
 
 
 def _weighted(record: AuditRecord) -> Independent:
@@ -157,9 +141,17 @@ def _weighted(record: AuditRecord) -> Independent:
     precise = f"as precise as {num.count(result['effective'])} of equal weight"
     holds = say(f"ranges are of the weighted rows, {precise}; counts of rows and events are not weighted.")
     width = "" if result["wider"] is None else f"{WIDER.format(result['wider'])} as with equal weights."
-    one = replace(_rows(record), looked=(), head="Weights", apart="whole clusters", gaps_of="weighted rows", term="row")
-    one = replace(one, counted=say(_number(record), *weights.by))
-    return _certified(one, record, holds, width[:1].upper() + width[1:])
+    one = replace(
+        _rows(record),
+        looked=(),
+        counted=say(rows_counted(record), *weights.by),
+        head="Weights",
+        apart="whole clusters",
+        gaps_of="weighted rows",
+        term="row",
+        without_outcome=weights.ranges,
+    )
+    return _certified(one, record, holds, capital(width))
 
 
 OF_CLUSTERS = Independent(
@@ -174,6 +166,9 @@ OF_CLUSTERS = Independent(
     when="if clusters are many",
     signs="random signs of whole clusters, which is approximate",
     would_decide="Clusters that",
+)
+CERTIFIED = replace(  # as whole clusters
+    OF_CLUSTERS,
     head="Clusters",
     apart="whole clusters",
     gaps_of="clusters",
@@ -181,11 +176,25 @@ OF_CLUSTERS = Independent(
 )
 
 
+def _by_column(record: AuditRecord) -> str:
+    return f"clusters ({sanitize(record.data['cluster'])})"
+
+
+def _without_outcome(record: AuditRecord) -> str:
+    """How many clusters have rows without an outcome, and that each is one bet; nothing where every row has one."""
+    s = record.curve("missing_labels").settings
+    if "clusters" not in s:
+        return ""
+    return (
+        f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "
+        f"and each cluster, with all of its rows, is one independent observation.{weighing(record).ranges}"
+    )
+
+
 def _alone(record: AuditRecord) -> Independent:
     """Clusters of one row each, which count alike: certified as rows are, and tested by the signs of clusters."""
-    rows, named = _rows(record), f"clusters ({sanitize(record.data['cluster'])})"
-    one = replace(OF_CLUSTERS, needed=named, now=rows.now, looked=rows.looked, without_outcome=rows.without_outcome)
-    return replace(one, head="", apart="", gaps_of="", term="")
+    rows, each = _rows(record), _without_outcome(record)
+    return replace(OF_CLUSTERS, needed=_by_column(record), now=rows.now, looked=rows.looked, without_outcome=each)
 
 
 def _clusters(record: AuditRecord) -> Independent:
@@ -195,10 +204,10 @@ def _clusters(record: AuditRecord) -> Independent:
     of = say(f" of {about}{number} clusters (", code(column), *_nested(record), ")")
     precise = f"as precise as {num.count(result['effective'])} clusters of equal size.{weights.also}"
     one = replace(
-        OF_CLUSTERS,
-        needed=f"clusters ({sanitize(column)})",
+        CERTIFIED,
+        needed=_by_column(record),
         now=int(result["held"]),
-        counted=say(_number(record), *of, *weights.by),
+        counted=say(rows_counted(record), *of, *weights.by),
         one_each=f"{capital(about)}{number}",
         column=column,
         without_outcome=_without_outcome(record),
@@ -215,10 +224,10 @@ def _crossing(record: AuditRecord) -> Independent:
     of = say(" of ", f"{n} clusters (", one, ")", " and ", f"{m} clusters (", other, "), which cross")
     more, by = " and more of ".join(names), [code(f"--cluster {name}") for name in both]
     made = replace(
-        OF_CLUSTERS,
-        needed=f"clusters ({sanitize(record.data['cluster'])})",
+        CERTIFIED,
+        needed=_by_column(record),
         now=int(result["held"]),
-        counted=say(_number(record), *of, *weights.by),
+        counted=say(rows_counted(record), *of, *weights.by),
         apart="rows that share no cluster of either column",
         one_column=say(" By one column it is: ", by[0], ", about these clusters of ", other, ", or ", by[1], "."),
         no_plan=f"More clusters of {more} would decide; how many is not planned where clusters cross.",
@@ -238,12 +247,8 @@ def _crossing(record: AuditRecord) -> Independent:
     return replace(_certified(made, record, holds, shared), methods=methods)
 
 
-def _number(record: AuditRecord) -> str:
-    return f"{num.count(record.everyone.rows)} {noun(record)}"
-
-
 def _nested(record: AuditRecord) -> Text:
-    """Return which finer clusters lie whole in these; nothing where one column names the clusters."""
+    """Which finer clusters lie whole in these; nothing where one column names the clusters."""
     kept = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
     parts = [piece for i, pair in enumerate(kept) for piece in (*((" and ",) if i else ()), *pair)]
     return say(", in which ", *parts, " lie") if parts else ()
@@ -288,23 +293,23 @@ def chance(record: AuditRecord, draws: int) -> str:
 
 
 def wider(effect: float) -> str:
-    """Return how many times as wide ranges are by clusters as by rows, about, by the design effect."""
+    """How many times as wide ranges are by clusters as by rows, about, by the design effect."""
     return f"{effect**0.5:.1f}"
 
 
 def too_narrow(record: AuditRecord) -> str:
-    """Return why ranges decide nothing."""
+    """Why ranges decide nothing."""
     return f"Ranges are too narrow: rows are {'copies' if refuted(record) is None else 'correlated'}."
 
 
 def names_of(columns: Sequence[str]) -> Text:
-    """Return columns that name a cluster, alone or together."""
+    """Write the columns that name a cluster, alone or together."""
     parts = [(*say(", " if i else ""), code(name)) for i, name in enumerate(columns[:-1])]
     return (*(span for part in parts for span in part), *say(" and " if parts else "", code(columns[-1])))
 
 
 def correlated(record: AuditRecord, one: SharedBy) -> Text:
-    """Return that rows of one value are correlated, though nobody named the cluster, and what that does to ranges."""
+    """Say that rows of one value are correlated, though nobody named the cluster, and what that does to ranges."""
     rows, effect = say("Rows of one ", *names_of(one.columns)), f"design effect {one.effect:.1f}."
     if declared(record):
         reported = f" are correlated: {effect} They are declared independent by "
@@ -321,7 +326,7 @@ def correlated(record: AuditRecord, one: SharedBy) -> Text:
 
 
 def counts_as_independent(record: AuditRecord) -> Text:
-    """Return what was looked at for correlated rows, where none was detected."""
+    """What was looked at for correlated rows, where none was detected."""
     s = record.curve(TOGETHER).settings
     if declared(record):
         return say("Rows are declared independent by ", code("--cluster none"), ".")

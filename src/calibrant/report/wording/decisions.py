@@ -37,7 +37,7 @@ class Acted:
 
 
 def acted(record: AuditRecord) -> tuple[Acted, ...]:
-    """Return every line that the record has, by threshold, everyone first; none where nobody asked."""
+    """Every line that the record has, by threshold, everyone first; none where nobody asked."""
 
     def ends(line: Line, name: str) -> Any:
         return None if line[name] is None else tuple(line[f"{name}{end}"] for end in ("", "_low", "_high"))
@@ -147,7 +147,7 @@ def worst_reported(record: AuditRecord) -> Text:
 
 
 def lost_by_repair(changes: Curve, repair: str) -> str:
-    """Return at which thresholds a repair is shown to lose net benefit, and for whom; nothing where it is not."""
+    """At which thresholds a repair is shown to lose net benefit, and for whom; nothing where it is not."""
     lost: dict[float, list[str]] = {}
     reported = (changes.columns[k] for k in ("probability", "threshold", "population", "shown"))
     for name, threshold, population, result in zip(*reported, strict=True):

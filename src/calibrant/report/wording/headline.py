@@ -58,26 +58,26 @@ def page_title(record: AuditRecord) -> str:
 
 
 def words_of(text: str) -> int:
-    """Return how many words a sentence has; a number with spaces between its thousands is one."""
+    """How many words a sentence has; a number with spaces between its thousands is one."""
     return len(text.split(" "))
 
 
 def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
     """The first form that is short enough, with of whom it is; else the last, which always is."""
-    form, (name, condition) = "", _condition(record)
+    form, name = "", in_question(record)
+    condition = f", if {shown(name)} is known beforehand" if name else ""
     for form in (reported for each in forms for reported in qualified(record, each)):
-        if condition and (facts.limit_of(record) is not None or name in form or "subgroup" in form):
+        if condition and (facts.limit_of(record) is not None or shown(name) in form or "subgroup" in form):
             form = f"{form[:-1]}{condition}."
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
             break
     return form
 
 
-def _condition(record: AuditRecord) -> tuple[str, str]:
-    """A column that may reproduce the outcome, where it shows who is over the limit, and what must be true of it."""
+def in_question(record: AuditRecord) -> str:
+    """A column that may reproduce the outcome, where it says who is over the limit; empty where none does."""
     kept = dict(record.data.get("in_question") or ())
-    name = next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
-    return shown(name) if name else "", f", if {shown(name)} is known beforehand" if name else ""
+    return next((name for o in everyone_off(record) for name in o.attributes if name in kept), "")
 
 
 # ---- who is over the limit, in a few words ----
@@ -85,18 +85,15 @@ def _condition(record: AuditRecord) -> tuple[str, str]:
 
 def off_named(o: facts.Off) -> str:
     """The name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
-    text = _one_subgroup(o) if o.finding is None else group_named(o.finding)
-    text = o.finding.variables[0][1] if o.of_class and o.finding is not None else text
+    if o.finding is None:
+        text = sanitize(o.rule).strip()
+        text = text.replace(" and ", " with ") if text.count(" and ") == len(o.attributes) - 1 else text
+    else:
+        text = o.finding.variables[0][1] if o.of_class else group_named(o.finding)
     if _short(text) or not o.attributes:
         return text if _short(text) else ""
     text = f"{UNNAMED}{' and '.join(map(shown, o.attributes))}"
     return text if _short(text) else ""
-
-
-def _one_subgroup(o: facts.Off) -> str:
-    """The rule of a subgroup, its conditions joined as those of one."""
-    text = sanitize(o.rule).strip()
-    return text.replace(" and ", " with ") if text.count(" and ") == len(o.attributes) - 1 else text
 
 
 def _short(text: str) -> bool:
@@ -111,7 +108,7 @@ def group_named(finding: Finding) -> str:
 
 
 def counted(results: Sequence[facts.Off]) -> str:
-    """Return such as "two groups and one subgroup"."""
+    """Count who is off, such as "two groups and one subgroup"."""
     kinds = Counter(_kind(o) for o in results)
     some = ((kinds[one], one, many) for one, many in KINDS.items() if kinds[one])
     return joined([f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in some])
@@ -165,7 +162,7 @@ def _opening(o: facts.Off, name: str) -> str:
 
 
 def everyone_off(record: AuditRecord) -> list[facts.Off]:
-    """Return groups over the limit, the most evident first, then subgroups; one that is both once.
+    """Groups over the limit, the most evident first, then subgroups; one that is both once.
 
     Without a limit, the groups of which error is shown, and the subgroups that are certified to be off.
     """
@@ -217,7 +214,7 @@ def _beyond(record: AuditRecord, o: facts.Off) -> bool:
 
 
 def _left_open(record: AuditRecord) -> str:
-    """Return what is known where nobody but perhaps everyone together is shown to be off."""
+    """What is known where nobody but perhaps everyone together is shown to be off."""
     groups, subgroups = facts.state(record, "groups"), facts.state(record, "subgroups")
     unchecked = [what for what, state in (("groups", groups), ("unlisted subgroups", subgroups)) if state == "absent"]
     if facts.limit_of(record) is None:

@@ -142,15 +142,10 @@ def _written(name: str, value: str) -> str:
         case "names" if value == "none":
             return "()"
         case "names":
-            items = _items(value)
+            listed = re.findall(r'"((?:[^"]|"")*)"|([^,]+)', value)  # some of them in quotes
+            items = [quoted.replace('""', '"') or plain for quoted, plain in listed]
             return in_code(items if len(items) > 1 else items[0])
     return in_code(value)
-
-
-def _items(value: str) -> list[str]:
-    """The names of a list as an option takes it: some of them in quotes."""
-    out = re.findall(r'"((?:[^"]|"")*)"|([^,]+)', value)
-    return [quoted.replace('""', '"') or plain for quoted, plain in out]
 
 
 def in_code(value: object) -> str:

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, number_table
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, literal, say, shown
-from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, together
+from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, in_json, together
 from calibrant.results import Curve
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
@@ -55,7 +55,8 @@ class Line:
     def known(self) -> int:
         """Decimals of the two values that mean something: no more than the record holds."""
         percent = self.kind == "level"
-        kept = max(_decimals(x) for x in (self.inferred, self.observed))
+        ends = (Decimal(repr(float(x))).normalize().as_tuple().exponent for x in (self.inferred, self.observed))
+        kept = max(0, *(-int(end) for end in ends))
         return min(self.digits, max(kept - 2, 1) if percent else kept)
 
     def value(self, x: float) -> str:
@@ -130,10 +131,6 @@ def events_of(record: AuditRecord) -> Text:
     return say("the events") if outcome is None else say("those who are ", literal(outcome))
 
 
-def _decimals(x: float) -> int:
-    return max(-int(Decimal(repr(float(x))).normalize().as_tuple().exponent), 0)
-
-
 def _cut(x: float, digits: int, rounding: str) -> Decimal:
     return num.cut(Decimal(repr(float(x))), digits, rounding)
 
@@ -163,8 +160,7 @@ def inference(record: AuditRecord) -> Iterator[Node]:
     if not result:
         return
     first = "The least likely to be chance first. " if len(result) > 1 else ""
-    more = len(result) - SHORT
-    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    rest = in_json(len(result) - SHORT)
     table = number_table(
         f"{first}Ranges are approximate and simultaneous: they hold {together(record)}.{rest}",
         HEAD,
@@ -181,7 +177,7 @@ def wrong(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return what would come out wrong about the events, in a sentence; empty where nothing could be asked."""
+    """What would come out wrong about the events, in a sentence; empty where nothing could be asked."""
     result, events = lines(record), events_of(record)
     if not result:
         return ()

@@ -6,7 +6,7 @@ Of those lost before a horizon: the way that was chosen, and its price.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calibrant.arguments import lacking
@@ -45,7 +45,7 @@ class People:
 
 
 def people(record: AuditRecord) -> tuple[People, ...]:
-    """Return everyone and the groups; none where every outcome is known."""
+    """Everyone and the groups; none where every outcome is known."""
     c = record.curve("missing_labels").columns
     out = []
     for i in range(0, len(c.get("people", ())), LINES):
@@ -93,7 +93,7 @@ def _after(lead: str, sentence: str) -> str:
 
 
 def left_out(record: AuditRecord) -> Text:
-    """Return how many rows were left out of how many, and why; nothing where none were."""
+    """How many rows were left out of how many, and why; nothing where none were."""
     gone, data = dropped(record.data), record.data
     if not gone:
         return ()
@@ -205,13 +205,11 @@ class Way:
     rows: str = "no row lost, nothing assumed, events observed"  # the same in a sentence
     takes: str = ""  # for granted
     how: str = ""  # it is computed
-    # Of one horizon all that it takes for granted, by what a record says of it.
-    taken: Callable[[Line], Iterator[str]] = lambda _: iter((UNKNOWN,))
 
 
 ESTIMATES = "{} rows lost, %s, events estimated"
 ASSUMES_NOTHING = Way("{}, nothing assumed", ESTIMATES % "nothing assumed", UNKNOWN, HOW_UNKNOWN)
-WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW, _by_weights)
+WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW)
 WAYS = {"weights": WEIGHTS, "unknown": ASSUMES_NOTHING}
 
 
@@ -224,7 +222,10 @@ def way(record: AuditRecord) -> Iterator[str]:
         return
     audited = of["rows"] - of["late"] - of["lacking"]
     yield f"{num.count(of['unknown'])} of {num.count(audited)} rows were lost before {of['horizon']:g}."
-    yield from WAYS[lost(record)].taken(of)
+    if lost(record) == "unknown":
+        yield UNKNOWN
+    else:
+        yield from _by_weights(of)
     if not record.everyone.proved_above:
         low, high = record.everyone.gap_ends
         if not low <= record.everyone.gap.value <= high:

@@ -90,7 +90,7 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
 
 
 def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
-    """Return what to know of the data before its numbers are used, each with the words that open it.
+    """What to know of the data before its numbers are used, each with the words that open it.
 
     A code that nothing knows is shown as it is, and nothing opens it.
     """

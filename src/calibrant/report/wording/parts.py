@@ -103,7 +103,7 @@ def page_status(record: AuditRecord) -> str:
 
 
 def unchecked(record: AuditRecord) -> Text:
-    """Return which columns of groups have none that is judged, and why; nothing where each has one."""
+    """Which columns of groups have none that is judged, and why; nothing where each has one."""
     seen, by = {tuple(k for k, _ in f.variables) for f in record.groups}, independent(record)
     gone = [names for names in groupings(record) if names not in seen]
     alone = {names for names in gone if len(names) == 1}
@@ -120,14 +120,14 @@ def unchecked(record: AuditRecord) -> Text:
 
 
 def worst_end(record: AuditRecord) -> float:
-    """Return what no group that is shown exceeds, as the verdict leaves it."""
+    """What no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
     high = max(f.shown[1] for f in record.groups) if e is None else e.interval.high
     return at_limit(0.0, high, facts.state(record, "groups"), limit)[1]
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
-    """Return why the range of a group that is shown goes beyond what no group exceeds; empty where none does."""
+    """Why the range of a group that is shown goes beyond what no group exceeds; empty where none does."""
     limit, high = facts.limit_of(record), worst_end(record) if record.groups else 1.0
     widest = max((f.shown[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
@@ -207,7 +207,7 @@ def _least(record: AuditRecord, o: facts.Off) -> str:
 
 
 def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
-    """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
+    """What no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, known = facts.limit_of(record), facts.state(record, "subgroups")
     if e.interval.high >= facts.UNREPORTED and known != "within":
         return say(f"Too few {independent(record).called} to say what no subgroup exceeds.")
@@ -224,7 +224,7 @@ def _joined(texts: list[Text]) -> Text:
 
 
 def unshown_reason(record: AuditRecord) -> str:
-    """Return why no group is shown although some were named; empty where none were named."""
+    """Why no group is shown although some were named; empty where none were named."""
     check = facts.check_of(record, "error-groups")
     if record.groups or check is None or check.status != "not-applicable":
         return ""

@@ -70,21 +70,31 @@ def joined(texts: Sequence[str]) -> str:
     return " and ".join(t for t in (", ".join(texts[:-1]), *texts[-1:]) if t)
 
 
+def rows_counted(record: AuditRecord) -> str:
+    """How many rows an audit is of, and what they are called."""
+    return f"{num.count(record.everyone.rows)} {noun(record)}"
+
+
+def in_json(left_out: int, what: str = "more") -> str:
+    """Say how many a table leaves out, and where they are; empty where it leaves out none."""
+    return f" {num.count(left_out)} {what} are in the JSON of this audit." if left_out > 0 else ""
+
+
 def whose_gaps(record: AuditRecord) -> str:
-    """Return whose gaps were certified, in words."""
+    """Whose gaps were certified, in words."""
     if not record.everyone.proved_above:
         return f"the {num.count(record.everyone.upper.n)} {noun(record)} that are no pilots"
     return {"rows": "the {} in the data", "population": "all {} like these"}[gaps_of(record)].format(noun(record))
 
 
 def together(record: AuditRecord) -> str:
-    """Return how often all ranges hold, such as "95 of 100 times"."""
+    """How often all ranges hold, such as "95 of 100 times"."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
     return f"{times} of {of} times"
 
 
 def unmade(record: AuditRecord, code: str, otherwise: str) -> Text:
-    """Return in one line why what a check would show is not there, and how to get it."""
+    """Why what a check would show is not there, and how to get it, in one line."""
     check = check_of(record, code)
     refused = check is not None and check.status in ("not-applicable", "not-run") and check.reason
     return say(sentence(check.reason) if check is not None and refused else otherwise)
@@ -162,7 +172,7 @@ def over_expected(finding: Finding) -> str:
 
 
 def error_at_most(record: AuditRecord, part: str) -> str:
-    """Return what the limit is a limit of."""
+    """What the limit is a limit of."""
     limit, what = limit_of(record), "gap" if by_gap(record, part) else "calibration error"
     return what if limit is None else f"{what} at most {bound_of(record)}"
 

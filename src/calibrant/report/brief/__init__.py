@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
-from calibrant.report import numbers as num
 from calibrant.report.brief.action import decision
 from calibrant.report.brief.cards import cards as parts
 from calibrant.report.brief.forest import forest
 from calibrant.report.brief.rests import reading, rests, signing
 from calibrant.report.commands import from_python
-from calibrant.report.findings import by_gap, limit_of, noun, stated_of
+from calibrant.report.findings import by_gap, limit_of, stated_of
 from calibrant.report.spans import clipped, literal, say
 from calibrant.report.wording.change import changed
 from calibrant.report.wording.clusters import independent
@@ -24,7 +23,7 @@ from calibrant.report.wording.missing_labels import left_out
 from calibrant.report.wording.terms import bound_of, rows_counted
 from calibrant.sanitize import sanitize
 
-__all__ = ["brief", "facts", "nodes", "noun", "num", "parts"]
+__all__ = ["brief", "facts", "nodes", "parts"]
 LONG = 60  # characters of the model and of its use, over the brief
 
 

@@ -114,11 +114,11 @@ class AuditContext:
         return self.sketch.spec.seed
 
     def needed(self, rows: Callable[[int], float] | None) -> tuple[int | None, int | None]:
-        """The rows and the clusters that a finding needs, by how many a log of so many calls for.
+        """The rows and the clusters that a finding needs, by how many a log of so many calls for; None of neither.
 
         Clusters where rows share clusters, of those that are certified, and then no rows.
         """
-        return self.people.needed(rows, self.everyone)
+        return (None, None) if rows is None else self.people.needed(rows, self.everyone)
 
     @property
     def mask(self) -> int:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any
@@ -392,7 +393,6 @@ class People:
 
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
-        self.rows: NDArray[np.int64] = sketch.group_levels.sum(axis=(1, 2, 3))
 
     @classmethod
     def of(cls, sketch: Sketch) -> People:
@@ -401,13 +401,18 @@ class People:
             return TwoWayPeople(sketch, crossing)
         return ClusteredPeople(sketch) if sketch.spec.cluster else cls(sketch)
 
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows of each group."""
+        return self.sketch.group_levels.sum(axis=(1, 2, 3))
+
     def in_groups(self) -> NDArray[np.int64]:
         """How many each group has."""
         return self.rows
 
-    def needed(self, among: Callable[[int], float] | None, _everyone: Population) -> tuple[int | None, int | None]:
+    def needed(self, among: Callable[[int], float], _everyone: Population) -> tuple[int | None, int | None]:
         """The rows and the clusters that a finding needs, by how many a log of so many calls for."""
-        return None if among is None else int(among(self.sketch.n)), None
+        return int(among(self.sketch.n)), None
 
     def times(self, tested: Estimate) -> float:
         """How many times as many there are as were tested."""
@@ -427,10 +432,10 @@ class ClusteredPeople(People):
         cluster = np.unique(self.sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
         return clusters_in(groups, cluster, len(self.rows))
 
-    def needed(self, among: Callable[[int], float] | None, everyone: Population) -> tuple[int | None, int | None]:
+    def needed(self, among: Callable[[int], float], everyone: Population) -> tuple[int | None, int | None]:
         if not everyone.diagonals:  # each is one row, and they count alike: certified as rows are
             return super().needed(among, everyone)
-        return None, None if among is None else int(among(everyone.diagonals[0].count))
+        return None, int(among(everyone.diagonals[0].count))
 
     def times(self, tested: Estimate) -> float:
         if "clusters" not in tested.settings:
@@ -450,7 +455,7 @@ class TwoWayPeople(ClusteredPeople):
         one, other = (clusters_in(groups, code, len(self.rows)) for code in self.codes)
         return np.minimum(one, other)
 
-    def needed(self, _among: Callable[[int], float] | None, _everyone: Population) -> tuple[None, None]:
+    def needed(self, _among: Callable[[int], float], _everyone: Population) -> tuple[None, None]:
         return None, None  # of persons, of questions or of both: no plan says how many of which
 
 

@@ -345,12 +345,12 @@ def _exactly(text: str) -> Decimal | None:
 
 
 def label_values(
-    column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, is_event: str = "positive"
+    column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, is_event: str = "positive", fix: str = ""
 ) -> NDArray[np.int8] | Floats:
     """Return labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
     With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `is_event` is
-    what whoever asks calls that argument.
+    what whoever asks calls that argument, and `fix` what to do about a label of text, where it is no argument of theirs.
     """
     column = decoded(column, name)
     if positive is None:
@@ -359,7 +359,8 @@ def label_values(
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
-        return as_float(column, name, "label", "" if is_event == "positive" else f"pass {is_event}= to name the event")
+        own = "" if is_event == "positive" else f"pass {is_event}= to name the event"
+        return as_float(column, name, "label", fix or own)
     try:
         hit = _hits(column, name, positive, is_event)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -174,7 +174,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         options, two_way = replace(options, cluster=""), {name: table.column(name) for name in options.levels}
     spec = options.rows_spec()
     with opened.naming_lines():
-        labels = label_values(table.column(options.label), options.label, options.positive)
+        labels = label_values(table.column(options.label), options.label, options.positive, fix=options.event_by)
     scores = score_values(table.column(options.score), options.score, options.percent)
     if options.positive is not None and not np.nansum(labels) and not np.nansum(scores) < options.eventless:
         column = table.column(options.label)

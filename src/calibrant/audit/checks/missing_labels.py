@@ -10,7 +10,7 @@ from typing import NamedTuple
 from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import worst
-from calibrant.audit.pooling import Name, People, group_name, shown_groups
+from calibrant.audit.pooling import Name, group_name, shown_groups
 from calibrant.audit.rounding import Sums, two_digits
 from calibrant.certify.closed import Judge
 from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLabelOptions, Row, lines, table
@@ -76,7 +76,7 @@ def shown(context: AuditContext) -> Iterator[Shown]:
     the margins would tell it.
     """
     whole, mask, first = context.sketch, context.mask, 0
-    rows, apart = People.of(whole).in_groups(), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
+    rows, apart = context.people.in_groups(), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
     if whole.kept is not None and len(rows):  # people are clusters
         apart = cluster_rows(whole).people(len(rows), labelled=False)
     kept = shown_groups(whole, mask)

@@ -321,6 +321,26 @@ def test_a_day_may_have_no_event_but_a_misspelt_name_is_refused(
     assert watch("update", home, rows(300, ["no"] * 300), "--at", 2) in (0, 1)
 
 
+def test_labels_of_text_are_refused_with_what_can_be_done_once_a_monitor_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which label is the event is said at the start, and no option of a later step names it."""
+    way = "write labels as 0 and 1, or start the monitor with --positive to name the event"
+    text = pa.table({"y": ["yes", "no"] * 30, "p": [0.5] * 60, "site": ["A"] * 60, "id": range(60)})
+    pq.write_table(text, tmp_path / "text.parquet")
+    whole, late_ = tmp_path / "whole", tmp_path / "late"
+    watch("start", whole, *SETTINGS)
+    watch("start", late_, *SETTINGS, "--key", "id", "--labels-within", 3)
+    watch("predictions", late_, tmp_path / "text.parquet", "--at", 1)
+    for home, step in ((whole, "update"), (late_, "labels")):
+        capsys.readouterr()
+        assert watch(step, home, tmp_path / "text.parquet", "--at", 1) == 2
+        assert capsys.readouterr().err.endswith(f"(such as 'yes'), not numbers; {way}\n")
+    monitor = Monitor(label="y", score="p", limit=0.02)
+    with pytest.raises(BadInput, match=r"start the monitor with positive= to name the event$"):
+        monitor.update(text, at=1)
+
+
 def test_a_damaged_monitor_is_refused_by_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "m"
     watch("start", home, *SETTINGS)

@@ -404,7 +404,8 @@ class People:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """The rows of each group."""
-        return self.sketch.group_levels.sum(axis=(1, 2, 3))
+        rows: NDArray[np.int64] = self.sketch.group_levels.sum(axis=(1, 2, 3))
+        return rows
 
     def in_groups(self) -> NDArray[np.int64]:
         """How many each group has."""

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files as resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from calibrant.arguments import COMMAND, lacking, of_declared
 from calibrant.audit.checks import gates
@@ -68,28 +68,33 @@ def inputs_of(a: Namespace) -> list[str] | list[Query]:
 
 def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> Sketch | Files:
     """The one sketch that sketch files add up to, the files, or the query."""
-    files = [f for f in data if isinstance(f, str)]
-    if not files and isinstance(data[0], Query):
-        return data[0]
-    sketches = [f.endswith(".sketch") for f in files]
-    if all(sketches):
-        return merged(files, allow_same)
-    if any(sketches):
-        raise BadInput("sketches and data files do not mix: audit them apart, or sketch the data and merge")
-    return list(files) if len(files) > 1 else files[0]
+    sketches = _sketches(data)
+    return merged(sketches, allow_same) if sketches else source_of_rows(data)
 
 
-def source_of_rows(data: Sequence[str] | Sequence[Query], allow_same: bool, no_sketch: str) -> Files:
-    """The files, or the query; `no_sketch` says why a sketch is refused."""
-    whole = source(data, allow_same)
-    if isinstance(whole, Sketch):
+def source_of_rows(data: Sequence[str] | Sequence[Query], no_sketch: str = "") -> Files:
+    """The files, or the query; `no_sketch` says why sketches are refused."""
+    if _sketches(data):
         raise BadInput(no_sketch)
-    return whole
+    return data[0] if len(data) == 1 else [f for f in data if isinstance(f, str)]
+
+
+def _sketches(data: Sequence[str] | Sequence[Query]) -> list[str]:
+    """The sketches among the data, which are all of them or none."""
+    sketches = [f for f in data if isinstance(f, str) and f.endswith(".sketch")]
+    if 0 < len(sketches) < len(data):
+        raise BadInput("sketches and data files do not mix: audit them apart, or sketch the data and merge")
+    return sketches
 
 
 def report_left_out(data: Sketch | Predictions) -> None:
     """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
-    log: Log | Predictions = data.log if isinstance(data, Sketch) else data
+    log: Log | Predictions
+    if isinstance(data, Sketch):
+        log, apart, columns = data.log, data.unlabelled, (data.spec.cluster, data.spec.weights)
+    else:
+        log, apart = data, 0 if data.unlabelled is None else len(data.unlabelled.p)
+        columns = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
     for unfinished in log.unfinished:
         from calibrant.report.wording.notices import NOTICES
 
@@ -99,12 +104,7 @@ def report_left_out(data: Sketch | Predictions) -> None:
     report_seen_events(log.seen_events)
     for rows in log.excluded:
         print(f"left out {sanitize(rows)}", file=sys.stderr)
-    if isinstance(data, Sketch):
-        left, apart, columns = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
-    else:
-        columns = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
-        left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
-    report_rows(left, "left out", f"without {lacking(*columns)}")
+    report_rows(data.dropped, "left out", f"without {lacking(*columns)}")
     if log.horizon:
         report_rows(apart, "counted", "lost before the horizon, whose outcome is unknown")
     else:
@@ -179,7 +179,7 @@ def _rows_of(a: Namespace, data: list[str] | list[Query]) -> int:
     if stated := [name for name in ("json", "open") if getattr(a, name)]:
         raise BadInput(f"--rows-of writes rows and audits nothing: leave {COMMAND.says(*stated)} out")
     path = checked_targets({"-o": out}, data)["-o"]
-    options, whole = reading(a, tests=True), source_of_rows(data, a.allow_same, NO_ROWS)
+    options, whole = reading(a, tests=True), source_of_rows(data, NO_ROWS)
     if options.at is not None:
         raise BadInput("--rows-of writes rows of a file as they are: of outcomes by a horizon leave --time out")
     opened = spread(open_source(whole, form=options.form), options.scores)
@@ -237,42 +237,47 @@ def certify(a: Namespace) -> int:
         raise BadInput("--target goes with --method worst_group")
     columns = {"tests": True} if tests else {"variables": ()}
     files, options = source(inputs_of(a), a.allow_same), reading(a, **columns)
-    whole, groups, clusters = certified_data(files, options)
-    report_left_out(whole)
+    data = certified_data(files, options)
+    report_left_out(data.whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
     result, missed = [], {}
-    seed = whole.spec.seed if isinstance(whole, Sketch) else options.seed
     for c in chosen:
         side = {} if c.table else {"side": c.side if a.side == "two-sided" else a.side}
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
-        own |= {"judge": a.judge, **groups} if c.grouped else {}
+        own |= {"judge": a.judge, **data.groups} if c.grouped else {}
         own |= {"target": a.target} if c.name == "worst_group" else {}
         try:
-            result.append(c.function(whole, alpha=a.alpha, seed=seed, **side, **own))
+            result.append(c.function(data.whole, alpha=a.alpha, seed=data.seed, **side, **own))
         except NotComputable as e:
             if a.method:
                 raise
             missed[c.name] = e.reason
-    print_result(a.json, lambda: [e.to_dict() for e in result], lambda: _certificates(result, missed, clusters))
+    print_result(a.json, lambda: [e.to_dict() for e in result], lambda: _certificates(result, missed, data.cluster))
     return 0
 
 
-def certified_data(files: Sketch | Files, options: Reading) -> tuple[Sketch | Predictions, dict[str, object], str]:
-    """The sketch of files, and the column of clusters.
+class Certified(NamedTuple):
+    """What is certified: a sketch, or rows, which take the groups with each call."""
 
-    Their rows, and how to name groups then, where clusters cross, or rows without a label have clusters or weights.
-    """
+    whole: Sketch | Predictions
+    groups: dict[str, object]
+    cluster: str  # the column of clusters
+    seed: int
+
+
+def certified_data(files: Sketch | Files, options: Reading) -> Certified:
+    """The sketch of files; their rows where clusters cross, or rows without a label have clusters or weights."""
     try:
         if not options.keeps_attached:
             full_sketch = summarised(files, options)
-            return full_sketch, {}, full_sketch.spec.cluster
+            return Certified(full_sketch, {}, full_sketch.spec.cluster, full_sketch.spec.seed)
     except ClustersCross:
         pass
     if isinstance(files, Sketch):
         raise BadInput("a sketch brings its own columns: leave --cluster, --weights and --missing out")
     rows = in_memory(files, options.named())
-    return rows, {"by": options.by, "intersections": options.intersections}, options.cluster
+    return Certified(rows, {"by": options.by, "intersections": options.intersections}, options.cluster, options.seed)
 
 
 def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:

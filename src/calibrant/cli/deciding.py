@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,8 +47,6 @@ def accept(a: Namespace) -> int:
     how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
     data = _read(a, by, how)
-    report_left_out(data)
-    _report_shared(a, data)
     result = accepted(data, by, how)
     if a.out:
         curve, form = acceptance_at(data, by, how), results.CsvForm(a.csv_decimal, a.csv_digits)
@@ -69,34 +68,40 @@ def _planned(a: Namespace) -> int:
 def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Sketch:
     data = source(inputs_of(a), a.allow_same)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
-    several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
-    if several.scores and not isinstance(data, Sketch):
-        return _checked(a, answers(classes_in_memory(data, several), by, options), several.by)
     if isinstance(data, Sketch):
-        return summarised(data, Reading.of(caller=COMMAND, **how))
+        whole = summarised(data, Reading.of(caller=COMMAND, **how))
+        report_left_out(whole)
+        return whole
+    several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
+    if several.scores:
+        return _checked(a, answers(classes_in_memory(data, several), by, options), several.by)
     # every column: rows may belong together by it, and of a pool there may be groups in it
     return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=EVERY, **how).named()), by)
 
 
 def _checked(a: Namespace, rows: Predictions, by: tuple[str, ...]) -> Predictions:
-    """Return the rows; refuse groups that are made of the outcome, which the predicted class never is."""
+    """The rows, and on standard error what they leave out and share.
+
+    Groups that are made of the outcome are refused; the predicted class never is.
+    """
     if by:
         refuse_leaks(look_at(rows, SPEC_IN_MEMORY, by), by, names("--allow", a.allow), 0, COMMAND)
+    report_left_out(rows)
+    if rows.covariates is not None and not a.cluster:
+        _report_shared(a, rows, rows.covariates.column_names)
     return rows
 
 
-def _report_shared(a: Namespace, data: Predictions | Sketch) -> None:
+def _report_shared(a: Namespace, rows: Predictions, columns: Sequence[str]) -> None:
     """Say on standard error which rows share an outcome, or are correlated, though nobody named their cluster."""
-    if a.cluster or isinstance(data, Sketch) or data.covariates is None:
-        return
     models = names("--score", a.score)
-    look = look_at(data, SPEC_IN_MEMORY, tuple(name for name in data.covariates.column_names if name not in models))
+    look = look_at(rows, SPEC_IN_MEMORY, tuple(name for name in columns if name not in models))
     shared = shared_columns(look, SPEC_IN_MEMORY, None, names("--allow", a.allow))
     for one in sought(shared, names("--by", a.by), 0).detected[:1]:
-        rows = f"rows of one {' and '.join(one.columns)}"
+        of_one = f"rows of one {' and '.join(one.columns)}"
         are = "share one outcome" if one.one_outcome == 1.0 else "are correlated"
         way = f"name their cluster, --cluster {'+'.join(one.columns)}, or declare rows independent, --cluster none"
-        print(as_message(f"{rows} {are}, and what is certified takes rows as independent: {way}"), file=sys.stderr)
+        print(as_message(f"{of_one} {are}, and what is certified takes rows as independent: {way}"), file=sys.stderr)
 
 
 # ---- compare ----
@@ -144,13 +149,11 @@ def _models(a: Namespace) -> ModelComparison:
     first = a.reference or models[0]
     others = tuple(m for m in models if m != first)
     options = Terms.of(caller=COMMAND, **of_declared(TermOptions, vars(a)))
-    data = source_of_rows(inputs_of(a), a.allow_same, "a sketch holds one model's scores: pass the rows")
+    data = source_of_rows(inputs_of(a), "a sketch holds one model's scores: pass the rows")
     how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *OF_HORIZON, *FORM)} | {
         "score": first,
         "variables": () if a.cluster else EVERY,
     }
     reading = Reading.of(caller=OF_ALL_ROWS, **how).named()
     rows = _checked(a, in_memory(data, reading, others), names("--by", a.by))
-    report_left_out(rows)
-    _report_shared(a, rows)
     return compared(rows, scores_of_columns(rows, others, reading), names("--by", a.by), options)

@@ -116,7 +116,7 @@ def _strong(a: Namespace) -> list[Estimate]:
     data = None
     if a.data or a.sql:
         no_sketch = "--strong simulates outcomes of rows: pass the data file in place of the sketch"
-        read = source_of_rows(inputs_of(a), False, no_sketch)
+        read = source_of_rows(inputs_of(a), no_sketch)
         options = reading(a, variables=EVERY)
         data = classes_in_memory(read, options).top_label() if options.scores else in_memory(read, options.named())
         report_left_out(data)
@@ -137,7 +137,7 @@ def _log(a: Namespace) -> list[Curve]:
     if options.scores:
         whole: Sketch | Predictions = with_classes(files, options)[1]
     else:
-        whole, groups, _ = certified_data(files, options)
+        whole, groups, *_ = certified_data(files, options)
     report_left_out(whole)
     how: dict[str, Any] = groups | {
         name: value for name in ("limit", "power", "judge", "draws") if (value := getattr(a, name)) is not None

@@ -350,7 +350,7 @@ def label_values(
     """Return labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
     With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `is_event` is
-    what whoever asks calls that argument, and `fix` what to do about a label of text, where it is no argument of theirs.
+    what whoever asks calls that argument, and `fix` what they can do about a label of text where they have no such one.
     """
     column = decoded(column, name)
     if positive is None:

@@ -376,7 +376,8 @@ class Monitor:
                 horizon=NONE,  # a day is not refused for what an audit asks once
                 caller=self._caller,
             )
-            return in_memory(batch, changed(reading, eventless=EXPECTED if self._latest is None else math.inf, event_by=self.event_by))
+            eventless = EXPECTED if self._latest is None else math.inf
+            return in_memory(batch, changed(reading, eventless=eventless, event_by=self.event_by))
         if batch.unlabelled is not None and len(batch.unlabelled.p):
             raise BadInput("the batch has rows without a label: a day enters when it is complete")
         there = () if batch.covariates is None else batch.covariates.column_names

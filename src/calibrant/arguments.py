@@ -72,21 +72,21 @@ class Caller:
     calls: tuple[tuple[str, str], ...] = ()  # arguments of which this one has another name, and that name
 
     def name(self, argument: str) -> str:
-        """Return what a check takes as the name of an argument: ``limit`` or ``--limit``."""
+        """What a check takes as the name of an argument: ``limit`` or ``--limit``."""
         argument = dict(self.calls).get(argument, argument)
         return f"--{OPTIONS.get(argument, argument.replace('_', '-'))}" if self.command else argument
 
     def says(self, *arguments: str) -> str:
-        """Return arguments as a sentence names them: ``label=, score= and by=`` or ``--label, --score and --by``."""
+        """Arguments as a sentence names them: ``label=, score= and by=`` or ``--label, --score and --by``."""
         words = [self.name(a) if self.command else f"{self.name(a)}=" for a in arguments]
         return " and ".join(w for w in (", ".join(words[:-1]), *words[-1:]) if w)
 
     def turns_on(self, argument: str) -> str:
-        """Return how a flag is set: ``percent=True`` or ``--percent``."""
+        """How a flag is set: ``percent=True`` or ``--percent``."""
         return self.name(argument) if self.command else f"{self.name(argument)}=True"
 
     def typed(self, argument: str, value: str) -> str:
-        """Return an argument with its value: ``way='weights'`` or ``--way weights``."""
+        """An argument with its value: ``way='weights'`` or ``--way weights``."""
         return f"{self.name(argument)} {shlex.quote(value)}" if self.command else f"{self.name(argument)}={value!r}"
 
 
@@ -166,7 +166,7 @@ def share(name: str, value: object, *, what: str = "a number", hint: str = "") -
 
 
 def thresholds(name: str, value: object) -> tuple[float, ...]:
-    """Return numbers strictly between 0 and 1, given one or several in any order: increasing, each once."""
+    """Numbers strictly between 0 and 1, given one or several in any order: increasing, each once."""
     values = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     if not values:
         refuse(name, value, "a number between 0 and 1, or several", "such as 0.2")
@@ -222,14 +222,14 @@ def finite(name: str, value: object, *, what: str = "a finite number", hint: str
 
 
 def flag(name: str, value: object, *, hint: str = "") -> bool:
-    """Return True or False, and nothing that only counts as one."""
+    """True or False, and nothing that only counts as one."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
         refuse(name, value, "True or False", hint)
     return bool(value)
 
 
 def text(name: str, value: object, *, hint: str = "") -> str:
-    """Return words as they were given."""
+    """Words as they were given."""
     if not isinstance(value, str):
         refuse(name, value, "text", hint)
     if has_half_characters(value):
@@ -251,7 +251,7 @@ def choice(name: str, value: object, options: Sequence[Choice], *, hint: str = "
 def names(
     name: str, value: object, *, what: str = "a column", least: int = 0, distinct: bool = False
 ) -> tuple[str, ...]:
-    """Return names as a tuple, given one, several or None; `what` says of what: ``"a column"``, ``"a covariate"``."""
+    """Names as a tuple, given one, several or None; `what` says of what: ``"a column"``, ``"a covariate"``."""
     result = () if value is None else (value,) if isinstance(value, str) else _listed(value)
     if result is None or len(result) < least:
         refuse(name, value, f"the name of {what}, or a list of names")
@@ -262,7 +262,7 @@ def names(
 
 
 def _listed(value: object) -> tuple[str, ...] | None:
-    """Return strings of a sequence or another iterable, or None if it holds anything else."""
+    """Strings of a sequence or another iterable, or None if it holds anything else."""
     result = tuple(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else None
     return result if result is not None and all(isinstance(v, str) for v in result) else None
 
@@ -425,12 +425,12 @@ def declared(options: type) -> Mapping[str, tuple[type, Option]]:
 
 
 def of_declared(options: type, inputs: Mapping[str, object]) -> dict[str, Any]:
-    """Return those of some arguments that are declared, as they were given."""
+    """Those of some arguments that are declared, as they were given."""
     return {name: inputs[name] for name in declared(options) if name in inputs}
 
 
 def checked(options: type, inputs: Mapping[str, object], caller: Caller) -> dict[str, Any]:
-    """Return every declared argument as it will be used: checked, or its default."""
+    """Every declared argument as it will be used: checked, or its default."""
     result = {}
     for name, (_, one) in declared(options).items():
         value = inputs.get(name, one.default)
@@ -517,7 +517,7 @@ def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
 
 
 def lacking(cluster: object, weights: object) -> str:
-    """Return what rows that are left out may lack, by whether there are clusters and weights."""
+    """What rows that are left out may lack, by whether there are clusters and weights."""
     first, last = ["label"], "score"
     for part, there in (("cluster", cluster), ("weight above 0", weights)):
         if there:

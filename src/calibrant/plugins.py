@@ -66,7 +66,7 @@ class Output(Protocol):
         return
 
     def reads(self, inputs: Namespace) -> Sequence[str]:
-        """Return files that are read with the data, so that none of them is written over."""
+        """Files that are read with the data, so that none of them is written over."""
         return ()
 
     def check(self, target: str | None, inputs: Namespace) -> None:
@@ -75,7 +75,7 @@ class Output(Protocol):
 
     @abstractmethod
     def content(self, thing: Any, target: str, inputs: Namespace) -> str:
-        """Return what is written of an `AuditRecord` to `target`, or of a `Calibrator` with `target` as its name.
+        """What is written of an `AuditRecord` to `target`, or of a `Calibrator` with `target` as its name.
 
         Of a record `inputs.language` is the language of its report, and all there is for a file in the folder ``DIR/``.
         """
@@ -113,13 +113,13 @@ class Plugins(Generic[P]):
     used: dict[str, P] = field(default_factory=dict)  # installed ones that were loaded
 
     def own(self, name: str) -> P:
-        """Return one of ours."""
+        """One of ours."""
         module, _, inner = self.table[name].partition(":")
         result: P = getattr(import_module(module), inner)
         return result
 
     def ours(self) -> Mapping[str, P]:
-        """Return all of ours by name."""
+        """All of ours by name."""
         return {name: self.own(name) for name in self.table}
 
     @cached_property

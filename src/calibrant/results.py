@@ -144,7 +144,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _hashed(value: Any) -> int:
-    """Return one number for all plain data that are equal."""
+    """One number for all plain data that are equal."""
     if isinstance(value, Mapping):
         return hash(frozenset((k, _hashed(v)) for k, v in value.items()))
     return hash(tuple(map(_hashed, value))) if isinstance(value, list) else hash(value)
@@ -252,7 +252,7 @@ class Interval(Plain):
         return format(self, ".3f")
 
     def __format__(self, spec: str) -> str:
-        """Return both ends as this writes numbers, each rounded outward: ``0.009 to 0.014``."""
+        """Both ends as this writes numbers, each rounded outward: ``0.009 to 0.014``."""
         return f"{_rounded(self.low, spec, ROUND_FLOOR)} to {_rounded(self.high, spec, ROUND_CEILING)}"
 
 
@@ -323,7 +323,7 @@ class Estimate(Framed, Plain):
         return round(float(self.value), digits)
 
     def __format__(self, spec: str) -> str:
-        """Return value and interval as this writes numbers: ``0.012 (0.009 to 0.014)``."""
+        """Value and interval as this writes numbers: ``0.012 (0.009 to 0.014)``."""
         return f"{format(self.value, spec)} ({format(self.interval, spec)})"
 
     def __str__(self) -> str:
@@ -391,7 +391,7 @@ class Layered(Plain):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __format__(self, spec: str) -> str:
-        """Return value and both ranges as this writes numbers: ``0.012 (0.010 to 0.014; certified 0.008 to 0.017)``."""
+        """Value and both ranges as this writes numbers: ``0.012 (0.010 to 0.014; certified 0.008 to 0.017)``."""
         ranges = [] if self.interval is None else [format(self.interval, spec)]
         ranges += [] if self.guaranteed is None else [f"certified {format(self.guaranteed, spec)}"]
         return f"{format(self.value, spec)} ({'; '.join(ranges)})" if ranges else format(self.value, spec)
@@ -504,6 +504,6 @@ class Curve(Framed, Plain):
         return f"Curve(method={self.method!r}, {rows:,} rows of {', '.join(self.columns) or 'no columns'})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows, without a network: a picture where there is one, else the first rows."""
+        """What a notebook shows, without a network: a picture where there is one, else the first rows."""
         html: str = import_module(SHOWN_BY).curve(self)
         return html

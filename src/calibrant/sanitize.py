@@ -17,13 +17,13 @@ UNBROKEN = re.compile(rf"\S{{{RUN},}}")
 
 
 def sanitize(text: object, keep: str = "") -> str:
-    """Return text with control, bidirectional and other unseen characters shown as codes, but for those to keep."""
+    """Text with control, bidirectional and other unseen characters shown as codes, but for those to keep."""
     text = str(text)
     return text if text.isprintable() else "".join(_shown(c, keep) for c in text)
 
 
 def as_message(text: object) -> str:
-    """Return text as one line of a message: a value that it quotes, however long, shows its first characters."""
+    """Text as one line of a message: a value that it quotes, however long, shows its first characters."""
     line = QUOTED.sub(lambda m: f"{_cut(m[0])}{m[0][0]}", sanitize(text))
     line = UNBROKEN.sub(lambda m: _cut(m[0]), line)
     return line if len(line) <= MESSAGE else f"{_cut(line, 2 * VALUE)} {line[-2 * VALUE :]}"
@@ -44,7 +44,7 @@ def _quoted(text: str) -> str:
 
 
 def quote_blank(text: str) -> str:
-    """Return text in quotes where it begins or ends with white space, which nobody would see: "a " next to a."""
+    """Text in quotes where it begins or ends with white space, which nobody would see: "a " next to a."""
     return f'"{text}"' if text.strip() and text != text.strip() else text
 
 

@@ -44,7 +44,7 @@ class Populations:
     reported: dict[str, Sums] = field(default_factory=dict)
 
     def of(self, fits: Fits) -> list[People]:
-        """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
+        """Everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
         judged, mask = fits.judged.data, self.context.mask
         some = [one for one in self._some(fits) if len(one.rows)]
         some = [one for one in some if not few(sides_in(judged, np.isin(np.arange(judged.n), one.rows)), mask)]
@@ -92,7 +92,7 @@ class Populations:
             yield _group(results[name], np.flatnonzero(np.isin(codes, members)), 1.0 / len(shown))
 
     def _numbers(self, at: Whole) -> list[tuple[int, int, Whole]]:
-        """Return, for each grouping whose columns were kept, its first and last number and each judged row's."""
+        """For each grouping whose columns were kept, its first and last number and each judged row's."""
         spec, codes = self.context.sketch.spec, {}
         for v in spec.variables:
             if holds_levels(self.context.sketch, self.sample_rows, v):

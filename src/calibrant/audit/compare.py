@@ -387,13 +387,13 @@ class Pair:
         return Seen(old, new, new - old, limits) if threshold is None else Seen(0.0 - old, 0.0 - new, new - old, limits)
 
     def _of_rows(self, rows: Rows, ends: list[losses.Ends]) -> Limits:
-        """Return limits of the mean over these rows, given their scores: a row adds one of two known numbers."""
+        """Limits of the mean over these rows, given their scores: a row adds one of two known numbers."""
         (zero, one), (new_zero, new_one) = ends
         rate = 0.5 * (self.old + self.new)[rows]
         return partial(betting.mean_limits, linear(self.data, rows, rate, (new_zero - zero, new_one - one)))
 
     def _of_population(self, rows: Rows, ends: list[losses.Ends], reach: float) -> Limits:
-        """Return limits of the population's mean, by clusters in a random order."""
+        """Limits of the population's mean, by clusters in a random order."""
         y = self.data.y[rows]
         (zero, one), (new_zero, new_one) = ends
         d = np.where(y == 1, new_one - one, new_zero - zero)
@@ -458,7 +458,7 @@ def _areas_of_clusters(
 
 
 def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
-    """Return sums and sizes of the certified clusters that have some of the rows, and the largest size."""
+    """Sums and sizes of the certified clusters that have some of the rows, and the largest size."""
     own = clusters.of_rows(rows)  # rows ascend, so that those of `d` are its own
     value = summed(own.cluster, own.weight * d, own.count)[own.certified]
     if not len(value):

@@ -258,7 +258,7 @@ class AuditContext:
         release_memory()
 
     def needs_lost(self) -> Predictions:
-        """Return the rows of which some outcomes by a horizon are unknown."""
+        """The rows of which some outcomes by a horizon are unknown."""
         if self.lost is None:
             raise NotComputable("every outcome is known")
         return self.lost
@@ -286,14 +286,14 @@ class AuditContext:
             raise NotRun(self.withheld_for)
 
     def needs_sample(self) -> Predictions:
-        """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""
+        """The rows that the sketch holds, as they are; `NotRun` says why a test of them is not run."""
         self.needs_tests()
         if self.sample_rows is None:
             raise NotRun(NO_TESTS)
         return self.sample_rows
 
     def needs_rows(self, without: str = NO_TESTS) -> Predictions:
-        """Return the rows that the sketch holds, small levels pooled, or say why a check of them is not run."""
+        """The rows that the sketch holds, small levels pooled; `NotRun` says why a check of them is not run."""
         self.needs_tests()
         if self.rows is None:
             raise NotRun(without)

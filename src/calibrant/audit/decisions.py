@@ -38,13 +38,13 @@ class People:
         return min((n for n in sides if n > 0), default=0)
 
     def sides(self, at: int) -> tuple[int, int]:
-        """Return how many people are acted on, and how many are not."""
+        """How many people are acted on, and how many are not."""
         ladder = self.ladders[at]
         return ladder.people(ladder.acts_from, 2.0), ladder.people(0.0, ladder.acts_from)
 
 
 def everyone(context: AuditContext) -> People:
-    """Return everyone."""
+    """Everyone."""
     q = context.everyone
     return People((), -1, q, tuple(Ladder.of(q, t) for t in context.judging.thresholds))
 
@@ -69,7 +69,7 @@ def groups(context: AuditContext) -> list[People]:
 
 
 def reported(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> list[People]:
-    """Return those of whom a threshold is reported; of a variable's groups that are not, two at least and not few.
+    """Those of whom a threshold is reported; of a variable's groups that are not, two at least and not few.
 
     Groups add up to everyone, who are reported: one group that is left out could be had by subtraction. So the next
     smallest leave with it. Of a table of pairs, whose margins are reported, none is reported where any cannot be, or
@@ -197,7 +197,7 @@ def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], reported: Sums, 
 
 
 def clopper_pearson(hits: int, n: int, each: float) -> tuple[float, float]:
-    """Return both ends of the exact interval, each missing with probability `each` at most."""
+    """Both ends of the exact interval, each missing with probability `each` at most."""
     from scipy.special import betaincinv
 
     low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1.0, each))

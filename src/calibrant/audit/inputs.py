@@ -37,7 +37,7 @@ STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and
 
 
 def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str, Any]:
-    """Return what a record holds of the data: names, counts and kinds, no row.
+    """What a record holds of the data: names, counts and kinds, no row.
 
     `mask`: people under whom a count is not shown. `fewest`: rows that are of so many people, whosever they are.
     """
@@ -108,13 +108,13 @@ def _others(sketch: Sketch, fewest: int) -> dict[str, object]:
 
 
 def _unlabelled(sketch: Sketch) -> int:
-    """Return how many people lack a label: rows, or clusters where rows share clusters."""
+    """How many people lack a label: rows, or clusters where rows share clusters."""
     result = Cells.of(sketch) if sketch.kept is not None else None
     return result.clusters[1] if isinstance(result, ClusterCells) else sketch.unlabelled
 
 
 def confidence(sketch: Sketch) -> dict[str, object]:
-    """Return where the confidence that is audited comes from, as its column's name and its log say; else nothing."""
+    """Where the confidence that is audited comes from, as its column's name and its log say; else nothing."""
     score = sketch.spec.score
     if not (provenance := of_column(score)):
         return {}
@@ -160,7 +160,7 @@ def _reports(values: NDArray[np.int64]) -> bool:
 
 
 def arrival(sketch: Sketch, fewest: int = MASK) -> dict[str, Any] | None:
-    """Return from when to when rows arrived, and how many a year, where exactly one covariate is a date; else None.
+    """From when to when rows arrived, and how many a year, where exactly one covariate is a date; else None.
 
     So many rows at either end (`fewest`) are left out, that the first and the last day are nobody's own, and that a
     date mistyped does not stretch the years. Dates outside the range that a sketch first saw count in its end cells:
@@ -186,7 +186,7 @@ def arrival(sketch: Sketch, fewest: int = MASK) -> dict[str, Any] | None:
 
 
 def columns(sketch: Sketch, fewest: int) -> dict[str, dict[str, Any]]:
-    """Return what each column was interpreted as, what it was used as, and the share of rows in which it is missing.
+    """What each column was interpreted as, what it was used as, and the share of rows in which it is missing.
 
     Shares are rounded up to steps of at least so many rows, so that no small group can be identified from them.
     """

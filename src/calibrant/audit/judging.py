@@ -412,7 +412,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 def withholding(
     findings: Sequence[Finding], checks: Sequence[CheckRecord], reason: str
 ) -> tuple[list[Finding], list[CheckRecord]]:
-    """Return findings and checks without verdicts, each with the reason, and no number of rows that would help.
+    """Findings and checks without verdicts, each with the reason, and no number of rows that would help.
 
     Their ranges stay as they are. It is for rows that are no independent ones: each bound takes them as such.
     """

@@ -175,7 +175,7 @@ def _is_bridge(cell: int, pool: Sequence[int], columns: int) -> bool:
 
 
 def pooled_rows(rows: Predictions, smallest: int) -> Predictions:
-    """Return rows with small levels joined, as `pool_levels`; a category that pools away altogether is left out.
+    """Rows with small levels joined, as `pool_levels`; a category that pools away altogether is left out.
 
     Where no level is small these are the same rows, and what was remembered with them.
     """
@@ -221,7 +221,7 @@ def _pooled_text(name: str, column: Any, rows: Predictions, smallest: int) -> An
 
 
 def pooled_counts(sketch: Sketch, smallest: int) -> Sketch:
-    """Return a sketch whose counts along each category have small levels joined, as `pool_levels`.
+    """A sketch whose counts along each category have small levels joined, as `pool_levels`.
 
     A pool is counted at its first level, and the others have none; all of a category that pools away is one level.
     """
@@ -277,14 +277,14 @@ def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> st
 
 
 def group_populations(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, Population, int]]:
-    """Return name, population and pool size of every group that may be shown."""
+    """Name, population and pool size of every group that may be shown."""
     shown = shown_groups(sketch, mask)
     result = groups_of(sketch, sketch, [members for _, members, _ in shown], sketch.spec.seed)
     return [(name, q, size) for (name, _, size), q in zip(shown, result, strict=True)]
 
 
 def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int], int]]:
-    """Return name, numbers in the sketch and pool size of every group that may be shown.
+    """Name, numbers in the sketch and pool size of every group that may be shown.
 
     Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
     count would follow from the pair table's margins.

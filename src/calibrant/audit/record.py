@@ -415,7 +415,7 @@ class AuditRecord(Framed, Plain):
         return text
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first screen of the report."""
+        """What a notebook shows: the first screen of the report."""
         html: str = import_module(SHOWN_BY).record(self)
         return html
 

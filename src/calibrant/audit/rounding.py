@@ -212,7 +212,7 @@ class RandomRounding(Sums):
         return 10.0 ** math.ceil(math.log10(max(p, 1e-12)) - 1e-9)
 
     def _steps(self, limit: float) -> int:
-        """Return how many whole steps, as ends are written, are at most a limit."""
+        """How many whole steps, as ends are written, are at most a limit."""
         u = step(self.exact[0])
         most = math.floor(limit / u + 1e-9)
         return most if round(u * most, 12) <= limit else most - 1

@@ -383,7 +383,7 @@ def _versions() -> dict[str, str]:
 
 
 def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | None:
-    """Return what a record holds of clusters; None where rows are independent and count alike."""
+    """What a record holds of clusters; None where rows are independent and count alike."""
     kept = context.everyone.clusters
     if kept is None:
         return None
@@ -404,7 +404,7 @@ def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | No
 
 
 def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float | bool | None]:
-    """Return what a record holds of clusters that cross: blocks are of the mean shift."""
+    """What a record holds of clusters that cross: blocks are of the mean shift."""
     gaps = context.everyone.diagonals
     blocks, pilots = (round(sum(of) / len(gaps)) for of in ([u.count for u in gaps], [u.pilots for u in gaps]))
     return {
@@ -433,7 +433,7 @@ def _design_effect(rows: Predictions) -> float:
 
 
 def _wider(context: AuditContext) -> float | None:
-    """Return how many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
+    """How many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
     q = context.everyone  # counts are of all rows: where not all clusters are held, of those alone
     part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
     every = Population(q.raw, q.fine, q.scores, q.by_score)

@@ -84,7 +84,7 @@ def _left(c: Mapping[str, Sequence[Any]], i: int, mask: int, sums: type[Sums]) -
 def _besides(
     results: Iterable[Sequence[Any]], size: tuple[int, int], mask: int, sums: type[Sums]
 ) -> tuple[tuple[Any, ...], ...]:
-    """Return what else distinguishes the people of a subgroup, where it is neither of few people nor of all but few."""
+    """What else distinguishes the people of a subgroup, where it is neither of few people nor of all but few."""
     rows, people = size
     rest = people - rows
     own, others = sums.of(rows, 0, 0.0), sums.of(rest, 0, 0.0)
@@ -106,7 +106,7 @@ ABOUT = ("about", "attributes", "order", "subgroups", "min_size", "clear_size", 
 
 
 def reported_worst(least: Estimate, most: Estimate, tables: Tables, context: AuditContext, times: float) -> Estimate:
-    """Return both ends of the worst subgroup as one estimate, each as reported; a box that leaves few is not named.
+    """Both ends of the worst subgroup as one estimate, each as reported; a box that leaves few is not named.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ EXAMPLE = "calibrant-example.html"
 
 
 def reading(a: Namespace, **more: Any) -> Reading:
-    """Return what the options say to read: each is called as the argument of `Reading.of`."""
+    """What the options say to read: each is called as the argument of `Reading.of`."""
     inputs = of_declared(ReadingOptions, vars(a)) | more
     if "bins" in inputs:
         inputs["bins"] = bin_edges(inputs["bins"])
@@ -55,12 +55,12 @@ def reading(a: Namespace, **more: Any) -> Reading:
 
 
 def judging(a: Namespace) -> Judging:
-    """Return what the options say to judge: each is called as the argument of `Judging.of`."""
+    """What the options say to judge: each is called as the argument of `Judging.of`."""
     return Judging.of(gates=gates(), caller=COMMAND, **of_declared(JudgingOptions, vars(a)))
 
 
 def inputs_of(a: Namespace) -> list[str] | list[Query]:
-    """Return what the command line gives as data: the files, or the query in their place."""
+    """What the command line gives as data: the files, or the query in their place."""
     if bool(a.files) == bool(a.sql):
         raise BadInput("name the data: files, or a query with --sql" + (", not both" if a.files else ""))
     return [Query(a.sql)] if a.sql else list(a.files)
@@ -281,7 +281,7 @@ def certified_data(files: Sketch | Files, options: Reading) -> Certified:
 
 
 def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:
-    """Return certificates for a terminal: those of one range together, then every table."""
+    """Certificates for a terminal: those of one range together, then every table."""
     from calibrant.report import terminal
     from calibrant.report.outputs import results
 

@@ -72,7 +72,7 @@ class Setting:
         return str(self.choices[0]) if self.choices else {int: "10", float: "0.05", str: "NAME"}[self.kinds[0]]
 
     def read(self, text: str) -> int | float | str:
-        """Return what a text says, as the strictest kind that takes it."""
+        """What a text says, as the strictest kind that takes it."""
         for kind in self.kinds:
             try:
                 return kind(text)  # type: ignore[no-any-return]
@@ -152,7 +152,7 @@ def _doc(function: Callable[..., Any]) -> str:
 
 
 def _parameters(doc: str) -> dict[str, str]:
-    """Return what a docstring says of each parameter: in a sentence, or of what kind it is."""
+    """What a docstring says of each parameter: in a sentence, or of what kind it is."""
     section = doc.partition("\n\nParameters\n----------\n")[2].partition("\n\n")[0]
     out: dict[str, str] = {}
     for block in re.split(r"\n(?=\S)", section):
@@ -239,7 +239,7 @@ def _own(p: Command, own: Setting) -> None:
 
 
 def _value(own: Setting, text: str) -> Any:
-    """Return what was written; one of several is itself, where the function takes it so."""
+    """What was written; one of several is itself, where the function takes it so."""
     try:
         if own.parsed == "one":
             return own.read(text)
@@ -321,7 +321,7 @@ def _data(
 
 
 def _passed(a: Namespace, s: Setting) -> Any:
-    """Return what was given for a setting, one column by itself."""
+    """What was given for a setting, one column by itself."""
     v = getattr(a, OWN + s.name, None)
     return v[0] if s.columns and s.parsed == "many" and v is not None and len(v) == 1 else v
 

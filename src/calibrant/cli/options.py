@@ -309,7 +309,7 @@ def count_or_word(text: str) -> int | str:
 
 
 def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return bin edges by column."""
+    """Bin edges by column."""
     out = {}
     for item in items:
         name, _, edges = item.rpartition("=")
@@ -480,7 +480,7 @@ def out(p: Command, line: str, metavar: str = "OUT") -> None:
 
 
 def arranged(names: Iterable[str], added: Mapping[str, CommandPlugin]) -> list[str]:
-    """Return names in the order of the help, each plug-in behind the name that it gives; those that give none last."""
+    """Names in the order of the help, each plug-in behind the name that it gives; those that give none last."""
     order = list(names)
     for name, one in added.items():
         order.insert(order.index(one.after) + 1 if one.after in order else len(order), name)
@@ -488,7 +488,7 @@ def arranged(names: Iterable[str], added: Mapping[str, CommandPlugin]) -> list[s
 
 
 def outputs(of: Of) -> dict[str, Output]:
-    """Return our outputs of records, or of calibrators, by name."""
+    """Our outputs of records, or of calibrators, by name."""
     return {name: one for name, one in OUTPUTS.ours().items() if one.of == of}
 
 

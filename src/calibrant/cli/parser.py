@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def entry(one: CommandPlugin) -> tuple[str, str, Options, str]:
-    """Return what the parser takes of the command of a plug-in."""
+    """What the parser takes of the command of a plug-in."""
     return one.line.replace("%", "%%"), one.more, one.options, one.status
 
 
@@ -376,7 +376,7 @@ def _settings(p: Command, known: Sequence[Offer]) -> None:
 def asking(
     face: str, notes: Mapping[str, str] | None = None, own: Mapping[str, tuple[str, str, Options]] | None = None
 ) -> Options:
-    """Return what adds the functions of a face, each with its note in the help, if it has one; and commands besides.
+    """What adds the functions of a face, each with its note in the help, if it has one; and commands besides.
 
     `own`: of each its line, its help, and what adds its options.
     """

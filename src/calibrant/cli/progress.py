@@ -75,14 +75,14 @@ class Progress:
         self._event_now, self._reported = event_now, self._clock()
 
     def line(self) -> str:
-        """Return what is shown now: a bar, the step, its rows and the time left; the time so far where that is open."""
+        """What is shown now: a bar, the step, its rows and the time left; the time so far where that is open."""
         event_now = self.now()
         if event_now.share is None:
             return sanitize(f"{event_now}, {self._clock() - self._began:.0f} s so far")
         return sanitize(f"{BLOCK * int(WIDE * event_now.share):{SPACE}<{WIDE}} {event_now}")
 
     def now(self) -> ProgressEvent:
-        """Return where the run is: what was reported last, and what has passed since."""
+        """Where the run is: what was reported last, and what has passed since."""
         event_now, passed = self._event_now, self._clock() - self._reported
         if event_now.share is None or not event_now.left:
             return event_now

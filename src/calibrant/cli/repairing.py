@@ -66,7 +66,7 @@ ENDINGS = {".json": CALIBRATOR, ".sql": "duckdb", ".js": "javascript"}  # other 
 
 
 def _targets(a: Namespace) -> list[Target]:
-    """Return what is to be written: rows, the calibrator, or the calibrator as code."""
+    """What is to be written: rows, the calibrator, or the calibrator as code."""
     made = ((text, target_of(text, "calibrator", ENDINGS, DIALECTS)) for text in a.out)
     return [Target(f"-o {text}", ROWS, text) if one is None else one for text, one in made]
 

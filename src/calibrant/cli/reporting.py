@@ -100,7 +100,7 @@ def report(a: Namespace) -> int:
 
 
 def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> list[Target]:
-    """Return what is to be written; refuse what cannot be, or claims one place, before any work is done."""
+    """What is to be written; refuse what cannot be, or claims one place, before any work is done."""
     from calibrant.report.outputs.files import browser, checked_folder
 
     targets = [*map(_of_record, a.out), *([Target("--json", "json", STDOUT)] if a.json else [])]

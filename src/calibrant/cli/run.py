@@ -99,7 +99,7 @@ def _command(a: Namespace) -> int:
 
 
 def _as_option(e: BadInput, a: Namespace) -> str:
-    """Return what a refusal says, with the argument at its beginning called as this command's option is."""
+    """What a refusal says, with the argument at its beginning called as this command's option is."""
     why, name = str(e), e.argument
     if (hasattr(a, name) or hasattr(a, OWN + name)) and why.startswith(f"{name}="):
         return COMMAND.name(name) + why[len(name) :]

@@ -27,7 +27,7 @@ class StandardOutput(io.StringIO):
         self._ends += [start, start + self.write(text)]
 
     def shown(self, terminal: bool) -> str:
-        """Return everything; refuse to send a terminal text for programs that would steer it."""
+        """Everything; refuse to send a terminal text for programs that would steer it."""
         text = self.getvalue()
         pieces = [text[a:b] for a, b in pairwise([0, *self._ends, len(text)])]
         for k, piece in enumerate(pieces):

@@ -67,7 +67,7 @@ class ClassColumns:
 
 
 def classes_stated(opened: Source, columns: Sequence[Column], options: Reading) -> ClassColumns | None:
-    """Return the columns of classes that were named, or that a pattern stands for; None where none were.
+    """The columns of classes that were named, or that a pattern stands for; None where none were.
 
     The one that says which was true is that which was named, or is called so.
     """
@@ -80,7 +80,7 @@ def classes_stated(opened: Source, columns: Sequence[Column], options: Reading) 
 
 
 def lists_of_classes(table: pa.Table) -> tuple[str, ...]:
-    """Return patterns of the parts of columns whose lists or structs add up to one: probabilities of classes."""
+    """Patterns of the parts of columns whose lists or structs add up to one: probabilities of classes."""
     result = list[str]()
     for name in table.column_names:
         column = next((c for chunk in table.column(name).chunks if len(c := listed(chunk).drop_null())), None)
@@ -99,7 +99,7 @@ def lists_of_classes(table: pa.Table) -> tuple[str, ...]:
 
 
 def class_errors(table: pa.Table, options: Reading) -> tuple[str, ...]:
-    """Return why an audit of all classes would refuse these rows: it reads them as the audit does."""
+    """Why an audit of all classes would refuse these rows: it reads them as the audit does."""
     try:
         classes_in_memory(table, replace(options, form=DETECTED, variables=()))
     except (BadInput, NotComputable) as e:
@@ -108,7 +108,7 @@ def class_errors(table: pa.Table, options: Reading) -> tuple[str, ...]:
 
 
 def classes_of(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | None:
-    """Return the columns of classes, if there are any; with their order, where their names have one."""
+    """The columns of classes, if there are any; with their order, where their names have one."""
     if table.num_rows < LEAST_ROWS:
         return None
     detected = _listed(table, columns) or _summed(table, columns) or _unsummed(table, columns)

@@ -119,7 +119,7 @@ def nulls_of(source: Source) -> dict[str, int]:
 def _read(
     parts: Sequence[Part], columns: Sequence[str], real: Sequence[str], most: int, at_once: bool
 ) -> tuple[list[Run], list[pa.RecordBatch], bool]:
-    """Return runs and batches of parts, each of which gives its share of what is still wanted, and if nothing is left.
+    """Runs and batches of parts, each of which gives its share of what is still wanted, and whether nothing is left.
 
     Long texts end it sooner, if all columns are read `at_once`: others could not be put next to fewer rows.
     """
@@ -140,7 +140,7 @@ def _read(
 
 
 def _joined(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return batches as one table; a column whose types do not go together becomes text."""
+    """Batches as one table; a column whose types do not go together becomes text."""
     if not batches:
         return pa.table({c: pa.nulls(0) for c in columns}), ()
     out, mixed = {}, []
@@ -175,7 +175,7 @@ COUNTED = ("yes/no", "code", "category", "constant")
 
 
 def seen(rows: Sampled, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """Return what each column of some rows holds, and the refusals of those that cannot be read.
+    """What each column of some rows holds, and the refusals of those that cannot be read.
 
     `kinds` says of columns, where types are detected from text, why they are what they are.
     """
@@ -301,7 +301,7 @@ OF_ROWS: tuple[tuple[Role, str], ...] = ("key", "id"), ("cluster", "cluster"), (
 
 
 def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
-    """Return what a sketch holds; `typed` is the audit of it."""
+    """What a sketch holds; `typed` is the audit of it."""
     spec = sketch.spec
     rows = sketch.group_levels.sum(axis=(1, 2, 3)) if spec.groupings else ()
     groups, first = [], 0

@@ -47,7 +47,7 @@ def of_sketch(files: Sequence[str]) -> str:
 
 
 def typed(options: Reading, names: Collection[str]) -> list[str]:
-    """Return those of some options that differ from the default, as they are typed."""
+    """Those of some options that differ from the default, as they are typed."""
     return [typed_option(name, value) for name, value in _options(options).items() if name in names]
 
 
@@ -69,7 +69,7 @@ def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "")
 
 
 def _options(request: Reading) -> dict[str, object]:
-    """Return what differs from what an audit does by itself."""
+    """What differs from what an audit does by itself."""
     options: dict[str, object] = {
         "label": request.labels or request.label or OUTCOME,
         "score": request.scores or request.score or SCORE,
@@ -120,7 +120,7 @@ def _python(value: object) -> str:
 
 
 def typed_option(option: str, value: object) -> str:
-    """Return one option as it is typed."""
+    """One option as it is typed."""
     flag = COMMAND.name(option)
     if value is True:
         return flag
@@ -149,7 +149,7 @@ KEPT = ("positive", "percent", "allow_same", *FORM)  # of the audit's options, i
 
 
 def with_parts(options: Reading, log: Log) -> Reading:
-    """Return what was asked, with the label and the confidence of the log where none was named."""
+    """What was asked, with the label and the confidence of the log where none was named."""
     score = options.score or next((name for name, _ in log.confidences), "")
     return replace(options, label=options.label or log.label, score=score)
 
@@ -170,7 +170,7 @@ def mended(options: Reading, log: Log, columns: Sequence[Column], rows: int) -> 
 
 
 def facts(log: Log, files: Sequence[str], planned: Reading) -> Mapping[str, object]:
-    """Return what a log is, and the command that compares its confidences if there are several."""
+    """What a log is, and the command that compares its confidences if there are several."""
     names = tuple(name for name, _ in log.confidences)
     words = ["calibrant compare", *map(shlex.quote, files)]
     words += [typed_option("label", planned.label), typed_option("score", names)]

@@ -57,7 +57,7 @@ class InputErrors:
             self.stated.append(refusal)
 
     def passes(self, check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Return whether a check passes; note why if it does not."""
+        """Whether a check passes; note why if it does not."""
         try:
             check(*args, **kwargs)
         except BadInput as e:
@@ -67,7 +67,7 @@ class InputErrors:
 
 
 def input_errors(source: Source, rows: Sampled, options: Reading) -> tuple[str, ...]:
-    """Return every refusal that an audit of these rows would end in, as far as the rows read show."""
+    """Every refusal that an audit of these rows would end in, as far as the rows read show."""
     result = InputErrors()
     if not rows.table.num_rows:
         result.note(source.no_rows())
@@ -148,14 +148,14 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
 
 
 def labels_of(table: pa.Table, options: Reading) -> Floats:
-    """Return labels as numbers, NaN where missing; zeros without a label."""
+    """Labels as numbers, NaN where missing; zeros without a label."""
     if options.label not in table.column_names:
         return np.zeros(table.num_rows)
     return label_values(table.column(options.label), options.label, options.positive).astype(np.float64)
 
 
 def scores_of(table: pa.Table, options: Reading) -> Floats:
-    """Return scores as numbers from 0 to 1, NaN where missing; zeros without a score."""
+    """Scores as numbers from 0 to 1, NaN where missing; zeros without a score."""
     if options.score not in table.column_names:
         return np.zeros(table.num_rows)
     return score_values(table.column(options.score), options.score, options.percent)
@@ -171,7 +171,7 @@ def dropped_rows(
 
 
 def _gone(table: pa.Table, columns: Sequence[str], classes: Sequence[str] = ()) -> NDArray[np.bool_]:
-    """Return in which rows one of some columns holds nothing."""
+    """In which rows one of some columns holds nothing."""
     each = [absent(table.column(name), name, classes) for name in columns if name in table.column_names]
     return np.any(each, axis=0) if each else np.zeros(table.num_rows, dtype=bool)
 
@@ -194,5 +194,5 @@ def weightless(table: pa.Table, weights: str) -> dict[str, int]:
 
 
 def absent(column: pa.ChunkedArray, name: str, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
-    """Return where a column holds nothing: null, NaN, or a text that says so and is none of the `classes`."""
+    """Where a column holds nothing: null, NaN, or a text that says so and is none of the `classes`."""
     return absent_labels(decoded(column, name), classes)

@@ -35,7 +35,7 @@ SHARED, NEAREST, LARGEST = 1.2, 3.0, 200  # rows of one value of a pair: at leas
 def one_outcome(
     table: pa.Table, columns: Sequence[Column], requested: Reading, taken: Iterable[str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the columns, and pairs of others, within whose values rows have one label, though chance does not do that.
+    """The columns, and pairs of others, within whose values rows have one label, though chance does not do that.
 
     Numbers that order the label are none: what is made from the outcome, such as days to it, orders it too. Nor are
     pairs that hold what reproduces the label.

@@ -63,7 +63,7 @@ def called(name: str, words: AbstractSet[str]) -> bool:
 
 
 def scale_of(column: Column | None, mostly_above: bool = True) -> str:
-    """Return what the numbers of a score look like: see `Look.scale`. Percent have the sign, or are mostly above 1."""
+    """What the numbers of a score look like: see `Look.scale`. Percent have the sign, or are mostly above 1."""
     if column is None or not isinstance(column.low, float) or not isinstance(column.high, float):
         return ""
     low, high = column.low, column.high
@@ -190,7 +190,7 @@ def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
 
 
 def _family(c: Column) -> str:
-    """Return what the columns of one category that was spread over several begin with."""
+    """What the columns of one category that was spread over several begin with."""
     return re.split(r"[_=.]", c.name)[0] if c.kind == "yes/no" and re.search(r"[_=.]", c.name) else f"\0{c.name}"
 
 

@@ -106,7 +106,7 @@ def look(source: object, *, engine: object = None, **settings: Unpack[ColumnOpti
 
 @singledispatch
 def looked(source: object, options: Reading, engine: object = None) -> Look:
-    """Return what a look finds: what `look` and the command both run."""
+    """What a look finds: what `look` and the command both run."""
     files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
     files = files if isinstance(source, (str, Path, list, tuple)) else ()
     guessed = ""
@@ -179,7 +179,7 @@ def _first_rows(frame: Any) -> object:
 def looked_at(
     opened: Source, options: Reading, files: Sequence[str] = (), sql: str = "", *, plans: bool = False
 ) -> Look:
-    """Return what a look at an opened source finds; if it `plans`, what so many rows can decide too."""
+    """What a look at an opened source finds; if it `plans`, what so many rows can decide too."""
     refused: tuple[str, ...] = ()
     try:
         rows = sampled(opened, options.score)
@@ -426,7 +426,7 @@ def _scale(c: Column | None, table: pa.Table, score: str) -> str:
 
 
 def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
-    """Return what was asked with the coarsest column of clusters among the rows seen; or why there is none."""
+    """What was asked with the coarsest column of clusters among the rows seen; or why there is none."""
     if not {*options.levels} <= {*table.column_names}:
         return options, refused
     try:
@@ -480,7 +480,7 @@ def _with_role(c: Column, named: Mapping[str, str], options: Reading) -> Column:
 
 
 def repeated(table: pa.Table, columns: Sequence[Column]) -> int | None:
-    """Return how many rows are in every column read as an earlier one; None where one cannot be compared."""
+    """How many rows are in every column read as an earlier one; None where one cannot be compared."""
     if not table.num_columns or any(c.distinct == table.num_rows for c in columns):
         return 0
     places = [str(i) for i in range(table.num_columns)]  # a name such as ".p" would be read as a path
@@ -511,7 +511,7 @@ def _warnings(
 
 
 def _table(data: Predictions) -> pa.Table:
-    """Return rows in memory as a table."""
+    """Rows in memory as a table."""
     columns = {"y_true": pa.array(data.y), "y_prob": pa.array(data.p)}
     more = {} if data.covariates is None else {c: data.covariates.column(c) for c in data.covariates.column_names}
     return pa.table(columns | {k: v for k, v in more.items() if k not in columns})

@@ -36,7 +36,7 @@ def default_tails(defaults: ArrayLike, customers: ArrayLike, pd: ArrayLike, rho:
 
 
 def light(p_value: float, levels: tuple[float, float]) -> Light:
-    """Return green above the first level, red at most the second, amber between."""
+    """Green above the first level, red at most the second, amber between."""
     if p_value > levels[0]:
         return "green"
     return "amber" if p_value > levels[1] else "red"

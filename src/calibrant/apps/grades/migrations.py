@@ -37,7 +37,7 @@ def bandwidth(counts: Ints) -> tuple[float, float]:
 
 
 def steps(counts: Ints) -> Steps:
-    r"""Return for each cell off the diagonal whether it holds more than its neighbour one step nearer.
+    r"""For each cell off the diagonal, whether it holds more than its neighbour one step nearer.
 
     ``z_ij = (p_near - p_ij) / sqrt((p_ij (1 - p_ij) + p_near (1 - p_near) + 2 p_ij p_near) / N_i)``, the difference of
     two shares of one multinomial row over its standard error; p-value ``Phi(z_ij)``, small where the farther cell holds

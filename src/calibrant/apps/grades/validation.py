@@ -257,7 +257,7 @@ def _lights(lights: object) -> tuple[float, float]:
 
 
 def _passed(rows: Predictions, column: str) -> list[str]:
-    """Return the grade of every row; refuse one that is missing."""
+    """The grade of every row; refuse one that is missing."""
     kept = texts_of(rows, column, "grade")
     if gaps := [i for i, g in enumerate(kept) if g is None]:
         what = f"grade column {column!r}: {len(gaps):,} of {len(kept):,} rows have no grade, first in row {gaps[0]}"
@@ -320,7 +320,7 @@ def _customers(
 
 
 def _placed(values: Sequence[str | None], place: dict[str, int], column: str) -> Ints:
-    """Return places on the scale, `LEFT` where there is no grade; refuse one that is not on it."""
+    """Places on the scale, `LEFT` where there is no grade; refuse one that is not on it."""
     for i, g in enumerate(values):
         if g is not None and g not in place:
             known = ", ".join(map(clipped, place))
@@ -333,7 +333,7 @@ def _placed(values: Sequence[str | None], place: dict[str, int], column: str) ->
 
 
 def _back_tests(c: Customers, scale: tuple[str, ...], how: How) -> tuple[tuple[BackTest, ...], BackTest]:
-    """Return each grade and the portfolio."""
+    """Each grade and the portfolio."""
     lines = _tested(c, c.grade, [("", g) for g in scale], how)
     return lines, _tested(c, np.zeros_like(c.grade), [("", PORTFOLIO)], how, mixed=True)[0]
 

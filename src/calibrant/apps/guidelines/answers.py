@@ -69,7 +69,7 @@ CHECKED = {
 
 
 def study(record: AuditRecord) -> Lines:
-    """Return that this evaluates probabilities that exist, of which model, for which outcome, in whom."""
+    """Say that this evaluates probabilities that exist, of which model, for which outcome, in whom."""
     model = stated_of(record, "model")
     what = say("An evaluation, not a development: predicted probabilities ", code(record.data.get("score", "")))
     of = say(*what, *(say(" of ", literal(model)) if model else ()), " compared with observed outcomes.")
@@ -77,19 +77,19 @@ def study(record: AuditRecord) -> Lines:
 
 
 def population(record: AuditRecord) -> Lines:
-    """Return whom the rows stand for, as the caller said it."""
+    """Whom the rows stand for, as the caller said it."""
     reported = stated_of(record, "population")
     return (say("Population: ", literal(reported), "."),) if reported else NO_LINES
 
 
 def purpose(record: AuditRecord) -> Lines:
-    """Return what the probabilities are for, and for whom, as the caller said it."""
+    """What the probabilities are for, and for whom, as the caller said it."""
     use = stated_of(record, "intended_use")
     return (*((say("Meant for: ", literal(use), "."),) if use else NO_LINES), *population(record))
 
 
 def objective(record: AuditRecord) -> Lines:
-    """Return what the audit was to decide, and who set the limit."""
+    """What the audit was to decide, and who set the limit."""
     limit = limit_of(record)
     if limit is None:
         return (say("To measure the calibration of probabilities that exist; no limit was given."),)
@@ -103,7 +103,7 @@ def objective(record: AuditRecord) -> Lines:
 
 
 def source(record: AuditRecord) -> Lines:
-    """Return which files were read, their fingerprint, and which weights make them stand for others."""
+    """Which files were read, their fingerprint, and which weights make them stand for others."""
     files, more = listed(record.data.get("files")), int(record.data.get("file_count") or 0)
     made = [_listing("Files: ", files, f" and {num.count(more - len(files))} more" if more > len(files) else "")]
     made = made if files else [say("The rows came as arrays or as a frame.")]
@@ -114,7 +114,7 @@ def source(record: AuditRecord) -> Lines:
 
 
 def dates(record: AuditRecord) -> Lines:
-    """Return when the rows were recorded: as the caller said it, and as a column of dates says it."""
+    """When the rows were recorded: as the caller said it, and as a column of dates says it."""
     reported, arrival = stated_of(record, "period"), record.data.get("arrival")
     stated = (say("Period: ", literal(reported), "."),) if reported else NO_LINES
     if not arrival:
@@ -123,13 +123,13 @@ def dates(record: AuditRecord) -> Lines:
 
 
 def cluster_count(record: AuditRecord) -> Lines:
-    """Return how many clusters the rows belong to, where a column names them."""
+    """How many clusters the rows belong to, where a column names them."""
     counted = independent(record).counted
     return (say(*counted, "."),) if counted else NO_LINES
 
 
 def preparation(record: AuditRecord) -> Lines:
-    """Return how columns were read and grouped, alike for everyone, and what the checks of quality found."""
+    """How columns were read and grouped, alike for everyone, and what the checks of quality found."""
     made = [say("Labels, probabilities and covariates were checked and read by one rule for all rows.")]
     for column, edges in cuts(record).items():
         made.append(say(code(column), f" was cut at {', '.join(f'{e:g}' for e in edges)}."))
@@ -175,7 +175,7 @@ def covariates(record: AuditRecord) -> Lines:
 
 
 def output(record: AuditRecord) -> Lines:
-    """Return that the output is a probability, and in which steps people see it."""
+    """Say that the output is a probability, and in which steps people see it."""
     acted = " and ".join(f"{t:g}" for t in _thresholds(record))
     what = f"; people are acted on from {acted} on" if acted else "; no classification was audited"
     made = [say("A probability, ", code(record.data.get("score", "")), f"{what}.")]
@@ -193,7 +193,7 @@ def again(record: AuditRecord) -> Lines:
 
 
 def shared(record: AuditRecord) -> Lines:
-    """Return what a reader with the data can check, and that the record holds none of its rows."""
+    """What a reader with the data can check, and that the record holds none of its rows."""
     print_ = record.data.get("fingerprint", "")
     return (say("The record holds no row of the data; whoever has them can check the fingerprint ", code(print_), "."),)
 
@@ -202,7 +202,7 @@ def shared(record: AuditRecord) -> Lines:
 
 
 def sample(record: AuditRecord) -> Lines:
-    """Return rows and events, how precise they make the answer, and how many would decide what is undecided."""
+    """Rows and events, how precise they make the answer, and how many would decide what is undecided."""
     one = record.everyone
     low, high = num.bounds(*one.error_ends, one.limit)
     made = [say(f"{_people(record)}, {num.count(one.events)} with the outcome.")]
@@ -221,7 +221,7 @@ def _need(finding: Finding) -> str:
 
 
 def missing(record: AuditRecord) -> Lines:
-    """Return how missing values were handled, how many rows were left out, and each column's share."""
+    """How missing values were handled, how many rows were left out, and each column's share."""
     gone, kept = dropped(record.data), record.data.get("columns") or {}
     made = [say(HANDLED[h])] if (h := str(record.data.get("missing"))) in HANDLED else []
     lack = lacking(record.data.get("cluster"), record.data.get("weights"))
@@ -242,7 +242,7 @@ def _unlabelled(record: AuditRecord) -> str:
 
 
 def flow(record: AuditRecord) -> Lines:
-    """Return rows read, left out, kept apart, and audited with and without the outcome."""
+    """Rows read, left out, kept apart, and audited with and without the outcome."""
     one, gone, apart = record.everyone, dropped(record.data), record.data.get("unlabelled", 0)
     if lost(record):
         unknown = num.count(record.data["horizon"]["unknown"])
@@ -272,7 +272,7 @@ def _events(f: Finding, rounded: bool) -> str:
 
 
 def analyses(record: AuditRecord) -> Lines:
-    """Return how many rows and events each analysis read."""
+    """How many rows and events each analysis read."""
     one, made = record.everyone, []
     made.append(say(f"Evaluation: {_people(record)}, {num.count(one.events)} with the outcome."))
     if chosen := screened(record):
@@ -310,7 +310,7 @@ def methods(record: AuditRecord) -> Lines:
 
 
 def clusters(record: AuditRecord) -> Lines:
-    """Return how clusters were handled, and which model reported how they differ."""
+    """How clusters were handled, and which model reported how they differ."""
     made = list(cluster_count(record))
     if share := independent(record).apart:
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
@@ -321,7 +321,7 @@ def clusters(record: AuditRecord) -> Lines:
 
 
 def heterogeneity(record: AuditRecord) -> Lines:
-    """Return how much calibration differs from unit to unit: the mean, and what a new unit is to expect."""
+    """How much calibration differs from unit to unit: the mean, and what a new unit is to expect."""
     s = record.curve("sites").settings
     if not _sites(record):
         return NO_LINES
@@ -338,7 +338,7 @@ def _sites(record: AuditRecord) -> bool:
 
 
 def fairness(record: AuditRecord) -> Lines:
-    """Return for which groups calibration was judged, and how many tests that was."""
+    """For which groups calibration was judged, and how many tests that was."""
     if not groupings(record):
         return NO_LINES
     named = [" and ".join(by) for by in groupings(record)]
@@ -349,7 +349,7 @@ def fairness(record: AuditRecord) -> Lines:
 
 
 def performance(record: AuditRecord) -> Lines:
-    """Return discrimination, calibration and scores with intervals, then every group's certified range."""
+    """Discrimination, calibration and scores with intervals, then every group's certified range."""
     made = [say(_measure(MEASURES[k][0], record.measures[k])) for k in MEASURES if k in record.measures]
     made.append(_certified(record.everyone))
     return (*made, *(_certified(f) for f in ordered(record.groups)), *_decided(record))
@@ -390,7 +390,7 @@ def _certified(f: Finding) -> Text:
 
 
 def updating(record: AuditRecord) -> Lines:
-    """Return which recalibrations were tried, on which rows, and which is recommended."""
+    """Which recalibrations were tried, on which rows, and which is recommended."""
     tried = [repair_named(str(r["recipe"])) for r in repairs_of(record) if r["probability"] != AS_AUDITED]
     if not tried:
         return NO_LINES
@@ -425,7 +425,7 @@ def interpretation(record: AuditRecord) -> Lines:
 
 
 def limitations(record: AuditRecord) -> Lines:
-    """Return which checks were not made and why, which groups are undecided, and what to know of the data."""
+    """Which checks were not made and why, which groups are undecided, and what to know of the data."""
     made = [say(*line(c, record).question, f": {sentence(c.reason)}") for c in record.checks if c.status in UNDONE]
     if undecided := sum(f.verdict == "undecided" for f in record.groups):
         made.append(

@@ -155,7 +155,7 @@ ABSENT = {  # what an audit would need to carry an item, where this one was not 
 
 
 def answers(record: AuditRecord) -> tuple[Answer, ...]:
-    """Return every item of TRIPOD+AI in order, with what the record says of it.
+    """Every item of TRIPOD+AI in order, with what the record says of it.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def table(record: AuditRecord) -> Curve:
 
 
 def _left(a: Answer) -> str:
-    """Return what the authors add, or what an audit would need to carry the item."""
+    """What the authors add, or what an audit would need to carry the item."""
     return "; ".join(_lacking(a))
 
 

@@ -114,7 +114,7 @@ def _add_plain(inputs: Mapping[str, object], where: str, prefix: str, out: dict[
 
 
 def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: str) -> Source:
-    """Return answers as rows."""
+    """Answers as rows."""
     if not answers:
         raise BadInput(f"{path.name} is {tool.name} without answers: let the evaluation finish")
     fields = {name for a in answers for part in (a.more, a.reported, a.scores) for name in part}
@@ -159,7 +159,7 @@ def no_confidence(tool: Tool) -> str:
 
 
 def _known(answers: Sequence[Answer]) -> dict[str, Sequence[object]]:
-    """Return task, model and epoch, where the log has them."""
+    """Task, model and epoch, where the log has them."""
     known: dict[str, Sequence[object]] = {
         TASK: [a.task for a in answers],
         MODEL: [a.model for a in answers],
@@ -174,7 +174,7 @@ def _known(answers: Sequence[Answer]) -> dict[str, Sequence[object]]:
 def _labels(
     answers: Sequence[Answer], tool: Tool, file: str
 ) -> tuple[dict[str, Sequence[object]], dict[str, Sequence[object]]]:
-    """Return what scorers say that know right and wrong, as 0 and 1, and what the others give."""
+    """What scorers say that know right and wrong, as 0 and 1, and what the others give."""
     scorers = list(dict.fromkeys(s for a in answers for s in a.scores))
     right: dict[str, Sequence[object]] = {}
     others: dict[str, Sequence[object]] = {}
@@ -197,7 +197,7 @@ def _labels(
 
 
 def _right(value: object) -> int | None:
-    """Return 1 for right, 0 for wrong; None for what is neither."""
+    """1 for right, 0 for wrong; None for what is neither."""
     if isinstance(value, str):
         return WORDS.get(value.strip().lower())
     if isinstance(value, bool | int | float) and value in (0, 1):
@@ -235,7 +235,7 @@ def _distinct(field_: str, among: Sequence[str]) -> str:
 
 
 def _numbers(values: Sequence[object], name: str, file: str) -> Sequence[object]:
-    """Return numbers as such, also those written as text; all values as they are if one is no number."""
+    """Numbers as such, also those written as text; all values as they are if one is no number."""
     texts = [v.strip() for v in values if isinstance(v, str) and v.strip()]
     read = [NUMBER.fullmatch(t) for t in texts]
     if not texts or not all(read):
@@ -260,7 +260,7 @@ def _number(value: object, scale: float) -> object:
 def _more(
     answers: Sequence[Answer], taken: set[str], used: Iterable[str]
 ) -> tuple[dict[str, Sequence[object]], list[str]]:
-    """Return what is known of questions and answers in numbers and short texts, and the fields of right answers."""
+    """What is known of questions and answers in numbers and short texts, and the fields of right answers."""
     out: dict[str, Sequence[object]] = {}
     there, keys = {*used}, []
     for part in ("more", "reported"):

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def decoded(raw: bytes, kind: type[T], where: str) -> T:
-    """Return JSON as a value of some type; NaN, which JSON has not and Python writes, among it."""
+    """Decode JSON as a value of some type; NaN, which JSON has not and Python writes, among it."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -38,7 +38,7 @@ def decoded(raw: bytes, kind: type[T], where: str) -> T:
 
 
 def of_kind(value: object, kind: type[T], where: str) -> T:
-    """Return plain data as a value of some type."""
+    """Plain data as a value of some type."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as e:
@@ -61,7 +61,7 @@ def lines_of(path: Path, kind: type[T], encoding: str = "") -> Iterator[tuple[st
 
 
 def members(path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return what an archive holds, by name."""
+    """What an archive holds, by name."""
     try:
         with zipfile.ZipFile(path) as archive:
             kept = {one.filename: one for one in archive.infolist()}
@@ -73,7 +73,7 @@ def members(path: Path) -> dict[str, zipfile.ZipInfo]:
 
 
 def member(path: Path, one: zipfile.ZipInfo) -> bytes:
-    """Return one member of an archive: stored, deflated, or compressed with Zstandard."""
+    """One member of an archive: stored, deflated, or compressed with Zstandard."""
     try:
         with path.open("rb") as file:
             file.seek(one.header_offset)

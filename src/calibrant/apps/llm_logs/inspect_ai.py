@@ -76,7 +76,7 @@ def inspect_log(path: Path, name: str, form: Form) -> Source:
 
 
 def _unfinished(head: Head, answers: int | None, file: str) -> tuple[str, ...]:
-    """Return which log holds a part of its answers only, and how many; nothing of one that came to its end."""
+    """Which log holds a part of its answers only, and how many; nothing of one that came to its end."""
     if head.status in ("", FINISHED):
         return ()
     planned, result = None if head.results is None else head.results.total_samples, answers or 0
@@ -117,7 +117,7 @@ def _samples(path: Path, every: Sequence[zipfile.ZipInfo]) -> Iterator[Sample]:
 
 
 def _answer(sample: Sample, of: Evaluated, file: str) -> Answer:
-    """Return one answer; a scorer that gives several values is several scorers."""
+    """One answer; a scorer that gives several values is several scorers."""
     scores: dict[str, object] = {}
     reported: dict[str, object] = {}
     for scorer, score in (sample.scores or {}).items():

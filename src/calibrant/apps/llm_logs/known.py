@@ -37,7 +37,7 @@ class Log(Format):
         return any(name in names for name in self.members)
 
     def open(self, path: Path, name: str, form: Form) -> Source:
-        """Return its answers as rows."""
+        """Its answers as rows."""
         file, function = self.reader
         source: Source = getattr(import_module(f"calibrant.apps.llm_logs.{file}"), function)(path, name, form)
         return source

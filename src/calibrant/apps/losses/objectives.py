@@ -240,7 +240,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         return loss + self.margin * self.separation(z, labels) if self.margin else loss
 
     def expected_logs(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``E log s`` and ``E log(1 - s)`` for log-odds z."""
+        """``E log s`` and ``E log(1 - s)`` for log-odds z."""
         p, q = torch.sigmoid(z), torch.sigmoid(-z)
         return self._expected_log(p, q), self._expected_log(q, p)
 
@@ -273,7 +273,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return log-odds of class 1, shape (m,), from checked logits of two classes."""
+    """Log-odds of class 1, shape (m,), from checked logits of two classes."""
     columns = _checked(logits, labels)
     if columns > 2:
         raise BadInput(f"logits have {columns} columns: this is for two classes, pass (m,), (m, 1) or (m, 2)")
@@ -281,7 +281,7 @@ def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def probabilities(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return probabilities of checked logits, shape (m, K)."""
+    """Probabilities of checked logits, shape (m, K)."""
     if _checked(logits, labels) < 2:
         z = logits.reshape(-1)
         return torch.stack([torch.sigmoid(-z), torch.sigmoid(z)], dim=1)

@@ -20,7 +20,7 @@ _CHUNK = 2**15
 
 
 def gudermannian(x: Floats) -> Floats:
-    """Return `arctan(sinh x)`, the antiderivative of sech, without the overflow of sinh."""
+    """`arctan(sinh x)`, the antiderivative of sech, without the overflow of sinh."""
     return np.asarray(2.0 * np.arctan(np.tanh(0.5 * x)), dtype=np.float64)
 
 
@@ -63,7 +63,7 @@ class Bound:
 
 
 def empirical_bernstein(n: int, delta: float, variance: float) -> float:
-    """Return BB of section 3: `sqrt(2 v ln(3/delta) / n) + 3 ln(3/delta) / n`, `v` with divisor `n`."""
+    """BB of section 3: `sqrt(2 v ln(3/delta) / n) + 3 ln(3/delta) / n`, `v` with divisor `n`."""
     log = math.log(3.0 / delta)
     return math.sqrt(2.0 * variance * log / n) + 3.0 * log / n
 
@@ -85,19 +85,19 @@ def plug_in_bandwidth(n_train: int, slope: float, curvature: float) -> tuple[flo
 
 
 def denoising_radius(n_train: int, delta: float) -> float:
-    """Return `t2 = |T| lambda` of Lemma 4: `sqrt(|T| / 8 ln(4 (|T| - 1) / delta))`."""
+    """`t2 = |T| lambda` of Lemma 4: `sqrt(|T| / 8 ln(4 (|T| - 1) / delta))`."""
     return math.sqrt(n_train / 8.0 * math.log(4.0 * (n_train - 1) / delta))
 
 
 def denoising_error(n_train: int, delta: float, variation: float) -> float:
-    """Return TVB of Corollary 1; its square is `(t1 + sqrt(t1^2 + 4 t2 V))^2 / |T|`, expanded in print."""
+    """TVB of Corollary 1; its square is `(t1 + sqrt(t1^2 + 4 t2 V))^2 / |T|`, expanded in print."""
     t1 = math.sqrt(0.5 * math.log(4.0 / delta))
     t2 = denoising_radius(n_train, delta)
     return (t1 + math.sqrt(t1**2 + 4.0 * t2 * variation)) / math.sqrt(n_train)
 
 
 def population_transfer(n_train: int, variations: float, delta2: float, delta3: float) -> float:
-    """Return PTB of equation 5, where `variations` is `V + V^`."""
+    """PTB of equation 5, where `variations` is `V + V^`."""
     dvoretzky = math.sqrt(math.log(2.0 / delta2) / (2.0 * n_train))
     return variations * dvoretzky + math.sqrt(math.log(2.0 / delta3) / (2.0 * n_train))
 
@@ -121,7 +121,7 @@ def _validation_rows(n: int, n_rest: int, rng: np.random.Generator) -> NDArray[n
 
 
 def _ceiling(train: Floats, width: float, slope: float, curvature: float) -> float:
-    """Return R of Proposition 2, raised to 1 if some point of [0, 1] has no training score within `width`."""
+    """R of Proposition 2, raised to 1 if some point of [0, 1] has no training score within `width`."""
     printed = slope * width + 0.5 * curvature * width**2 + 0.5
     inner = float(np.max(np.diff(train))) if train.size > 1 else 0.0
     covered = train[0] < width and 1.0 - train[-1] < width and inner < 2.0 * width

@@ -27,7 +27,7 @@ from calibrant.toolkit.data import takes_arrays
 def published_rows(
     data: Any, name: str, alpha: float, side: str, smallest: int = 2
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return scores and labels for a published bound, or say why it does not apply."""
+    """Scores and labels for a published bound; refuse data to which it does not apply."""
     checked_alpha(alpha)
     choice("side", side, ("upper",), hint="for the paper states no other bound")
     if hasattr(data, "one_vs_rest"):

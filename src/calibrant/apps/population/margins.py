@@ -46,7 +46,7 @@ class Leveled:
 def leveled(
     rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool, on: Rows | None = None
 ) -> list[Leveled]:
-    """Return columns as levels fixed by rows and population together: numbers of many values in bins.
+    """Columns as levels fixed by rows and population together: numbers of many values in bins.
 
     Of the rows, pilot rows alone fix them where there are any (`on`).
     """
@@ -95,7 +95,7 @@ def joint(columns: Sequence[Leveled], weights: Floats) -> Margin:
 
 
 def margin(rows: pa.Table, columns: tuple[str, ...], inputs: Mapping[object, object], pool: Pool) -> Margin:
-    """Return rows at the levels of a margin that was given: shares, or counts, by level."""
+    """Rows at the levels of a margin that was given: shares, or counts, by level."""
     reported = [(k if isinstance(k, tuple) else (k,), v) for k, v in inputs.items()]
     where = f"margin {' x '.join(columns)!r}"
     if wrong := next((k for k, _ in reported if len(k) != len(columns)), None):
@@ -116,7 +116,7 @@ def margin(rows: pa.Table, columns: tuple[str, ...], inputs: Mapping[object, obj
 
 
 def _cells(rows: pa.Table, columns: tuple[str, ...], cells: list[tuple[str, ...]], pool: Pool) -> Codes:
-    """Return the cell of each row; refuse rows that are in none."""
+    """The cell of each row; refuse rows that are in none."""
     parts = []
     require(columns, rows.column_names, "margin")
     for j, name in enumerate(columns):
@@ -156,7 +156,7 @@ def _share(value: object, where: str) -> float:
 def features(
     rows: pa.Table, people: pa.Table, columns: Sequence[str], on: Rows | None = None
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Return rows, then the population, as numbers: standardised, or 0 and 1 for a level; and the numbers by column.
+    """Rows, then the population, as numbers: standardised, or 0 and 1 for a level; and the numbers by column.
 
     How they are coded, the population and the rows fix: of these pilot rows alone where there are any (`on`).
     """
@@ -175,7 +175,7 @@ def features(
 
 
 def _loose(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return columns without dictionaries, so that those of two tables go together."""
+    """Columns without dictionaries, so that those of two tables go together."""
     from calibrant.toolkit.data import decoded
 
     return pa.table({name: decoded(table.column(name), name) for name in columns})
@@ -246,7 +246,7 @@ Margins = dict[object, Mapping[object, object]]
 
 
 def margins_of(path: str, names: Names) -> Margins:
-    """Return what a file says: a table for each column, a level and its share or count on each line.
+    """What a file says: a table for each column, a level and its share or count on each line.
 
     Of several columns jointly, both the columns and their levels are separated by commas, as `names` splits them.
     """

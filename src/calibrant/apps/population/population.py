@@ -206,7 +206,7 @@ class _Sides:
         return replace(side, people=people, count=count)
 
     def axes(self, options: _WeightingOptions, on: Rows | None) -> list[Margin]:
-        """Return what is to be matched, at levels that the pilot rows and the population fix."""
+        """What is to be matched, at levels that the pilot rows and the population fix."""
         if self.people is None or self.count is None:
             return [margin(self.rows, key, levels, options.pool) for key, levels in self.margins]
         each = leveled(self.rows, self.people, options.columns, options.pool, on)
@@ -215,7 +215,7 @@ class _Sides:
 
 
 def _passed(target: object) -> tuple[tuple[tuple[str, ...], Mapping[object, object]], ...]:
-    """Return margins by their columns; nothing if the target is rows."""
+    """Margins by their columns; nothing if the target is rows."""
     if not isinstance(target, Mapping) or not target or not all(isinstance(v, Mapping) for v in target.values()):
         return ()
     margins: MarginsInput = target
@@ -223,7 +223,7 @@ def _passed(target: object) -> tuple[tuple[tuple[str, ...], Mapping[object, obje
 
 
 def table_of_rows(source: object, columns: Sequence[str], whose: str) -> pa.Table:
-    """Return columns of predictions, a frame or files."""
+    """Columns of predictions, a frame or files."""
     if isinstance(source, (Predictions, Covariates)):
         if source.covariates is None:
             raise BadInput("data has no covariates: pass them to calibrant.predictions")

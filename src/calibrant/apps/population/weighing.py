@@ -120,7 +120,7 @@ def _pools(items: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def weighting(result: Weighting) -> str:
-    """Return what weights are about, what they cost, and the balance before and after."""
+    """What weights are about, what they cost, and the balance before and after."""
     kept = int(result.kept.sum())
     lines = [
         f"{num.count(kept)} of {num.count(result.n)} rows weighted ({result.method}); "

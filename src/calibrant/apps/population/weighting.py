@@ -129,19 +129,19 @@ class Weighting:
         return replace(data, y=y, p=p, weights=w, cluster=who, covariates=table, dropped=dropped, cache={})
 
     def to_dict(self) -> dict[str, object]:
-        """Return everything as plain lists, dictionaries, numbers and strings."""
+        """Everything as plain lists, dictionaries, numbers and strings."""
         results = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "balance"}
         lines = [{f.name: plain(getattr(b, f.name)) for f in fields(b)} for b in self.balance]
         return results | {"balance": lines, "estimand": self.estimand}
 
 
 def effective(weights: Floats) -> float:
-    """Return ``(sum w)^2 / sum w^2``."""
+    """``(sum w)^2 / sum w^2``."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def capped(weights: Floats, cap: float | None, pilots: Floats | None = None) -> tuple[Floats, int]:
-    """Return weights of mean 1, lowered to a ceiling, and how many were lowered.
+    """Weights of mean 1, lowered to a ceiling, and how many were lowered.
 
     Without `pilots` none is above `cap`. Given the weights of pilot rows, these alone set the ceiling: a ceiling that
     other rows set would make a row's weight depend on them.

@@ -31,7 +31,7 @@ class CalibrationError(ByLabelMetric):  # type: ignore[misc]
 
 
 def against(limit: float) -> dict[str, list[MetricTest]]:
-    """Return a test of each end: certified over the limit fails, not certified within it is a warning."""
+    """A test of each end: certified over the limit fails, not certified within it is a warning."""
     return {LOW: [lte(limit)], HIGH: [lte(limit, is_critical=False)]}
 
 
@@ -66,7 +66,7 @@ class CalibrationErrorCalculation(ByLabelCalculation[CalibrationError]):  # type
 
 
 def _rows(context: Context, data: Dataset, name: str) -> Predictions:
-    """Return the rows of a binary classification that the data definition names."""
+    """The rows of a binary classification that the data definition names."""
     task = context.data_definition.get_classification(name)
     if not isinstance(task, BinaryClassification) or task.prediction_probas is None:
         raise BadInput(

@@ -22,7 +22,7 @@ def torchmetrics_metric(
     part: str = "",
     **options: object,
 ) -> TorchCalibration:
-    """Return `CalibrationMetric` as a `torchmetrics.Metric`: in a ``MetricCollection``, over processes, in checkpoints.
+    """`CalibrationMetric` as a `torchmetrics.Metric`: in a ``MetricCollection``, over processes, in checkpoints.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def evidently_metric(
     seed: int = 0,
     classification: str = "default",
 ) -> CalibrationError:
-    """Return a metric for a report of Evidently: the certified calibration error, with tests against a limit.
+    """A metric for a report of Evidently: the certified calibration error, with tests against a limit.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ NONE = "a column of the log with a confidence for every answer"
 
 
 def _local(log: str | Path) -> Path:
-    """Return the path of a log on this machine."""
+    """The path of a log on this machine."""
     place = urlparse(str(log))
     if place.scheme == "file":
         return Path(unquote(place.path))
@@ -103,7 +103,7 @@ def _local(log: str | Path) -> Path:
 
 
 def _files(log: Path) -> tuple[list[str], Path]:
-    """Return the files of one run, and where its record goes, without an ending."""
+    """The files of one run, and where its record goes, without an ending."""
     if not log.is_dir():
         stem = log.name.removesuffix(".gz").removesuffix(".bz2")
         return [str(log)], log.with_name(PREFIX + re.sub(r"\.(eval|jsonl?)$", "", stem))
@@ -124,7 +124,7 @@ def _files(log: Path) -> tuple[list[str], Path]:
 
 
 def inspect_metric(*, confidence: str = "confidence", alpha: float = 0.05, seed: int = 0) -> Metric:
-    """Return a metric of Inspect: the certified calibration error of stated confidences, in the log's own results.
+    """A metric of Inspect: the certified calibration error of stated confidences, in the log's own results.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def inspect_metric(*, confidence: str = "confidence", alpha: float = 0.05, seed:
 
 
 def _answers(scores: list[SampleScore], name: str) -> Predictions:
-    """Return the answers as predictions, in clusters where a question has several."""
+    """The answers as predictions, in clusters where a question has several."""
     right, sure, questions = [], [], []
     for one in scores:
         verdict, known = one.score.value, one.score.metadata or {}

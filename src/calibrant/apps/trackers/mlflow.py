@@ -95,7 +95,7 @@ def _tags(record: AuditRecord) -> dict[str, str]:
 
 
 def mlflow_metrics(*, alpha: float = 0.05, seed: int = 0) -> list[EvaluationMetric]:
-    """Return measures of probabilities for `mlflow.models.evaluate`, each as ``NAME/value``, ``/low`` and ``/high``.
+    """Measures of probabilities for `mlflow.models.evaluate`, each as ``NAME/value``, ``/low`` and ``/high``.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _ends(e: Estimate) -> dict[str, float]:
 
 
 def _evaluated(measured: Measured) -> Callable[[Column, Column], MetricValue]:
-    """Return what MLflow calls with a column of predictions and one of labels."""
+    """What MLflow calls with a column of predictions and one of labels."""
 
     def evaluated(predictions: Column, targets: Column) -> MetricValue:
         from mlflow.metrics import MetricValue
@@ -160,7 +160,7 @@ def _evaluated(measured: Measured) -> Callable[[Column, Column], MetricValue]:
 
 
 def _scored(value: Column, targets: Column) -> Predictions:
-    """Return predictions as MLflow hands them over: probabilities of the event, never classes."""
+    """Predictions as MLflow hands them over: probabilities of the event, never classes."""
     p = np.asarray(value)
     if p.ndim == 2 and p.shape[1] in (1, 2):
         p = p[:, -1]

@@ -148,7 +148,7 @@ class CalibrationMetric:
 
 
 def _array(values: object) -> NDArray[np.float64]:
-    """Return an array, a list, or a tensor on any device, as doubles."""
+    """An array, a list, or a tensor on any device, as doubles."""
     if hasattr(values, "detach"):  # a tensor: half precision and other devices are nothing that NumPy reads
         values = values.detach().cpu().double().numpy()
     return np.asarray(values, dtype=np.float64)
@@ -157,7 +157,7 @@ def _array(values: object) -> NDArray[np.float64]:
 def _batch(
     p: NDArray[np.float64], y: NDArray[np.float64], logits: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    """Return probabilities and outcomes; of three classes or more those of the most probable one."""
+    """Probabilities and outcomes; of three classes or more those of the most probable one."""
     if y.ndim != 1 or p.ndim not in (1, 2) or len(p) != len(y):
         raise BadInput(
             f"preds has shape {p.shape} and target {y.shape}: pass one label a row, and one probability or one for "

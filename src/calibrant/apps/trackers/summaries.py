@@ -170,7 +170,7 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
 
 
 def _by_name(record: AuditRecord) -> dict[str, Finding]:
-    """Return everyone and the groups; pooled values are not the same people in two audits."""
+    """Everyone and the groups; pooled values are not the same people in two audits."""
     return {EVERYONE: record.everyone} | {keyed(f.variables): f for f in record.groups if not f.pooled}
 
 
@@ -187,14 +187,14 @@ def _reported(finding: Finding) -> tuple[Text]:
 
 
 def _change(d: Difference) -> str:
-    """Return by how much the calibration error is certified to have changed, in points."""
+    """By how much the calibration error is certified to have changed, in points."""
     if d.interval.low > 0.0:
         return f"larger by at least {num.lower_bound(d.interval.low)}"
     return f"smaller by at least {num.lower_bound(-d.interval.high)}" if d.interval.high < 0.0 else "none shown"
 
 
 def _rest(same: int, more: int, alone: int) -> str:
-    """Return how many are not in the table."""
+    """How many are not in the table."""
     reported = [f"{num.count(more)} more changed."] if more else []
     reported.append(
         f"For {num.count(same)} of those in both audits, everyone counted, the verdict is the same "
@@ -316,7 +316,7 @@ def _scalar(value: object) -> str:
 
 
 def _section(record: AuditRecord, language: str) -> str:
-    """Return what people read: the verdict in three parts, the measures with their intervals, and the limit."""
+    """What people read: the verdict in three parts, the measures with their intervals, and the limit."""
     made: list[Node] = [Heading(headline(record)), Parts(parts(record)), _table(record)]
     limit = limit_of(record)
     bound = "No limit was given." if limit is None else f"The limit is {num.limit_points(limit)} points."

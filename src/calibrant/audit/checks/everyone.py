@@ -212,7 +212,7 @@ BY_CENSORING = *MEASURES[3:], ICI  # those that have weights of censoring
 
 
 def _measured(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
-    """Return what computes a measure; it lists a check only where the measure does not exist for the data."""
+    """What computes a measure; it lists a check only where the measure does not exist for the data."""
 
     def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         from calibrant import measure

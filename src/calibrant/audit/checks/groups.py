@@ -107,7 +107,7 @@ class Group:
         return self._points(self.reported.within, limit, self.judge)
 
     def top(self, delta: float) -> float:
-        """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
+        """What it is off by at most, as it is reported, wrong with probability at most `delta`."""
         least, most = self.evidence.ends(delta, delta)
         if self.judge == "error":
             return self.reported.end(most, 1, 0.0, rises=self.reported.error_rises)
@@ -209,7 +209,7 @@ def decided(groups: Sequence[Group], shares: Shares) -> list[Verdict]:
 
 
 def _people(context: AuditContext) -> str:
-    """Return what a group must have enough of to be shown."""
+    """What a group must have enough of to be shown."""
     return context.people.called or context.judging.about.noun or "rows"
 
 
@@ -242,7 +242,7 @@ def certified(name: Name, members: int, q: Population, context: AuditContext, co
 
 
 def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[int, int]) -> Finding:
-    """Return what the record reports about a group; `counts` of groups estimated over the limit, and of all."""
+    """What the record reports about a group; `counts` of groups estimated over the limit, and of all."""
     plan, need = context.judging, None
     if verdict == "undecided" and g.limit is not None:
         # In the end groups over the limit are never found within, and those within never over: only they share.
@@ -286,7 +286,7 @@ def _as_reported(layers: Layers, g: Group) -> Layers:
 
 
 def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
-    """Return what no group is off by more than: the largest end as reported of any, at alpha / 2 each.
+    """What no group is off by more than: the largest end as reported of any, at alpha / 2 each.
 
     The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if all
     evidence from above reaches the price alone; then each group whose error is judged is "within", except one whose raw

@@ -64,7 +64,7 @@ class Line(NamedTuple):
 
 
 def _lines(sketch: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | None]]:
-    """Return what is said of one covariate: its mean, or the share at each level that may be shown.
+    """What is said of one covariate: its mean, or the share at each level that may be shown.
 
     Of two levels the rarer one alone, for the other mirrors it; of missing values nothing.
     """
@@ -104,7 +104,7 @@ def _of_many(sketch: Sketch, name: str, mask: int) -> bool:
 
 
 def _line(q: Inferring, level: str | None, alpha: float, *, guaranteed: bool = False) -> Line | None:
-    """Return one line of the table; None where there is no interval."""
+    """One line of the table; None where there is no interval."""
     try:
         of_events = described(q, level, "observed", alpha)
         bias = described(q, level, "bias", alpha, guaranteed=guaranteed)
@@ -133,7 +133,7 @@ def _digits(error: float) -> int | None:
 
 
 def _chance(line: Line) -> float:
-    """Return minus the bias in widths of its range, and so, for one number of events, in standard errors."""
+    """Minus the bias in widths of its range, and so, for one number of events, in standard errors."""
     return -abs(line.bias) / (line.high - line.low) if line.high > line.low else 0.0
 
 

@@ -49,11 +49,11 @@ class Outward(Exact):
         return self.people.end(value, side, 0.0 if self.judge == "error" else -1.0, rises=self._rises)
 
     def over(self, limit: float) -> float:
-        """Return what an end from below must be."""
+        """What an end from below must be."""
         return self.people.over(limit, rises=self._rises)
 
     def within(self, limit: float) -> float:
-        """Return what an end from above may be."""
+        """What an end from above may be."""
         return self.people.within(limit, rises=self._rises)
 
     @property
@@ -62,7 +62,7 @@ class Outward(Exact):
 
 
 def counts_reported(cells: Cells, sums: type[Sums]) -> tuple[int, int]:
-    """Return people with a label and without as they are reported; none if there are none."""
+    """People with a label and without as they are reported; none if there are none."""
     (known, unknown), events = cells.expected, int(cells.labelled[:, 1].sum())
     rows = sums.of(cells.rows, events, known).rows if cells.rows else 0
     return rows, sums.of(cells.missing, 0, unknown).rows if cells.missing else 0
@@ -102,7 +102,7 @@ def shown(context: AuditContext) -> Iterator[Shown]:
 
 
 def _taker(own: Sequence[tuple[Name, list[int], int]], rows: Sequence[int]) -> int:
-    """Return which of the groups shown takes in levels of few people: the pool, or the smallest."""
+    """Which of the groups shown takes in levels of few people: the pool, or the smallest."""
     pools = [j for j, (_, _, pooled) in enumerate(own) if pooled]
     return pools[0] if pools else min(range(len(own)), key=lambda j: (rows[j], j))
 
@@ -149,7 +149,7 @@ def _reported(group: Shown, options: MissingLabelOptions, delta: float, sums: ty
 
 
 def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Curve:
-    """Return who is without a label: by range of the score and by group: tested exactly, and reported as counts are.
+    """Who is without a label: by range of the score and by group: tested exactly, and reported as counts are.
 
     Ranges of the score are cut next to those of the curve and to thresholds: exact counts would tell of few between.
     """

@@ -178,7 +178,7 @@ def _shortened(result: Comparison, ranked: Sequence[str], groups: Collection[str
 def _reported(
     columns: Mapping[str, tuple[Any, ...]], result: Comparison, groups: Collection[str], step: Callable[[float], float]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number.
+    """What is reported of some of the people, a group or the ranges of a variable, in steps of their number.
 
     Of groups only those that are shown under the same name.
     """

@@ -111,7 +111,7 @@ def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
 
 
 def _searched(context: AuditContext) -> Outcome | None:
-    """Return both searches as one test, without the people that they found; None where one cannot be made."""
+    """Both searches as one test, without the people that they found; None where one cannot be made."""
     from calibrant.detect.subgroup_tests import joined, scan_test
 
     try:

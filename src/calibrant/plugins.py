@@ -152,7 +152,8 @@ class Plugins(Generic[P]):
         try:
             made = point.load()
             result: P = made() if isinstance(made, type) else made
-            lacks = [member for member in _members(self.protocol) if not hasattr(result, member)]
+            members = {n for n in (*self.protocol.__annotations__, *vars(self.protocol)) if not n.startswith("_")}
+            lacks = sorted(n for n in members if not hasattr(result, n))
             why = f"it has no {lacks[0]}" if lacks else ""
         except (Exception, SystemExit) as e:  # whatever a package of others may raise
             why = f"{type(e).__name__}: {e}"
@@ -178,10 +179,6 @@ class Plugins(Generic[P]):
 
 def _package(point: EntryPoint) -> str:
     return "a package without a name" if point.dist is None else f"package {point.dist.name} {point.dist.version}"
-
-
-def _members(protocol: type) -> list[str]:
-    return sorted(n for n in {*protocol.__annotations__, *vars(protocol)} if not n.startswith("_"))
 
 
 # ---- the table ----

@@ -246,7 +246,9 @@ def _named(models: object, reference: str | None) -> dict[str, object]:
 def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], options: Terms) -> ModelComparison:
     """Compare scores on the rows of `data`; the first is the reference."""
     data = all_known(data)
-    groups = list(_groups(data, by)) if by else []
+    each = rows_of_groups(data, by) if by else ()
+    enough = (one for one in each if independent(data, one[1])[1].max(initial=-1) + 1 >= MASK)
+    groups = [(keyed(group), np.sort(rows)) for group, rows in enough]
     if by and not groups:
         raise NotComputable(f"no group has {MASK} people: leave by= out")
     reference, *others = scores
@@ -297,12 +299,6 @@ def _assumed(clusters: Clusters | None, target: Target) -> tuple[str, dict[str, 
     _, *more = assumed(clusters).split(", ", 1)
     whose = BY_SCORES.format("clusters" if len(clusters.cluster) > clusters.count else "rows")
     return ", ".join((whose, *more)), named(clusters.columns) | {"clusters": clusters.count}
-
-
-def _groups(data: Predictions, by: tuple[str, ...]) -> Iterable[tuple[str, Rows]]:
-    for group, rows in rows_of_groups(data, by):
-        if independent(data, rows)[1].max(initial=-1) + 1 >= MASK:
-            yield keyed(group), np.sort(rows)
 
 
 @dataclass(frozen=True)
@@ -401,7 +397,11 @@ class Pair:
         if clusters is None:
             value, size, most = d, np.ones(len(d)), 1.0
         else:
-            value, size, most = _added(clusters, rows, d)
+            own = clusters.of_rows(rows)  # rows ascend, so that those of `d` are its own
+            value = summed(own.cluster, own.weight * d, own.count)[own.certified]
+            if not len(value):
+                raise NotComputable("a group has pilot clusters only: name fewer groups")
+            size, most = own.size[own.certified], own.largest
         order = np.random.default_rng([self.options.seed, SHUFFLE]).permutation(len(value))
         return PairedClusters(value[order], size[order], reach, most).limits
 
@@ -455,15 +455,6 @@ def _areas_of_clusters(
         if (result := cluster_areas(kept, is_event[some], own.weight[some], cluster, own.largest, rng)).size.any():
             return result
     raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
-
-
-def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
-    """Sums and sizes of the certified clusters that have some of the rows, and the largest size."""
-    own = clusters.of_rows(rows)  # rows ascend, so that those of `d` are its own
-    value = summed(own.cluster, own.weight * d, own.count)[own.certified]
-    if not len(value):
-        raise NotComputable("a group has pilot clusters only: name fewer groups")
-    return value, own.size[own.certified], own.largest
 
 
 # ---- Audits of different rows: the difference of their certified ranges ----

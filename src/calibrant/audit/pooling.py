@@ -355,7 +355,12 @@ def _two_way_table(
         first = start[names]
         a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
         counts, cluster = People.of(sketch).in_groups()[first : first + len(a)], None
-    elif _all_rows_kept(sketch, rows, names) and rows is not None and rows.covariates is not None:
+    elif (
+        rows is not None
+        and rows.covariates is not None
+        and rows.n == sketch.n  # every row is held, with the levels of these columns
+        and all(holds_levels(sketch, rows, spec.by_name[n]) for n in names)
+    ):
         a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
         counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
     else:
@@ -367,12 +372,6 @@ def _two_way_table(
     there = counts > 0
     sides = len(groups[0]), len(groups[1])
     return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
-
-
-def _all_rows_kept(sketch: Sketch, rows: Predictions | None, names: Sequence[str]) -> bool:
-    """Whether every row is held, with the levels of these columns."""
-    there = rows is not None and rows.n == sketch.n
-    return there and rows is not None and all(holds_levels(sketch, rows, sketch.spec.by_name[n]) for n in names)
 
 
 def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:

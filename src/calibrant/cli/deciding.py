@@ -113,16 +113,13 @@ def compare(a: Namespace) -> int:
     """Print how models, or audits, compare."""
     files = inputs_of(a)
     checked_targets({f"-o {out}": results.checked(out, True) for out in a.out}, files)
-    result = _audits(a) if _are_audits(a) else _models(a)
+    # audits that were kept are JSON, and no column is named
+    kept = bool(a.files) and all(f.endswith(".json") for f in a.files) and a.label is None and not a.score
+    result = _audits(a) if kept else _models(a)
     for out in a.out:
         written(out, decisions.content(result, out, results.CsvForm(a.csv_decimal, a.csv_digits)))
     print_result(a.json, result.to_dict, lambda: decisions.compared(result))
     return result.exit_status
-
-
-def _are_audits(a: Namespace) -> bool:
-    """Tell audits that were kept from rows: they are JSON, and no column is named."""
-    return bool(a.files) and all(f.endswith(".json") for f in a.files) and a.label is None and not a.score
 
 
 def _audits(a: Namespace) -> ModelComparison:

@@ -229,7 +229,8 @@ def _own(p: Command, own: Setting) -> None:
     many = own.parsed == "many"
     value = "COLUMN" if own.columns else VALUES[own.kinds[0]]
     metavar = f"{value}S" if own.columns and many else f"{value},…" if many else value
-    line += "" if own.needed or own.default is None else f" (default {_shown(own.default)})"
+    default = ",".join(map(str, own.default)) if isinstance(own.default, tuple) else str(own.default)
+    line += "" if own.needed or own.default is None else f" (default {default})"
     how: dict[str, Any] = {"type": partial(_value, own), "metavar": metavar}
     if own.columns and many:
         how |= {"type": names, "action": Listed}
@@ -248,10 +249,6 @@ def _value(own: Setting, text: str) -> Any:
         kind = "a whole number" if own.kinds == (int,) else "a number"
         raise argparse.ArgumentTypeError(f"{text!r}: pass {kind}") from None
     return result if len(result) > 1 or isinstance(own.default, tuple) else result[0]
-
-
-def _shown(default: object) -> str:
-    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 # ---- asked ----

@@ -344,7 +344,11 @@ def taken(hint: object) -> tuple[bool, bool, set[type]]:
         elif origin is Literal or member in (int, float, str, bool):
             one = True
             plain.add(member)
-        elif member is not NoneType and origin not in (Mapping, PathLike) and not _kept(member):
+        elif (
+            member is not NoneType
+            and origin not in (Mapping, PathLike)
+            and getattr(member, "__name__", "") != "AuditRecord"  # a file can hold one; by its name, as help loads none
+        ):
             return False, False, set()
     return one, several, plain
 
@@ -378,11 +382,6 @@ def add(p: Command, name: str, hint: object, it: Option) -> None:
     else:
         single = count_or_word if plain == {int, str} else next(k for k in (int, float, str) if k in plain)
         at.add_argument(option, type=single, default=it.default, **how)
-
-
-def _kept(member: object) -> bool:
-    """Whether a type is that of a record, which a file can hold; by its name, since help loads none."""
-    return getattr(member, "__name__", "") == "AuditRecord"
 
 
 LITERAL = "label", "score"  # mostly one column, whose name is taken as it is written unless a comma is in it

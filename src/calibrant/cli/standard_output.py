@@ -35,15 +35,12 @@ class StandardOutput(io.StringIO):
             if k % 2 == 0:
                 pieces[k] = displayed
             elif terminal and displayed != piece:
+                hidden = next(code for c in piece if (code := sanitize(c, keep=LINES)) != c)
                 raise BadInput(
-                    f"what is printed holds {_first_hidden(piece)}, which a terminal would obey or hide: "
+                    f"what is printed holds {hidden}, which a terminal would obey or hide: "
                     "send it to a file, such as with > FILE"
                 )
         return "".join(pieces)
-
-
-def _first_hidden(text: str) -> str:
-    return next(code for c in text if (code := sanitize(c, keep=LINES)) != c)
 
 
 def write_exact(text: str) -> None:

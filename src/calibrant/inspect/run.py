@@ -133,7 +133,9 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
 
 @looked.register
 def _of_rows(source: Predictions, options: Reading, engine: object = None) -> Look:
-    return looked(_table(source), replace(options, label="y_true", score="y_prob"), engine)
+    table, own = source.covariates, {"y_true": pa.array(source.y), "y_prob": pa.array(source.p)}
+    more = {} if table is None else {c: table.column(c) for c in table.column_names if c not in own}
+    return looked(pa.table(own | more), replace(options, label="y_true", score="y_prob"), engine)
 
 
 @looked.register
@@ -508,10 +510,3 @@ def _warnings(
         yield "several-rows-per-cluster"
     if any(v.strip().lower() in WORDS for c in columns for v, _ in c.frequent):
         yield "words-for-missing"
-
-
-def _table(data: Predictions) -> pa.Table:
-    """Rows in memory as a table."""
-    columns = {"y_true": pa.array(data.y), "y_prob": pa.array(data.p)}
-    more = {} if data.covariates is None else {c: data.covariates.column(c) for c in data.covariates.column_names}
-    return pa.table(columns | {k: v for k, v in more.items() if k not in columns})

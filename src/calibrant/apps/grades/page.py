@@ -43,16 +43,12 @@ def page(result: GradeValidation) -> str:
     sections += [Section(f"table-{i}", n, n, (node,), "measured") for i, (n, node) in enumerate((*tested, *made))]
     sections += [Section("notes", NOTES, "How it was computed, and what is absent", notes, "reference")]
     sections += [Section("signed", "Signed by", "Signed by", tuple(_signed(result)), "reference")]
-    facts = tuple(Paragraph(say(literal(clipped(text, 80)))) for text in _facts(result))
+    whole, limit = result.portfolio, result.settings["limit_relative"]
+    counts = f"{whole.number_of_customers:,} customers, {whole.number_of_defaults:,} defaults"
+    lines = [counts, f"{len(result.scale)} grades"]
+    lines += [] if limit is None else [f"limit {100 * float(str(limit)):g} % of expected defaults"]
+    facts = tuple(Paragraph(say(literal(clipped(text, 80)))) for text in lines)
     return page_of(Document(name, "Validation of PD by grade", facts, tuple(sections)), result.to_dict(), __version__)
-
-
-def _facts(result: GradeValidation) -> Iterator[str]:
-    whole, s = result.portfolio, result.settings
-    yield f"{whole.number_of_customers:,} customers, {whole.number_of_defaults:,} defaults"
-    yield f"{len(result.scale)} grades"
-    if s["limit_relative"] is not None:
-        yield f"limit {100 * float(str(s['limit_relative'])):g} % of expected defaults"
 
 
 def _summary(result: GradeValidation) -> Iterator[Node]:

@@ -175,7 +175,8 @@ def grades(
     scale = _scale(rows, grade, _named(order), flag("average_pd", average_pd))
     now = _customers(rows, scale, grade, exposure, end_grade)
     before = None if initial is None else _initial(initial, scale, grade, exposure)
-    tested, whole = _back_tests(now, scale, how)
+    tested = _tested(now, now.grade, [("", g) for g in scale], how)
+    (whole,) = _tested(now, np.zeros_like(now.grade), [("", PORTFOLIO)], how, mixed=True)
     absent: dict[str, str] = {}
     auc, index = _figure("initial_auc", initial_auc, "0.78"), _figure("initial_herfindahl", initial_herfindahl, "0.1")
     return GradeValidation(
@@ -330,12 +331,6 @@ def _placed(values: Sequence[str | None], place: dict[str, int], column: str) ->
 
 
 # ---- 2.5.3 back-testing ----
-
-
-def _back_tests(c: Customers, scale: tuple[str, ...], how: How) -> tuple[tuple[BackTest, ...], BackTest]:
-    """Each grade and the portfolio."""
-    lines = _tested(c, c.grade, [("", g) for g in scale], how)
-    return lines, _tested(c, np.zeros_like(c.grade), [("", PORTFOLIO)], how, mixed=True)[0]
 
 
 def _segments(c: Customers, scale: tuple[str, ...], one: tuple[str, list[str], Ints], how: How) -> Iterator[BackTest]:

@@ -72,7 +72,7 @@ class Sheet:
 
 def sheets(result: GradeValidation) -> tuple[Sheet, ...]:
     """The tables of a validation, the notes last; a part that is absent has no table, and a note says why."""
-    made = [_back_testing(result)]
+    made = [_lines_of("PD back-testing", result, (*result.back_testing, result.portfolio), ("segment",))]
     if result.segments:
         made.append(_lines_of("Segments", result, result.segments, ()))
     if result.discrimination is not None:
@@ -86,10 +86,6 @@ def sheets(result: GradeValidation) -> tuple[Sheet, ...]:
 
 def _heads(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple(HEADS[n] for n in names)
-
-
-def _back_testing(result: GradeValidation) -> Sheet:
-    return _lines_of("PD back-testing", result, (*result.back_testing, result.portfolio), ("segment",))
 
 
 def _lines_of(name: str, result: GradeValidation, lines: Sequence[BackTest], unused: tuple[str, ...]) -> Sheet:
@@ -279,26 +275,19 @@ def lines(result: GradeValidation) -> str:
 
 def _row(b: BackTest, correlated: bool) -> tuple[str, ...]:
     own = b.correlated_p_value if correlated else b.p_value
+    low = math.floor(100.0 * (b.observed_expected_low or 0.0)) / 100.0
+    high = math.ceil(100.0 * (b.observed_expected_high or 0.0)) / 100.0
     return (
         clip(sanitize(f"{b.segment}, {b.rating_grade}" if b.segment else b.rating_grade), NAME),
         _percent(b.pd),
         f"{b.number_of_customers:,}",
         f"{b.number_of_defaults:,}",
         _percent(b.default_rate),
-        "-" if b.observed_expected is None else f"{b.observed_expected:.2f}",
-        *(["-"] if b.observed_expected is None else [f"{_down(b):.2f} to {_up(b):.2f}"]),
+        *(["-", "-"] if b.observed_expected is None else [f"{b.observed_expected:.2f}", f"{low:.2f} to {high:.2f}"]),
         _short(own),
         _short(b.adjusted_p),
         b.light or "-",
     )
-
-
-def _down(b: BackTest) -> float:
-    return math.floor(100.0 * (b.observed_expected_low or 0.0)) / 100.0
-
-
-def _up(b: BackTest) -> float:
-    return math.ceil(100.0 * (b.observed_expected_high or 0.0)) / 100.0
 
 
 def _reported(result: GradeValidation) -> Iterator[str]:

@@ -372,11 +372,8 @@ def _decided(record: AuditRecord) -> Iterator[Text]:
 
 def _measure(called: str, e: Estimate) -> str:
     ends = f"{num.decimals(e.interval.low, EACH)} to {num.decimals(e.interval.high, EACH)}"
-    return f"{called}: {num.decimals(e.value, EACH)} ({num.percent(e.interval.level)}% interval {ends}; {_holds(e)})"
-
-
-def _holds(e: Estimate) -> str:
-    return "certified" if e.interval.guarantee == "finite-sample" else e.interval.guarantee
+    holds = "certified" if e.interval.guarantee == "finite-sample" else e.interval.guarantee
+    return f"{called}: {num.decimals(e.value, EACH)} ({num.percent(e.interval.level)}% interval {ends}; {holds})"
 
 
 def _certified(f: Finding) -> Text:

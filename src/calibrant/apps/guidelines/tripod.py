@@ -197,17 +197,12 @@ def table(record: AuditRecord) -> Curve:
             a.item.topic,
             a.state,
             "\n".join(map(plain, a.lines)),
-            _left(a),
+            "; ".join(_lacking(a)),
         )
         for a in answers(record)
     ]
     columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     return Curve(method=METHOD, columns=columns, settings={"guideline": "TRIPOD+AI", "cites": CITED})
-
-
-def _left(a: Answer) -> str:
-    """What the authors add, or what an audit would need to carry the item."""
-    return "; ".join(_lacking(a))
 
 
 def _lacking(a: Answer) -> tuple[str, ...]:
@@ -239,7 +234,10 @@ def _written(words: Words) -> str:
 def _lines(record: AuditRecord) -> Iterator[Line]:
     result = answers(record)
     yield from (("# ", ("TRIPOD+AI, as far as an audit answers it",)), EMPTY)
-    yield from (("", _what(record)), EMPTY, ("", _cited()), EMPTY)
+    kept = f". Of {len(result)} items {sum(bool(a.lines) for a in result)} are answered, in whole or in part."
+    whole = "Numbers are those of the statement, which has the text of the items: "
+    cited = say(whole, CITED, ". Record: ", code("calibrant/4"), ". What was not in the record is not filled in.")
+    yield from (("", say("Audit of ", literal(record.name), kept)), EMPTY, ("", cited), EMPTY)
     section = ""
     for a in (a for a in result if a.lines):
         if a.section != section:
@@ -251,17 +249,6 @@ def _lines(record: AuditRecord) -> Iterator[Line]:
     yield from (("## ", ("What this audit was not given",)), EMPTY, *_rest(result, "not given"), EMPTY)
     yield from (("## ", ("For the authors",)), EMPTY, ("", ("An audit cannot know these.",)), EMPTY)
     yield from _rest(result, "for the authors")
-
-
-def _what(record: AuditRecord) -> Text:
-    result = answers(record)
-    kept = sum(bool(a.lines) for a in result)
-    return say("Audit of ", literal(record.name), f". Of {len(result)} items {kept} are answered, in whole or in part.")
-
-
-def _cited() -> Text:
-    whole = "Numbers are those of the statement, which has the text of the items: "
-    return say(whole, CITED, ". Record: ", code("calibrant/4"), ". What was not in the record is not filled in.")
 
 
 def _rest(results: tuple[Answer, ...], state: State) -> Iterator[Line]:

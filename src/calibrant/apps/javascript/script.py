@@ -52,7 +52,7 @@ class Script(Writer):
         return "\n".join(lines) + "\n"
 
     def _read(self, k: int, c: Coding) -> list[str]:
-        raw = f"row[{_text(c.name)}] ?? null"
+        raw = f"row[{_island(json.dumps(c.name))}] ?? null"
         if c.kind == "category":
             return [f"  const v{k} = String({raw} ?? '');"]
         if c.kind == "date":  # a Date, or text that is one; without a zone it is of universal time
@@ -100,10 +100,6 @@ class Script(Writer):
 
     def _place(self, c: Coding) -> int:
         return self.formula.codings.index(c)
-
-
-def _text(name: str) -> str:
-    return _island(json.dumps(name))
 
 
 def _island(text: str) -> str:

@@ -127,7 +127,12 @@ def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: s
     result = _confidences(answers, path.name)
     columns |= {called: values for called, _, values in result}
     # (3) what else is known
-    columns |= _known(answers) | others
+    known: dict[str, Sequence[object]] = {
+        TASK: [a.task for a in answers],
+        MODEL: [a.model for a in answers],
+        EPOCH: [a.epoch for a in answers],
+    }
+    columns |= {called: values for called, values in known.items() if any(values)} | others
     taken = {place for _, place, _ in result}
     more, keys = _more(answers, taken, {*columns, *OWN, CONFIDENCE, CORRECT})
     columns |= more
@@ -156,16 +161,6 @@ def no_confidence(tool: Tool) -> str:
         f"{tool.name} holds no confidence: looked in {tool.looked} for a field such as {LISTED}; log one with every "
         "answer, or name another column as the score"
     )
-
-
-def _known(answers: Sequence[Answer]) -> dict[str, Sequence[object]]:
-    """Task, model and epoch, where the log has them."""
-    known: dict[str, Sequence[object]] = {
-        TASK: [a.task for a in answers],
-        MODEL: [a.model for a in answers],
-        EPOCH: [a.epoch for a in answers],
-    }
-    return {called: values for called, values in known.items() if any(values)}
 
 
 # ---- right or wrong ----

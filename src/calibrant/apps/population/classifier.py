@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, Protocol
 
 import numpy as np
@@ -93,7 +92,9 @@ def odds(
     folds, seed = check_int("folds", folds, 2), checked_seed(seed)
     clusters = np.arange(len(x)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     out = np.empty(len(x))
-    for kept in _folds(clusters, folds, seed):
+    where = np.random.default_rng(seed).permutation(int(clusters.max()) + 1) % folds  # clusters are dealt whole
+    for fold in range(folds):
+        kept = where[clusters] == fold
         if not kept.any():
             continue
         out[kept] = fitted_odds(x, inside, w, ~kept, learner)(x[kept])
@@ -134,10 +135,3 @@ def _made(learner: Learner) -> Classifier:
         else HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=0)
     )
     return made
-
-
-def _folds(clusters: NDArray[np.int64], folds: int, seed: int) -> Iterator[Rows]:
-    """Yield the rows of each fold; clusters are dealt whole."""
-    where = np.random.default_rng(seed).permutation(int(clusters.max()) + 1) % folds
-    for fold in range(folds):
-        yield where[clusters] == fold

@@ -275,13 +275,10 @@ def _fitted(sides: _Sides, options: _WeightingOptions, on: Rows | None) -> Weigh
     result = factors(mine, sides.base[learn])
     weights = np.prod([f[m.codes] for f, m in zip(result, axes, strict=True)], axis=0) * sides.base
     method = "rake" if len(axes) > 1 else "cells"
-    made = _made(replace(options, method=method, columns=_all_columns(axes)), np.where(known, weights, 0.0), on)
+    columns = tuple(dict.fromkeys(c for m in axes for c in m.columns))
+    made = _made(replace(options, method=method, columns=columns), np.where(known, weights, 0.0), on)
     balance = [line for m in axes for line in _margin_balance(m, sides.base, made.weights)]
     return replace(made, uncovered=lacking, uncovered_share=lost, balance=tuple(balance))
-
-
-def _all_columns(axes: Sequence[Margin]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c for m in axes for c in m.columns))
 
 
 def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Margin], tuple[str, ...], float]:

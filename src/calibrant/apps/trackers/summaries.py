@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 
 from calibrant import AuditRecord
 from calibrant.arguments import text
-from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import (
     ENGLISH,
@@ -82,7 +81,7 @@ def metrics(record: AuditRecord) -> dict[str, float]:
     for f in record.groups:
         reported += _people(f"groups/{f.id}", f)
     for name, e in record.estimates.items():
-        reported += _estimate(name, e)
+        reported += [(name, float(e.value)), (f"{name}_low", e.interval.low), (f"{name}_high", e.interval.high)]
     for word, verdict in (("within", "within"), ("over", "over"), ("undecided", "undecided")):
         reported.append((f"groups_{word}", float(sum(f.verdict == verdict for f in record.groups))))
     reported.append(("exit_status", float(record.exit_status)))
@@ -103,12 +102,6 @@ def _people(where: str, f: Finding) -> Iterator[tuple[str, float]]:
         yield f"{where}/gap_low", f.gap.guaranteed.low
         yield f"{where}/gap_high", f.gap.guaranteed.high
     yield f"{where}/rows", float(f.rows)
-
-
-def _estimate(name: str, e: Estimate) -> Iterator[tuple[str, float]]:
-    yield name, float(e.value)
-    yield f"{name}_low", e.interval.low
-    yield f"{name}_high", e.interval.high
 
 
 # ---- what changed ----

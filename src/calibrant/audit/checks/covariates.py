@@ -8,7 +8,6 @@ from typing import Any
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.pooling import guarded, order_of, pool_levels, unshown_levels
 from calibrant.audit.rounding import (
-    Sums,
     few,
     reported_by_variable,
     reported_line,
@@ -68,16 +67,14 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], contex
         for name, worst, sides in zip(c["variable"], c["worst"], people, strict=True)
     ]
     reported = [
-        reported_worst({k: c[k][i] for k in keys}, _sums(context, c["kind"][i])) if kept else dict.fromkeys(keys)
+        # a level is reported as the group that it may be, a range as what was searched
+        reported_worst({k: c[k][i] for k in keys}, context.sums if c["kind"][i] == "category" else context.searched)
+        if kept
+        else dict.fromkeys(keys)
         for i, kept in enumerate(keep)
     ]
     worst = {k: tuple(line[k] for line in reported) for k in keys}
     return Curve(method=ranking.method, columns={**c, **reported_sizes(c, n, context.sums), **worst}, settings=settings)
-
-
-def _sums(context: AuditContext, kind: str) -> type[Sums]:
-    """How a variable's worst bin is reported: a level as the group that it may be, a range as what was searched."""
-    return context.sums if kind == "category" else context.searched
 
 
 def _curve(context: AuditContext, name: str) -> Curve | None:

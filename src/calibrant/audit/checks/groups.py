@@ -390,7 +390,9 @@ class Change(NamedTuple):
 
 
 def _change(then: Finding, now: Finding) -> Change:
-    (old, a), (new, b) = ((_certified(f), f.gap.interval) for f in (then, now))
+    (old, a), (new, b) = ((f.gap.guaranteed, f.gap.interval) for f in (then, now))
+    if old is None or new is None:
+        raise ValueError("no gap of it is certified")
     change = now.gap.value - then.gap.value
     half = None if a is None or b is None else 0.5 * math.hypot(a.high - a.low, b.high - b.low)
     low, high = new.low - old.high, new.high - old.low
@@ -411,12 +413,6 @@ def _change(then: Finding, now: Finding) -> Change:
         level=max(old.level + new.level - 1.0, 0.0),
         state=state,
     )
-
-
-def _certified(finding: Finding) -> Interval:
-    if finding.gap.guaranteed is None:
-        raise ValueError("no gap of it is certified")
-    return finding.gap.guaranteed
 
 
 DECLARED = (

@@ -13,7 +13,7 @@ from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_name, shown_groups
 from calibrant.audit.rounding import Sums, two_digits
 from calibrant.certify.closed import Judge
-from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLabelOptions, Row, lines, table
+from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLabelOptions, lines, table
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
 from calibrant.results import Curve
 from calibrant.views.sample import keyed
@@ -129,7 +129,10 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     )
     rows = list(lines(EVERYONE, everyone, options, plan.alpha / 2.0))
     for group in groups:
-        rows += _reported(group, of_groups, plan.alpha / 2.0 / len(groups), context.sums)
+        known, unknown = counts_reported(group.cells, context.sums)
+        by, delta = Outward.of(group.cells, of_groups.judge, context.sums), plan.alpha / 2.0 / len(groups)
+        own = lines(keyed(group.name), group.cells, of_groups, delta, by)
+        rows += [row._replace(rows=known, unlabelled=unknown) for row in own]
     made = table(rows, options, plan.alpha, everyone)
     stated = worst(row.verdict for row in rows if row.assumption == BOUNDED)
     return CheckResult(
@@ -139,13 +142,6 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
             WHO: _who(context, everyone, groups),
         },
     )
-
-
-def _reported(group: Shown, options: MissingLabelOptions, delta: float, sums: type[Sums]) -> Iterator[Row]:
-    """Yield the lines of a group as they are reported."""
-    rows, missing = counts_reported(group.cells, sums)
-    for row in lines(keyed(group.name), group.cells, options, delta, Outward.of(group.cells, options.judge, sums)):
-        yield row._replace(rows=rows, unlabelled=missing)
 
 
 def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Curve:

@@ -39,24 +39,18 @@ POINTS = 101  # of the smoothed curve: about one a pixel of three
 
 def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Draw the score's error; without the bins the check does not apply, whatever the smoothed curve finds."""
-    plan = context.judging
+    plan, thresholds = context.judging, () if context.people.one_column else context.judging.thresholds
+    acted = tuple(Ladder.of(context.everyone, t) for t in thresholds)  # where people are, as far as it is shown
     curves = {"reliability": smoothed(context)}
     try:
         curves["bins"] = reported_sets(
-            bins_of(context.everyone, plan.steps, plan.alpha, Few(context.mask, _ladders(context), context.clustered)),
+            bins_of(context.everyone, plan.steps, plan.alpha, Few(context.mask, acted, context.clustered)),
             context.everyone.n,
             context.sums,
         )
     except NotComputable as e:
         return CheckResult(status="not-applicable", reason=e.reason, curves=curves)
     return CheckResult(status="measured", curves=curves)
-
-
-def _ladders(context: AuditContext) -> tuple[Ladder, ...]:
-    """Where people are acted on, as far as that is reported."""
-    if context.people.one_column:
-        return ()
-    return tuple(Ladder.of(context.everyone, t) for t in context.judging.thresholds)
 
 
 @dataclass(frozen=True)

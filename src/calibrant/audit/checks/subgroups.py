@@ -8,7 +8,7 @@ from dataclasses import replace
 from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import verdict_of
-from calibrant.audit.record import Share, Status
+from calibrant.audit.record import Status
 from calibrant.audit.subgroups import reported_map, reported_subgroups, reported_worst
 from calibrant.certify.subgroups import CLEAR_SIZE
 from calibrant.errors import NotComputable
@@ -36,14 +36,18 @@ def subgroups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         worst = _worst(context, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
     except NotComputable:
         return _tested(context)
-    tested = _searched(context)
+    tested, shares = _searched(context), context.judging.shares
+    used = (
+        *(shares.of_subgroups() if context.judging.limited else ()),
+        *(() if tested is None else (shares.of_test(),)),
+    )
     return CheckResult(
         status=_status(context, worst),
         estimate=worst,
         outcome=tested,
         estimates={CODE: worst},
         curves=curves,
-        shares=_shares(context, tested=tested is not None),
+        shares=used,
     )
 
 
@@ -54,12 +58,6 @@ def _tested(context: AuditContext) -> CheckResult:
         raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
     shares = (context.judging.shares.of_test(),)
     return CheckResult(status="undecided" if context.judging.limited else "measured", outcome=searched, shares=shares)
-
-
-def _shares(context: AuditContext, tested: bool) -> tuple[Share, ...]:
-    """The shares of alpha that certificates and the test used."""
-    shares = context.judging.shares
-    return (*(shares.of_subgroups() if context.judging.limited else ()), *((shares.of_test(),) if tested else ()))
 
 
 def _worst(context: AuditContext, size: float, floor: float) -> Estimate:

@@ -1136,9 +1136,9 @@ HORIZONS = (
         "a_wrong_law_moves_one_end",
         "the page counts a wrong law of censoring for one end",
         "audit.lost",
-        "shares",
-        "plan.alpha * (BAND + (1.0 - BAND) / 2.0)",
-        "plan.alpha / 2.0",
+        "WeighedRows.within",
+        "self.alpha * (BAND + (1.0 - BAND) / 2.0)",
+        "self.alpha / 2.0",
     ),
     one(
         "pilots_by_their_place_behind_known_rows",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,57 +76,53 @@ class Population(NamedTuple):
 
 @dataclass(frozen=True)
 class LostRows:
-    """Every row, and what was learned of the law of censoring."""
+    """Every row, certified whatever the unknown outcomes are."""
 
     data: Predictions
     q: FollowedRows
-    reach: Reach | None  # of weights
     alpha: float
+    way: ClassVar[str] = "unknown"
+    method: ClassVar[str] = UNKNOWN  # what certifies
 
     @classmethod
     def of(cls, context: AuditContext) -> LostRows:
-        """Those of an audit, made once."""
+        """Those of an audit by the way that was chosen, made once."""
         data, alpha = context.needs_lost(), context.judging.alpha
 
         def made() -> LostRows:
-            q = FollowedRows.of(data if data.weighs else replace(data, cluster=None))
+            if not data.weighs:
+                return LostRows(data, FollowedRows.of(replace(data, cluster=None)), alpha)
+            q = FollowedRows.of(data)
             every = np.ones(len(q.p), dtype=np.bool_)
-            reach = estimated(q, Strata.by(data, ()), every, alpha * BAND, context.seed) if data.weighs else None
-            return cls(data, q, reach, alpha)
+            return WeighedRows(data, q, alpha, estimated(q, Strata.by(data, ()), every, alpha * BAND, context.seed))
 
         return remembered(data, ("lost rows", alpha, context.seed), made)
 
-    def apart(self, at: Flags, delta: float, seed: int) -> tuple[LostRows, str]:
+    def by_weights(self) -> WeighedRows:
+        """The same, where weights of censoring stand for the rows lost; refused where they do not."""
+        raise NotComputable(NO_WEIGHTS)
+
+    def apart(self, _at: Flags, _delta: float, _seed: int) -> tuple[LostRows, str]:
         """The same with the law of censoring of some rows alone, at their share of alpha; or why it has no bound."""
-        if self.reach is None:
-            return self, ""
-        try:
-            own = estimated(self.q, Strata.by(self.data, ()), at, delta * BAND, seed)
-        except NotComputable:
-            nobody = np.zeros(len(at), dtype=np.bool_)
-            return replace(self, reach=replace(self.reach, rows=nobody)), TOO_FEW.format(f"{self.q.horizon:g}")
-        return replace(self, reach=own), ""
+        return self, ""
 
     @property
     def certified(self) -> Flags:
-        """Which rows are: of weights those that are no pilots."""
-        return np.ones(len(self.q.p), dtype=np.bool_) if self.reach is None else self.reach.rows
+        """Which rows are."""
+        return np.ones(len(self.q.p), dtype=np.bool_)
 
     def gap(self, people: Population) -> Ends:
-        """Certified ends of the gap of some rows; the law of censoring has spent its share of alpha already."""
-        if self.reach is not None:
-            if not (people.at & self.reach.rows).any():
-                return -1.0, 1.0
-            spent = people.delta * (1.0 - BAND)
-            return certified(self.q, self.reach, people.at & self.reach.rows, spent)[1:]
+        """Certified ends of the gap of some rows."""
         return ends_of(people.cells.ranged(100, math.inf), "gap", people.delta / 2.0)
 
-    def error(self, people: Population, gap: Ends, steps: int) -> Ends:
-        """Certified ends of the calibration error: no smaller than the gap; of weights nothing more is proved."""
-        least = size_of(*gap)[0]
-        if self.reach is not None:
-            return least, 1.0
+    def error(self, people: Population, _gap: Ends, steps: int) -> Ends:
+        """Certified ends of the calibration error."""
         return ends_of(people.cells.ranged(steps, math.inf), "error", people.delta / 2.0)
+
+    @property
+    def within(self) -> float:
+        """The probability that a gap is wrongly found within the limit, at most: that one end of its range is wrong."""
+        return self.alpha / 2.0
 
     def observed(self, at: Flags) -> Observed:
         """What happened to some rows, as estimated: of all of them, or of levels with a law of their own each."""
@@ -136,44 +132,138 @@ class LostRows:
             return Observed(float(np.where(q.known, q.y, 0.5).mean()), 0.5, *of, reaches=False)
         return Observed(q.risk, q.risk_error, *of, reaches=True)
 
+    def estimated(self, of: Observed, reported: Sums, ends: Ends) -> tuple[float, Interval | None]:
+        """The gap as it is estimated and reported, and its ordinary range: none, and within the certified `ends`."""
+        return min(max(reported.near(of.risk - of.predicted), ends[0]), ends[1]), None
+
+    def contradicts(self, _of: Observed, _ends: Ends) -> bool:
+        """Whether an estimate outside of the certified `ends` says that what both assume is not so."""
+        return False
+
+    def ratio(self, _of: Observed) -> Layered | None:
+        """Observed over expected, not certified; None where nothing is assumed of the rows lost."""
+        return None
+
     @property
     def assumes(self) -> str:
         """What the ends take for granted."""
-        if self.reach is not None:
-            return self.reach.assumes
         return ASSUMES if self.data.cluster is None else OF_CLUSTERS
 
     @property
-    def method(self) -> str:
-        """What certifies."""
-        return UNKNOWN if self.reach is None else WEIGHTS
+    def law(self) -> Mapping[str, object]:
+        """What a record holds of the law of censoring."""
+        return {}
+
+    def unlike(self, _context: AuditContext) -> dict[str, float]:
+        """The group columns by which rows are lost unlike, each with its p-value: tested by weights alone."""
+        return {}
+
+
+@dataclass(frozen=True)
+class WeighedRows(LostRows):
+    """Every row, certified by weights of censoring, with what was learned of its law from pilot rows."""
+
+    reach: Reach
+    way = "weights"
+    method = WEIGHTS
+
+    def by_weights(self) -> WeighedRows:
+        return self
+
+    def apart(self, at: Flags, delta: float, seed: int) -> tuple[LostRows, str]:
+        try:
+            own = estimated(self.q, Strata.by(self.data, ()), at, delta * BAND, seed)
+        except NotComputable:
+            nobody = np.zeros(len(at), dtype=np.bool_)
+            return replace(self, reach=replace(self.reach, rows=nobody)), TOO_FEW.format(f"{self.q.horizon:g}")
+        return replace(self, reach=own), ""
+
+    @property
+    def certified(self) -> Flags:
+        return self.reach.rows  # no pilots
+
+    def gap(self, people: Population) -> Ends:
+        if not (people.at & self.reach.rows).any():
+            return -1.0, 1.0
+        spent = people.delta * (1.0 - BAND)  # the law of censoring has spent its share of alpha already
+        return certified(self.q, self.reach, people.at & self.reach.rows, spent)[1:]
+
+    def error(self, _people: Population, gap: Ends, _steps: int) -> Ends:
+        return size_of(*gap)[0], 1.0  # no smaller than the gap; nothing more is proved
+
+    @property
+    def within(self) -> float:
+        return self.alpha * (BAND + (1.0 - BAND) / 2.0)  # a limit of the law of censoring that is wrong moves both ends
+
+    def estimated(self, of: Observed, reported: Sums, _ends: Ends) -> tuple[float, Interval | None]:
+        off, reach = of.risk - of.predicted, normal_quantile(self.alpha) * of.error
+        if not of.reaches:
+            return reported.near(off), None
+        low, high = (reported.end(off + s * reach, s) for s in (-1, 1))
+        return reported.near(off), Interval(low=low, high=high, level=1.0 - self.alpha, guarantee="asymptotic")
+
+    def contradicts(self, of: Observed, ends: Ends) -> bool:
+        return not ends[0] <= of.risk - of.predicted <= ends[1]
+
+    def ratio(self, of: Observed) -> Layered | None:
+        """The Aalen-Johansen estimate over the mean score."""
+        if not of.risk or of.predicted * of.rows < 1.0:
+            return None
+        value, reach = of.risk / of.predicted, math.exp(normal_quantile(self.alpha) * of.error / of.risk)
+        interval = Interval(low=value / reach, high=value * reach, level=1.0 - self.alpha, guarantee="asymptotic")
+        about = {"about": "observed over expected events", "target": "rows"}
+        return Layered(
+            value=value, interval=interval, guaranteed=None, p_value=1.0, assumes=self.assumes, settings=about
+        )
+
+    @property
+    def assumes(self) -> str:
+        return self.reach.assumes
+
+    @property
+    def law(self) -> Mapping[str, object]:
+        return {k: self.reach.settings[k] for k in ("pilots", "followed_at_least")}
+
+    def unlike(self, context: AuditContext) -> dict[str, float]:
+        """The same; none of levels named already.
+
+        Log-rank tests of the pilot rows, none of which is certified, by Holm's method together at `UNLIKE`. Limits of
+        the law of censoring rest on the same rows: a choice by these tests is not counted. Levels of few pilot rows are
+        left out, and so is loss after the horizon.
+        """
+        spec, within = context.sketch.spec, () if self.data.followed is None else self.data.followed.within
+        alone = [(i, names[0]) for i, names in enumerate(spec.groupings) if len(names) == 1 and names[0] not in within]
+        if not alone:
+            return {}
+        member, tested, q, pilots = members(context).group, dict[str, float](), self.q, ~self.reach.rows
+        stays = np.where(q.time >= q.horizon, survival.EVENT, q.kind).astype(np.int8)  # followed long enough: not lost
+        for i, name in alone:
+            level = member[i]
+            pilot = pilots & (np.bincount(level[pilots], minlength=level.max() + 1) >= PILOTS_EACH)[level]
+            tested[name] = survival.censoring_differs(q.until[pilot], stays[pilot], level[pilot])
+        adjusted = dict(zip(tested, holm([*tested.values()]), strict=True))
+        return {
+            name: tested[name] for name in sorted(tested, key=lambda name: tested[name]) if adjusted[name] <= UNLIKE
+        }
 
 
 def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], ...], who: Population) -> Finding:
     """What is certified of some rows, judged against the limit."""
-    plan, weighs = context.judging, rows.reach is not None
-    risk, noise, predicted, n, reaches = who.observed
+    plan = context.judging
+    risk, _, predicted, n, reaches = who.observed
     part = "groups" if name else "everyone"
     reported = who.reported or Sums.of(n, risk * n, predicted * n)
     low, high = rows.gap(who)
-    outside = weighs and not low <= risk - predicted <= high
-    if why := who.why or (DIFFERS if outside and name else ""):
+    if why := who.why or (DIFFERS if name and rows.contradicts(who.observed, (low, high)) else ""):
         low, high = -1.0, 1.0
     gap_ends = reported.end(low, -1), reported.end(high, 1)
     least, most = rows.error(who, (low, high), plan.steps)
     error_ends = reported.end(least, -1, 0.0), reported.end(most, 1, 0.0)
-    settings = {"about": "the raw score", "target": "rows", "way": "weights" if weighs else "unknown"}
+    settings = {"about": "the raw score", "target": "rows", "way": rows.way}
     if not reaches:
         settings["estimate"] = "none"
     range_of = Interval(low=gap_ends[0], high=gap_ends[1], level=round(1.0 - plan.alpha, 12), guarantee="finite-sample")
-    value = reported.near(risk - predicted)
-    value = value if weighs else min(max(value, gap_ends[0]), gap_ends[1])
-    reach = normal_quantile(plan.alpha) * noise
-    ordinary = None
-    if weighs and reaches:
-        ends = (reported.end(risk - predicted + s * reach, s) for s in (-1, 1))
-        about = dict(zip(("low", "high"), ends, strict=True))
-        ordinary = Interval(**about, level=1.0 - plan.alpha, guarantee="asymptotic")
+    value, ordinary = rows.estimated(who.observed, reported, gap_ends)
     size = min(max(abs(value), error_ends[0]), error_ends[1])
     of_error = replace(range_of, low=error_ends[0], high=error_ends[1])
     certified_rows = int((who.at & rows.certified).sum()) or 1
@@ -202,23 +292,13 @@ def finding(context: AuditContext, rows: LostRows, name: tuple[tuple[str, str], 
             value=value, interval=ordinary, guaranteed=range_of, p_value=plan.alpha if shown_off else 1.0,
             assumes=rows.assumes, settings=settings,
         ),
-        observed_expected=_ratio(rows, who.observed, plan.alpha) if weighs and not name else None,
+        observed_expected=None if name else rows.ratio(who.observed),
         verdict="undecided" if why and limit is not None else verdict_of(*judged, limit),
         by=plan.by(part),
         limit=limit,
         withheld=why or None,
         rows_needed=None,
     )  # fmt: skip
-
-
-def _ratio(rows: LostRows, of: Observed, alpha: float) -> Layered | None:
-    """Observed over expected, not certified: the Aalen-Johansen estimate over the mean score."""
-    if not of.risk or of.predicted * of.rows < 1.0:
-        return None
-    value, reach = of.risk / of.predicted, math.exp(normal_quantile(alpha) * of.error / of.risk)
-    interval = Interval(low=value / reach, high=value * reach, level=1.0 - alpha, guarantee="asymptotic")
-    about = {"about": "observed over expected events", "target": "rows"}
-    return Layered(value=value, interval=interval, guaranteed=None, p_value=1.0, assumes=rows.assumes, settings=about)
 
 
 def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
@@ -236,17 +316,13 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def shares(context: AuditContext, rows: LostRows, part: str) -> tuple[Share, ...]:
-    """What verdicts spend: of the range of a gap both ends may be wrongly over, and one is wrongly within.
-
-    A limit of the law of censoring that is wrong moves both ends.
-    """
+    """What verdicts spend: of the range of a gap both ends may be wrongly over, and one is wrongly within."""
     plan = context.judging
     if not plan.limited:
         return ()
-    within = plan.alpha / 2.0 if rows.reach is None else plan.alpha * (BAND + (1.0 - BAND) / 2.0)
     over = plan.alpha if plan.by(part) == "gap" else plan.alpha / 2.0
     of = "groups" if part == "groups" else "everyone"
-    kinds = (("over", over), ("within", within))
+    kinds = (("over", over), ("within", rows.within))
     return tuple(Share(wrong=wrong, part=of, by=plan.by(part), alpha=alpha) for wrong, alpha in kinds)  # type: ignore[arg-type]
 
 
@@ -279,15 +355,13 @@ def members(context: AuditContext) -> Members:
 
 def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """The gap in ranges of the score of about equally many rows, certified together by weights of censoring."""
-    rows = LostRows.of(context)
-    if rows.reach is None:
-        raise NotComputable(NO_WEIGHTS)
+    rows = LostRows.of(context).by_weights()
     p = rows.q.p
     if min(p.sum(), len(p) - p.sum()) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
-    kept = list(_ranges(context, rows, rows.reach))
+    kept = list(_ranges(context, rows))
     names = ("x", "x_low", "x_high", "predicted", "observed", "gap", "low", "high", "rows")
     columns = dict(zip(names, map(tuple, zip(*kept, strict=True)), strict=True))
     settings = {"level": 1.0 - context.judging.alpha, "simultaneous": True, "target": "rows"}
@@ -296,7 +370,7 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     return CheckResult(status="measured", curves={"reliability": none, "bins": bins})
 
 
-def _ranges(context: AuditContext, rows: LostRows, reach: Reach) -> Iterator[tuple[float, ...]]:
+def _ranges(context: AuditContext, rows: WeighedRows) -> Iterator[tuple[float, ...]]:
     """Ranges of the score: edges, mean score, what happened as estimated, its gap with certified ends, and rows."""
     p = rows.q.p
     values, place = np.unique(p, return_inverse=True)
@@ -307,7 +381,7 @@ def _ranges(context: AuditContext, rows: LostRows, reach: Reach) -> Iterator[tup
     for i in range(count):
         at = bins == i
         predicted = float(p[at].mean())
-        value, low, high = certified(rows.q, reach, at & reach.rows, spend)
+        value, low, high = certified(rows.q, rows.reach, at & rows.certified, spend)
         observed = min(max(predicted + value, 0.0), 1.0)
         low, high = max(low, -1.0), min(high, 1.0)
         off = min(max(observed - predicted, low), high)
@@ -322,9 +396,7 @@ def measured(name: str, context: AuditContext) -> Estimate:
     """A measure of the score by weights of censoring."""
     from calibrant import measure
 
-    data = context.needs_lost()
-    if not data.weighs:
-        raise NotComputable(NO_WEIGHTS)
+    data = LostRows.of(context).by_weights().data
     made: Estimate = getattr(measure, name)(data, alpha=context.judging.alpha)
     return made
 
@@ -344,36 +416,12 @@ def implied_odds(context: AuditContext) -> float | None:
 
 def of_lost(context: AuditContext) -> dict[str, object]:
     """What a record holds of rows lost: the law of censoring, and how unlike those known they would be at random."""
-    reach, odds = LostRows.of(context).reach, implied_odds(context)
-    own = {} if reach is None else {k: reach.settings[k] for k in ("pilots", "followed_at_least")}
+    rows, odds = LostRows.of(context), implied_odds(context)
+    own = {**rows.law}
     own |= {} if odds is None else {"implied_odds": odds}
-    if unlike := lost_unlike(context):
+    if unlike := rows.unlike(context):
         own |= {"lost_unlike": unlike, "own_law": own_law(context, unlike)}
     return {"horizon": {**context.sketch.log.horizon, **own}}
-
-
-def lost_unlike(context: AuditContext) -> dict[str, float]:
-    """The group columns by which rows are lost unlike, each with its p-value; none of levels named already.
-
-    Log-rank tests of the pilot rows, none of which is certified, by Holm's method together at `UNLIKE`. Limits of the
-    law of censoring rest on the same rows: a choice by these tests is not counted. Levels of few pilot rows are left
-    out, and so is loss after the horizon.
-    """
-    rows, spec = LostRows.of(context), context.sketch.spec
-    within = () if rows.data.followed is None else rows.data.followed.within
-    alone = [(i, names[0]) for i, names in enumerate(spec.groupings) if len(names) == 1 and names[0] not in within]
-    if rows.reach is None or not alone:
-        return {}
-    member, tested, q = members(context).group, dict[str, float](), rows.q
-    stays = np.where(q.time >= q.horizon, survival.EVENT, q.kind).astype(np.int8)  # followed long enough is not lost
-    for i, name in alone:
-        level = member[i]
-        pilot = (
-            ~rows.reach.rows & (np.bincount(level[~rows.reach.rows], minlength=level.max() + 1) >= PILOTS_EACH)[level]
-        )
-        tested[name] = survival.censoring_differs(q.until[pilot], stays[pilot], level[pilot])
-    adjusted = dict(zip(tested, holm([*tested.values()]), strict=True))
-    return {name: tested[name] for name in sorted(tested, key=lambda name: tested[name]) if adjusted[name] <= UNLIKE}
 
 
 def own_law(context: AuditContext, unlike: Mapping[str, float]) -> list[str]:

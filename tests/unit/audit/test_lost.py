@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.lost import WEIGHTS, LostRows
+from calibrant.audit.lost import WEIGHTS, WeighedRows
 from calibrant.audit.record import AuditRecord
 from calibrant.report import markdown, terminal
 from calibrant.stats.missing import survival
@@ -180,7 +180,7 @@ def test_a_group_that_hardly_anybody_of_reached_the_horizon_is_not_judged() -> N
 
 def test_an_estimate_outside_of_the_range_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says that what both assume is not so; a group is then not judged, and shows no error."""
-    monkeypatch.setattr(LostRows, "gap", lambda *_: (0.3, 0.4))
+    monkeypatch.setattr(WeighedRows, "gap", lambda *_: (0.3, 0.4))
     record = audited("weights", log(), limit=0.2, quick=True)
     assert record.everyone.gap.value < 0.1
     assert record.everyone.gap.interval.high < 0.3

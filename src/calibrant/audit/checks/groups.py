@@ -151,7 +151,7 @@ def of_groups_lost(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult
         observed = rows.observed(at)
         events, expected = observed.risk * observed.rows, float(rows.q.p[at].sum())
         reported = context.sums.of(observed.rows, events, expected)
-        if rows.reach is None:
+        if rows.way == "unknown":
             reported = replace(Outward.of(one.cells, plan.by("groups"), context.sums).people, exact=reported.exact)
         own, why = rows.apart(at, each, context.seed)
         who = lost.Population(at, observed, one.cells, each, reported, why)

@@ -310,7 +310,12 @@ def _scalar(value: object) -> str:
 
 def _section(record: AuditRecord, language: str) -> str:
     """What people read: the verdict in three parts, the measures with their intervals, and the limit."""
-    made: list[Node] = [Heading(headline(record)), Parts(parts(record)), _table(record)]
+    rows = [("Average calibration error, in points", certified_range(record.everyone, dashed=True), "certified")]
+    for key, (_, name) in NAMED.items():
+        if (e := record.estimates.get(key)) is not None:
+            rows.append((name, f"{float(e.value):.4f} ({e.interval:.4f})", "estimate"))
+    table = number_table("", ("Measure", "Value", "Interval"), rows)
+    made: list[Node] = [Heading(headline(record)), Parts(parts(record)), table]
     limit = limit_of(record)
     bound = "No limit was given." if limit is None else f"The limit is {num.limit_points(limit)} points."
     if use := stated_of(record, "intended_use"):
@@ -320,11 +325,3 @@ def _section(record: AuditRecord, language: str) -> str:
     (title, nodes), left = worded(("## Calibration", tuple(made)), record, language)
     closing = (Paragraph(left),) if left else ()
     return f"{title}\n\n{inside((*nodes, *closing), language)}"
-
-
-def _table(record: AuditRecord) -> Table:
-    rows = [("Average calibration error, in points", certified_range(record.everyone, dashed=True), "certified")]
-    for key, (_, name) in NAMED.items():
-        if (e := record.estimates.get(key)) is not None:
-            rows.append((name, f"{float(e.value):.4f} ({e.interval:.4f})", "estimate"))
-    return number_table("", ("Measure", "Value", "Interval"), rows)

@@ -269,18 +269,16 @@ class Plan:
     def functions(self, p: Floats) -> list[Floats]:
         """How much of a bet scores take along a slope, and along each shape."""
         rank = np.interp(p, self.quantiles, np.linspace(0.0, 1.0, len(self.quantiles)))
+        # Log odds around the first day's middle, in units of twice their usual distance from it.
+        odds = _log_odds(np.asarray(self.quantiles))
+        centre = float(np.median(odds))
+        spread = max(2.0 * float(np.mean(np.abs(odds - centre))), 0.1)
+        slope = np.clip((_log_odds(p) - centre) / spread, -1.0, 1.0)
         # A model that is too sure, or not sure enough, is off by a multiple of its log odds: around one half.
         around_half = np.clip(_log_odds(p) / HALF, -1.0, 1.0)
         cosines = [np.cos(math.pi * k * rank) for k in range(1, WAVES + 1)]
         sines = [np.sin(2.0 * math.pi * k * rank) for k in range(1, PERIODS + 1)]
-        return [self._slope(p), around_half, *cosines, *sines]
-
-    def _slope(self, p: Floats) -> Floats:
-        """The log odds of the score around the first day's middle, in units of twice their usual distance from it."""
-        odds = _log_odds(np.asarray(self.quantiles))
-        centre = float(np.median(odds))
-        spread = max(2.0 * float(np.mean(np.abs(odds - centre))), 0.1)
-        return np.clip((_log_odds(p) - centre) / spread, -1.0, 1.0)
+        return [slope, around_half, *cosines, *sines]
 
     # ---- populations ----
 

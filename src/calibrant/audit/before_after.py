@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calibrant.audit import lost
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import Name, holds_levels, shown_groups
+from calibrant.audit.pooling import Name, holds_levels
 from calibrant.audit.record import Finding
 from calibrant.audit.rounding import Sums, few, stepped
 from calibrant.audit.subgroups import parts_of
@@ -84,7 +84,7 @@ class Populations:
     def _groups(self, at: Whole) -> Iterator[People]:
         """Yield every group; those over the limit, or with error shown, in the audit are reported in any case."""
         results = {f.variables: f for f in self.context.findings if f.variables}
-        shown, numbers = shown_groups(self.context.sketch, self.context.mask), self._numbers(at)
+        shown, numbers = self.context.shown_groups, self._numbers(at)
         for name, members, _ in shown:
             codes = next((own for first, last, own in numbers if first <= members[0] < last), None)
             if codes is None or name not in results:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import cast
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import People, pooled_counts, pooled_rows, sharing
+from calibrant.audit.pooling import Name, People, pooled_counts, pooled_rows, sharing, shown_groups
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
@@ -134,6 +134,11 @@ class AuditContext:
     def searched(self) -> type[Sums]:
         """How sets are reported that a search cut: next to groups cut elsewhere, exact ones tell of few people."""
         return Sums if self.judging.mask is None else RandomRounding
+
+    @cached_property
+    def shown_groups(self) -> list[tuple[Name, list[int], int]]:
+        """Name, numbers in the sketch and pool size of every group that may be shown."""
+        return shown_groups(self.sketch, self.mask)
 
     @cached_property
     def sharing(self) -> tuple[str, ...]:

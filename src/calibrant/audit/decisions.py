@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from calibrant.audit.context import AuditContext
-from calibrant.audit.pooling import Name, shown_groups
+from calibrant.audit.pooling import Name
 from calibrant.audit.rounding import Sums
 from calibrant.decisions.ladder import ClusterLadder, Ladder
 from calibrant.decisions.net_benefit import ends as regret_ends
@@ -54,7 +54,7 @@ def groups(context: AuditContext) -> list[People]:
     whole = context.sketch
     if not whole.spec.groupings:
         return []
-    shown = shown_groups(whole, context.mask)
+    shown = context.shown_groups
     result = groups_of(whole, whole, [members for _, members, _ in shown], whole.spec.seed)
     ends = np.cumsum(whole.spec.sizes)
     return [

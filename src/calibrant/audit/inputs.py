@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import OTHERS
-from calibrant.audit.pooling import MASK, People, pool_levels
+from calibrant.audit.pooling import MASK, pool_levels
 from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.predictions import MulticlassPredictions
@@ -36,9 +36,10 @@ WHOLE = 1e-6  # how far scores that are held as whole multiples of 2**-30 may be
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
-def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str, Any]:
+def inputs(sketch: Sketch, repeats: Repeats, crossing: Mapping[str, int], mask: int, fewest: int) -> dict[str, Any]:
     """What a record holds of the data: names, counts and kinds, no row.
 
+    `crossing`: the two columns whose clusters cross, each with their number, if there are two.
     `mask`: people under whom a count is not shown. `fewest`: rows that are of so many people, whosever they are.
     """
     spec = sketch.spec
@@ -60,7 +61,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str
         "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
-        "columns": columns(sketch, fewest),
+        "columns": columns(sketch, tuple(crossing), fewest),
         "repeats": repeats.to_dict(),
         "fingerprint": sketch.fingerprint,
         "files": tuple(sketch.files[:FILES]),
@@ -77,12 +78,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int, fewest: int) -> dict[str
     if sketch.log.horizon:
         results["horizon"] = dict(sketch.log.horizon)
         results["kept_and_late"] = tuple(tuple(one) for one in sketch.log.compared)
-    return (
-        results
-        | _others(sketch, fewest)
-        | confidence(sketch)
-        | ({"two_way": both} if (both := People.of(sketch).crossing) else {})
-    )
+    return results | _others(sketch, fewest) | confidence(sketch) | ({"two_way": crossing} if crossing else {})
 
 
 def rest(rows: MulticlassPredictions) -> dict[str, object]:
@@ -185,7 +181,7 @@ def arrival(sketch: Sketch, fewest: int = MASK) -> dict[str, Any] | None:
     return {"column": when.name, "first": reported[0], "last": reported[1], "rows_a_year": a_year}
 
 
-def columns(sketch: Sketch, fewest: int) -> dict[str, dict[str, Any]]:
+def columns(sketch: Sketch, crossing: tuple[str, ...], fewest: int) -> dict[str, dict[str, Any]]:
     """What each column was interpreted as, what it was used as, and the share of rows in which it is missing.
 
     Shares are rounded up to steps of at least so many rows, so that no small group can be identified from them.
@@ -200,7 +196,7 @@ def columns(sketch: Sketch, fewest: int) -> dict[str, dict[str, Any]]:
     }
     for name in spec.key:
         results[name] = {"kind": "id", "used": "key", "missing": None}
-    clusters = tuple(People.of(sketch).crossing) or (spec.cluster, *nested)
+    clusters = crossing or (spec.cluster, *nested)
     for name, used in (*((c, "cluster") for c in clusters), (spec.weights, "weights")):
         if name:
             results.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})

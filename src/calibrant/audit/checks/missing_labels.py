@@ -10,7 +10,7 @@ from typing import NamedTuple
 from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import worst
-from calibrant.audit.pooling import Name, group_name, shown_groups
+from calibrant.audit.pooling import Name, group_name
 from calibrant.audit.rounding import Sums, two_digits
 from calibrant.certify.closed import Judge
 from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLabelOptions, lines, table
@@ -79,10 +79,9 @@ def shown(context: AuditContext) -> Iterator[Shown]:
     rows, apart = context.people.in_groups(), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
     if whole.kept is not None and len(rows):  # people are clusters
         apart = cluster_rows(whole).people(len(rows), labelled=False)
-    kept = shown_groups(whole, mask)
     for g, (names, size) in enumerate(zip(whole.spec.groupings, whole.spec.sizes, strict=True)):
         here = range(first, first + size)
-        own = [(name, members, pooled) for name, members, pooled in kept if members[0] in here]
+        own = [(name, members, pooled) for name, members, pooled in context.shown_groups if members[0] in here]
         bare = [i for i in here if not rows[i] and apart[i]]
         few = [i for i in bare if apart[i] < mask]
         first += size

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
 from calibrant.audit.lost import NO_WEIGHTS
-from calibrant.audit.pooling import shown_groups
 from calibrant.audit.record import NO_CURVE
 from calibrant.audit.rounding import Sums, stepped
 from calibrant.data.predictions import Predictions
@@ -139,9 +138,7 @@ def _compared(
 
     result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
-    groups = {
-        f"{name[0][0]} = {name[0][1]}" for name, *_ in shown_groups(context.sketch, context.mask) if len(name) == 1
-    }
+    groups = {f"{name[0][0]} = {name[0][1]}" for name, *_ in context.shown_groups if len(name) == 1}
     curves = {"repairs": _shortened(result, ranked, groups, context.sums)}
     if result.fixed.columns:
         curves["fixed"] = people.shown(result.fixed)

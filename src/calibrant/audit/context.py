@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
+import numpy as np
+
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import Name, People, pooled_counts, pooled_rows, sharing, shown_groups
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
@@ -22,6 +24,7 @@ from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.features import Screen, hash_split, strongest
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone, rows_of_people, sought
+from calibrant.views.unlabelled import cluster_rows
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_NAMED = "no covariates were given"
@@ -192,6 +195,14 @@ class AuditContext:
         if not self.sketch.by_clusters:
             return self.sketch
         return self.sketch.rows() if self.sample_rows is None or self.screen is not None else self.sample_rows
+
+    @cached_property
+    def unlabelled(self) -> int:
+        """How many people lack a label: rows, or clusters where rows share clusters."""
+        if self.sketch.kept is None:
+            return self.sketch.unlabelled
+        every = cluster_rows(self.sketch)
+        return len(np.unique(every.cluster[np.isnan(every.y)]))
 
     @property
     def clustered(self) -> Predictions | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import OTHERS
+from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import MASK, pool_levels
 from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.predictions import MulticlassPredictions
-from calibrant.data.sketches.contents import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.column_names import POINTS, names_percent, names_weights, of_column
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import LEAKED, ONE_VALUE, REPEATED
 from calibrant.kernels.tally import CELL_BITS, SCORE_BITS
-from calibrant.views.unlabelled import Cells, ClusterCells
 
 EPOCH = date(1970, 1, 1)
 FULL = 10  # times as many rows in the first or last cell as in most: dates beyond are counted there
@@ -36,12 +35,9 @@ WHOLE = 1e-6  # how far scores that are held as whole multiples of 2**-30 may be
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
-def inputs(sketch: Sketch, repeats: Repeats, crossing: Mapping[str, int], mask: int, fewest: int) -> dict[str, Any]:
-    """What a record holds of the data: names, counts and kinds, no row.
-
-    `crossing`: the two columns whose clusters cross, each with their number, if there are two.
-    `mask`: people under whom a count is not shown. `fewest`: rows that are of so many people, whosever they are.
-    """
+def inputs(context: AuditContext) -> dict[str, Any]:
+    """What a record holds of the data: names, counts and kinds, no row."""
+    sketch, crossing, fewest = context.sketch, context.people.crossing, context.fewest_rows
     spec = sketch.spec
     results: dict[str, Any] = {
         "label": spec.label,
@@ -58,17 +54,17 @@ def inputs(sketch: Sketch, repeats: Repeats, crossing: Mapping[str, int], mask: 
         "events": sketch.events,
         "dropped": sketch.dropped,
         "dropped_for": sketch.dropped_for,
-        "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
+        "unlabelled": None if 0 < context.unlabelled < context.mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
         "columns": columns(sketch, tuple(crossing), fewest),
-        "repeats": repeats.to_dict(),
+        "repeats": context.repeats.to_dict(),
         "fingerprint": sketch.fingerprint,
         "files": tuple(sketch.files[:FILES]),
         "file_count": len(sketch.files),
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
         "repeats_score": (reported := repeats_score(sketch)),
-        "warnings": (*warnings(sketch, repeats.copied), *(("repeats-score",) if reported else ())),
+        "warnings": (*warnings(sketch, context.repeats.copied), *(("repeats-score",) if reported else ())),
     }
     results |= {"noun": sketch.log.noun} if sketch.log.noun else {}
     results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
@@ -101,12 +97,6 @@ def _others(sketch: Sketch, fewest: int) -> dict[str, object]:
     reported = {v: n if i in shown else None for i, (v, n) in enumerate(kept.items())}
     most = sorted(reported.items(), key=lambda pair: (-(pair[1] or 0), pair[0]))[:FEW]
     return {"other_labels": dict(most), "other_label_count": len(kept)}
-
-
-def _unlabelled(sketch: Sketch) -> int:
-    """How many people lack a label: rows, or clusters where rows share clusters."""
-    result = Cells.of(sketch) if sketch.kept is not None else None
-    return result.clusters[1] if isinstance(result, ClusterCells) else sketch.unlabelled
 
 
 def confidence(sketch: Sketch) -> dict[str, object]:

@@ -346,7 +346,7 @@ def _record(
         estimates=estimates,
         curves=curves,
         data={
-            **inputs(context.sketch, context.repeats, context.people.crossing, context.mask, context.fewest_rows),
+            **inputs(context),
             **({} if context.classes is None else {"classes": context.classes.columns_by_class}),
             **({} if context.classes is None or not context.classes.rest else rest(context.classes)),
             **({name: True for name in ("logits", "renormalize", "rest") if getattr(options, name)}),

@@ -17,7 +17,7 @@ from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLa
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
 from calibrant.results import Curve
 from calibrant.views.sample import keyed
-from calibrant.views.unlabelled import Cells, ClusterCells, cluster_rows
+from calibrant.views.unlabelled import Cells, cluster_rows
 
 
 class Shown(NamedTuple):
@@ -115,13 +115,11 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     The check has the worst verdict at the stated odds. It rests on what nobody can check, so that the verdict of the
     audit does not count it.
     """
-    if context.sketch.unlabelled < context.mask:
+    if context.unlabelled < context.mask:
         return CheckResult()
     if context.withheld_for:
         raise NotRun(context.withheld_for)
     plan, everyone = context.judging, Cells.of(context.sketch)
-    if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are clusters
-        return CheckResult()
     groups = list(shown(context))
     options, of_groups = (
         MissingLabelOptions(plan.by(part), plan.limit, plan.missing_odds, plan.steps) for part in ("everyone", "groups")

@@ -295,6 +295,8 @@ class ClassRows:
 
     def _counted(self) -> ClassRows:
         """The rows whose weight is not 0."""
+        if self.labels.weights.all():
+            return self
         kept = np.flatnonzero(self.labels.weights)
         if not len(kept):
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
@@ -308,8 +310,9 @@ class ClassRows:
     def fitted(self, recipe: Recipe | Dirichlet) -> ClassCalibrators:
         """Fit one map of two classes or of all at once, or one of each class against the rest, to rows that count."""
         rows = self._counted()
-        index, weights, classes = rows.labels.index, rows.labels.weights, len(rows.labels.classes)
-        scale = rows.stated.spread(weights)
+        index, classes = rows.labels.index, len(rows.labels.classes)
+        scale = rows.stated.spread(rows.labels.weights)
+        weights = None if (rows.labels.weights == 1.0).all() else rows.labels.weights  # without weights fits are faster
         fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
         if not at_once(recipe, classes):
             scores = rows.stated.scores(scale)

@@ -345,9 +345,9 @@ class Calibrator:
                 "scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?"
             )
         ids = identities_of(len(p), 0) if ids is None else ids
-        if self.codings and columns is not None and getattr(columns, "num_rows", None) != len(p):
-            raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
         if self.codings:
+            if columns is not None and getattr(columns, "num_rows", None) != len(p):
+                raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
             require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
         return self.values(Batch(p, encode(columns, self.codings, len(p)), ids))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
-from calibrant.data.columns import Floats
+from calibrant.data.columns import Floats, picked
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.predictions import Predictions, Unlabelled, checked_data, remembered
 from calibrant.data.read import in_memory, sketch_rows
@@ -31,7 +31,7 @@ from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.sample import Group, Members, grouped_sketch, rows_of_groups, sketch_of
+from calibrant.views.sample import Group, Members, counted, grouped_sketch, rows_of_groups
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'
@@ -227,16 +227,14 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
 
 
 def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
-    """Return the sketch of data whose rows without a label were kept, with groups where some are named."""
+    """The sketch of data whose rows without a label were kept, with groups where some are named."""
     if isinstance(data, Predictions) and data.unlabelled is not None:
         return sketch_rows(data, Reading(by=by, allow=by, intersections=intersections, seed=checked_seed(seed)))
-    if isinstance(data, Sketch) and data.kept is not None:
-        whole = data.checked()
-    else:
-        whole = sketch_of(data, seed, by, intersections)
+    # A sketch whose groups are others is refused for these first: it must be made again anyway.
+    whole = grouped_sketch(data, by, intersections, seed) if by else counted(data, seed)
     if "unlabelled" not in whole.parts:
         raise NotComputable(NONE_KEPT)
-    return grouped_sketch(whole, by, intersections, seed) if by else whole
+    return whole
 
 
 # ---- Outcomes by a horizon ----
@@ -411,7 +409,12 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
     return replace(
         data.part(known.astype(np.intp)),
         dropped=data.dropped,
-        unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
+        unlabelled=Unlabelled(
+            p=apart.p[lost],
+            covariates=apart.covariates.take(pa.array(lost)),
+            weights=picked(apart.weights, lost),
+            cluster=picked(apart.cluster, lost),
+        ),
         followed=replace(
             followed,
             time=followed.time[order],

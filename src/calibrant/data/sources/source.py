@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.data.columns import clipped, joint_texts
+from calibrant.data.layouts import decoded
 from calibrant.data.sources.inferred_types import InferredType
 from calibrant.errors import BadInput
 
@@ -203,6 +204,8 @@ class Source:
 # made and which rows are chosen; None for all.
 Made = Callable[[pa.RecordBatch, Collection[str], int], tuple[Mapping[str, pa.Array], pa.Array | None]]
 
+VIEWS = (pa.string_view(), pa.binary_view())  # how Polars lays out text, of which Arrow can leave out no rows
+
 
 def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: Sequence[str] = ()) -> Read:
     """A reader with columns that are made of those that each `needs`; those of `always` are read whatever is asked."""
@@ -214,7 +217,10 @@ def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: S
         for batch in read(there, [c for c in real if c not in needs]):
             new, chosen = made(batch, used, row)
             row += batch.num_rows
-            rows = pa.RecordBatch.from_arrays([new[c] if c in new else batch.column(c) for c in columns], list(columns))
+            held = [new[c] if c in new else batch.column(c) for c in columns]
+            if chosen is not None:
+                held = [decoded(v, c) if v.type in VIEWS else v for c, v in zip(columns, held, strict=True)]
+            rows = pa.RecordBatch.from_arrays(held, list(columns))
             yield rows if chosen is None else rows.filter(chosen)
 
     return read_all

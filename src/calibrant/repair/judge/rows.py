@@ -271,7 +271,7 @@ class Judged:
         exact, with clusters or weights that of `measure.observed_expected`.
         """
         try:
-            rows = points(replace(self.data, covariates=None).part(among))
+            rows = points(self.under(AS_AUDITED).part(among))
         except NotComputable:  # a single cluster shows nothing
             return None
         q, p = rows.weighed, rows.p

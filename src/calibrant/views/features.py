@@ -47,7 +47,7 @@ AT_ONCE = 1 << 15  # rows encoded at once, for memory
 def first_look(
     data: Predictions, variables: Iterable[str] | str | None, seed: int, ids: Ids
 ) -> tuple[Floats, pa.Table, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return scores and covariates of a sample of rows, codings, fixed without a label, and the columns left out."""
+    """Scores and covariates of a sample of rows, codings, fixed without a label, and the columns left out."""
     every = (EVERY,) if data.covariates is not None else ()
     wanted = every if variables is None else names("variables", variables, what="a covariate")
     table = data.covariates
@@ -94,11 +94,11 @@ class Features:
         return tuple(dict.fromkeys((*self.tree_of, *self.flat_of)))
 
     def rows(self, which: Rows) -> Features:
-        """Return some rows."""
+        """Some of the rows."""
         return replace(self, trees=self.trees[which], flat=self.flat[which])
 
     def quadratic(self, rows: Rows) -> Matrix:
-        """Return columns and products of some rows."""
+        """Columns and products of some rows."""
         z = self.flat[rows]
         return np.hstack([z, z[:, self.pairs[:, 0]] * z[:, self.pairs[:, 1]]])
 
@@ -112,7 +112,7 @@ class Features:
 
 
 def rows_of(data: object) -> Predictions:
-    """Return predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
+    """Predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
     inputs = checked_data(data, Predictions, Sketch)
     return inputs if isinstance(inputs, Predictions) else inputs.rows()
 
@@ -197,7 +197,7 @@ class Screen:
     tested: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a record says of it."""
+        """What a record says of it."""
         return {"chosen": self.chosen, "of": self.of, "rows_chose": self.pilot, "rows_tested": self.tested}
 
 
@@ -209,7 +209,7 @@ def hash_split(n: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def strongest(pilot: Predictions, most: int = CHOSEN, always: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return those of `always`, then the others along which residuals depart most from noise: `most`, while all fit.
+    """Those of `always`, then the others along which residuals depart most from noise: `most`, while all fit.
 
     Notes
     -----

@@ -225,7 +225,7 @@ def _trend(q: Line) -> Floats:
 
 
 def squared_error(sums: LocalSums | WeightedSums, score: Floats) -> float:
-    """Return ``KLCE^2`` under the joint features: the square of their sums less the rows' own squares (equation 4)."""
+    """``KLCE^2`` under the joint features: the square of their sums less the rows' own squares (equation 4)."""
     if isinstance(sums, WeightedSums):
         return sums.squared
     n, joint = int(sums.counts[0]), slice(2, 2 + sums.spec.joint)
@@ -234,7 +234,7 @@ def squared_error(sums: LocalSums | WeightedSums, score: Floats) -> float:
 
 
 def kernel_bound(spec: LocalSpec) -> float:
-    """Return B with ``|phi(z)|^2 <= B`` for the joint features phi of every row z, as they are computed.
+    """The bound B with ``|phi(z)|^2 <= B`` for the joint features phi of every row z, as they are computed.
 
     Exact ones are a projection of ``k(z, .)``, whose length is 1. With the landmarks' Gram matrix K, the whitening G as
     stored and the bells b of z as tabulated, ``|G'b| <= sqrt(|G'KG|) + |G| |b - k_z|``, and rounding adds half a step
@@ -280,7 +280,7 @@ class Flips:
 def by_cluster(
     spec: LocalSpec, data: Predictions, how: Sequence[Coding]
 ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
+    """Each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
     off = (data.y - data.p) * even_weights(data)
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1

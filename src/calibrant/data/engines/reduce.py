@@ -42,7 +42,7 @@ LIVE = {"spark": ("sql", "range", "addTag"), "dask": ("gather", "compute", "canc
 
 
 def kind_of(thing: object) -> str:
-    """Return "spark", "dask", "duckdb" or "" for what a frame, session, client or connection is of."""
+    """What a frame, session, client or connection is of: "spark", "dask", "duckdb" or ""."""
     return KNOWN.get(type(thing).__module__.lower().split(".")[0], "")
 
 
@@ -227,7 +227,7 @@ def _on_threads(
 
 
 def release_memory() -> None:
-    """Return free memory to the system: Arrow's, and that of the C library where it can be asked to (glibc).
+    """Give free memory back to the system: Arrow's, and that of the C library where it can be asked to (glibc).
 
     Threads that read leave a heap each, mostly free but no smaller.
     """
@@ -252,7 +252,7 @@ def _trim() -> Callable[[int], int] | None:
 
 
 def merged(files: Sequence[str], allow_same: bool = False) -> Sketch:
-    """Return the sum of sketch files; refuse two that hold the same rows, or some of them, and name both."""
+    """The sum of sketch files; refuse two that hold the same rows, or some of them, and name both."""
     whole = _read(files[0])
     known = {whole.fingerprint: files[0]}
     for k, file in enumerate(files[1:], 1):

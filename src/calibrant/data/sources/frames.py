@@ -32,7 +32,7 @@ Order = Mapping[str, NDArray[np.intp]]
 
 
 def frame(source: object, wanted: Sequence[str]) -> Source:
-    """Return what is in memory, or can be read there. Of a lazy frame only the wanted columns are computed."""
+    """What is in memory, or can be read there. Of a lazy frame only the wanted columns are computed."""
     if hasattr(source, "to_arrow_reader") and hasattr(source, "project"):
         return relation(cast(Relation, source))
     if isinstance(source, pa.RecordBatchReader):
@@ -82,7 +82,7 @@ def _stream(names: Sequence[str], batches: Iterator[pa.RecordBatch]) -> Source:
 
 
 def _chunks(first: object, rest: Iterator[object]) -> Source:
-    """Return frames or batches that come one after the other as a stream."""
+    """Frames or batches that come one after the other as a stream."""
     names = _chunk(first).schema.names
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -119,7 +119,7 @@ class InMemoryTable:
 def as_rows(
     source: object, noun: str, refusal: str, wanted: Sequence[str] = (), order: Order | None = None
 ) -> InMemoryTable:
-    """Return what holds columns as a table; what does not is refused so.
+    """What holds columns as a table; what does not is refused so.
 
     `noun`: what refusals call a column. `wanted`: all that a lazy frame need compute; empty, or with ``"*"`` among
     them, for every column. `order`: of the rows of a dictionary's columns; by default the row labels of pandas decide.
@@ -140,7 +140,7 @@ def as_rows(
 
 
 def _spoken(source: object, wanted: Sequence[str], refusal: str) -> InMemoryTable:
-    """Return what speaks a protocol of frames, or is lazy, as a table."""
+    """What speaks a protocol of frames, or is lazy, as a table."""
     result = _computed(source, wanted)
     if any(hasattr(result, a) for a in ARROW):
         try:
@@ -193,7 +193,7 @@ def _unique(table: pa.Table) -> InMemoryTable:
 def _columns(
     inputs: Named, noun: str, order: Order | None = None, unread: Mapping[str, str] | None = None
 ) -> InMemoryTable:
-    """Return columns of any kind as a table. Names that are not text are taken as it."""
+    """Columns of any kind as a table. Names that are not text are taken as it."""
     named = [(str(name), name, values) for name, values in inputs]
     at = positions({f"{noun} {name!r}": v for name, _, v in named}) if order is None else order
     made, why, times = {}, dict(unread or {}), Counter(name for name, _, _ in named)
@@ -248,7 +248,7 @@ def _like_pandas(source: Any, noun: str) -> InMemoryTable:
 
 
 def _gridded(source: Any, noun: str) -> InMemoryTable:
-    """Return variables of xarray as columns: a row for each point of the grid that the largest of them spans."""
+    """Variables of xarray as columns: a row for each point of the grid that the largest of them spans."""
     variables = dict(source.data_vars) if hasattr(source, "data_vars") else {source.name or "values": source}
     if not variables:
         return InMemoryTable(pa.table({}))

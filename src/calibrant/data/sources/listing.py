@@ -179,7 +179,7 @@ def _keys(folders: Sequence[str], path: str) -> Named:
 
 
 def plain(text: str) -> str:
-    """Return what a folder's name stands for, in which %20 is a space; unchanged if it stands for nothing."""
+    """What a folder's name stands for, in which %20 is a space; unchanged if it stands for nothing."""
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -189,7 +189,7 @@ def plain(text: str) -> str:
 def with_keys(
     opened: Sequence[Source], named: Sequence[Named], typed: Mapping[str, bool], files: Sequence[str]
 ) -> list[Source]:
-    """Return files with their keys as columns: whole numbers where `typed` says so or all of a key's values are."""
+    """Files with their keys as columns: whole numbers where `typed` says so or all of a key's values are."""
     names = list(dict.fromkeys(name for own in named for name in own))
     values = {n: [v for own in named if (v := own.get(n)) is not None] for n in names}
     whole = {n: typed[n] if n in typed else bool(v) and all(map(WHOLE.fullmatch, v)) for n, v in values.items()}

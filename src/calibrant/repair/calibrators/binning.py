@@ -383,7 +383,7 @@ class Binning:
 def _binnings(
     scores: Floats, weight: Floats, events: Floats, strategy: Strategy, criterion: Criterion
 ) -> list[Binning]:
-    """Return every binning once, all from two running sums."""
+    """Every binning once, all from two running sums."""
     below, happened = (np.concatenate([[0.0], np.cumsum(v)]) for v in (weight, events))
     n = float(below[-1])
     fewest = max(1, int(n ** (1 / 3) / BREADTH))

@@ -52,7 +52,7 @@ def binned_rows(rows: Predictions, variables: Sequence[str] | None, bins: int) -
 
 
 def bin_edges(ordered: Floats, bins: int) -> tuple[float, ...]:
-    """Return inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise.
+    """Inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise.
 
     The values are given in order, and the quantiles are NumPy's, to the bit.
     """
@@ -76,7 +76,7 @@ CELLS = 1 << 13
 
 
 def score_cuts(values: Floats) -> tuple[float, ...]:
-    """Return where the score's bins begin: what `cuts` makes of `bin_edges`, without a sort of many values."""
+    """Where the score's bins begin: what `cuts` makes of `bin_edges`, without a sort of many values."""
     if len(values) < RANKED or len(np.unique(values[:RANKED])) <= BINS:
         ordered = np.sort(values)
         return cuts(bin_edges(ordered, BINS), ordered, SCORES)
@@ -232,7 +232,7 @@ class Booster:
 
 
 def straight(problem: Problem, rows: Whole) -> tuple[float, float]:
-    """Return slope and intercept of a logistic curve of the log-odds, drawn towards the identity by one row's worth."""
+    """Slope and intercept of a logistic curve of the log-odds, drawn towards the identity by one row's worth."""
     t, y = problem.start[rows], problem.y[rows].astype(np.float64)
     # the log-odds are known beforehand: what is fitted, and penalised, is how far slope and intercept are from 1 and 0
     design = Design(np.column_stack([t, np.ones(len(t))]), problem.weight[rows], t, IDENTITY)
@@ -364,7 +364,7 @@ class BoostedTrees(Calibrator):
         return expression.probability(start + (eta - start) * self.scale)
 
     def _tree(self, row: Formula, eta: Term, part: int, tree: int, node: int) -> Term:
-        """Return what a tree adds, from one of its nodes down."""
+        """What a tree adds, from one of its nodes down."""
         nodes = len(self.feature[tree])
         if node >= nodes:
             return expression.term(self.value[tree][node - nodes])

@@ -217,10 +217,10 @@ def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: S
         for batch in read(there, [c for c in real if c not in needs]):
             new, chosen = made(batch, used, row)
             row += batch.num_rows
-            held = [new[c] if c in new else batch.column(c) for c in columns]
+            values = [new[c] if c in new else batch.column(c) for c in columns]
             if chosen is not None:
-                held = [decoded(v, c) if v.type in VIEWS else v for c, v in zip(columns, held, strict=True)]
-            rows = pa.RecordBatch.from_arrays(held, list(columns))
+                values = [decoded(v, c) if v.type in VIEWS else v for c, v in zip(columns, values, strict=True)]
+            rows = pa.RecordBatch.from_arrays(values, list(columns))
             yield rows if chosen is None else rows.filter(chosen)
 
     return read_all

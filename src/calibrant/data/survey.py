@@ -187,14 +187,11 @@ class FirstLook:
         require(self.columns, batch.schema.names, "covariate")
         ids = Origin.of(batch, self.spec, part, first_row).identities(batch.num_rows, self.spec)
         p = score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent)
-        self.look.see(ids, p, batch, self._labels(batch))
-
-    def _labels(self, batch: Batch) -> NDArray[np.int8] | None:
-        """The labels of a batch; what is wrong with them is said when they are counted."""
-        with suppress(BadInput):
+        labels: NDArray[np.int8] | None = None
+        with suppress(BadInput):  # what is wrong with labels is said when they are counted
             y = label_values(batch.column(self.spec.label), self.spec.label, self.spec.positive)
-            return np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
-        return None
+            labels = np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
+        self.look.see(ids, p, batch, labels)
 
     def add(self, other: FirstLook) -> FirstLook:
         """Add what another part showed, and return this."""

@@ -22,7 +22,7 @@ from calibrant.data.layouts import decoded, is_date, plain
 from calibrant.data.predictions import Predictions, checked_data, remembered
 from calibrant.data.sketches.sample import identities, smallest
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.coding import Coding, Encoded, codings, encode, refuse_identifier
+from calibrant.data.specs.coding import Coding, codings, encode, refuse_identifier
 from calibrant.data.specs.coding import Rows as EncodedRows
 from calibrant.data.specs.local import MOST
 from calibrant.data.specs.spec import Spec
@@ -135,7 +135,10 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     if not how:
         return _assembled(score, (SCORE,), score, (SCORE,), np.ones(1, dtype=bool))
     x = encode(data.covariates.select([c.name for c in how]), how)
-    columns, first = _indicators(x), 1 + x.scaled.shape[1]
+    columns, first = list[tuple[int, int]](), 1 + x.scaled.shape[1]
+    for j in range(len(x.level_of)):  # columns of 0 and 1: each frequent level but one of each variable
+        rows = np.bincount(x.codes[:, j], minlength=2)
+        columns += [(j, int(v)) for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
     # Filled in place: parts that are put together afterwards are held twice.
     flat = np.empty((x.n, first + len(columns)), dtype=np.float32)
     flat[:, :1], flat[:, 1:first] = score, x.scaled
@@ -146,15 +149,6 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     of = (SCORE, *x.number_names)
     flat_of = (*of, *(x.level_of[j] for j, _ in columns))
     return _assembled(trees, (*of, *x.level_of), flat, flat_of, np.arange(flat.shape[1]) < first)
-
-
-def _indicators(x: Encoded) -> list[tuple[int, int]]:
-    """The level variable and the level of each 0/1 column: each frequent level but one of each variable."""
-    out = []
-    for j in range(len(x.level_of)):
-        rows = np.bincount(x.codes[:, j], minlength=2)
-        out += [(j, int(v)) for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
-    return out
 
 
 def _assembled(

@@ -18,7 +18,6 @@ from calibrant.data.specs.local import (
     ENOUGH,
     SQUARE,
     Features,
-    Line,
     LocalSpec,
     LocalSums,
     distances,
@@ -207,18 +206,15 @@ def blocks_of(spec: LocalSpec) -> list[Block]:
     out = []
     for q, first, last in zip(spec.lines, spec.starts, spec.starts[1:], strict=False):
         smooth, rises = np.arange(first, first + q.smooth), np.arange(first + q.smooth, last)
-        out.append(Block(q.name, smooth, rises, trend=None if q.name == SCORE else _trend(q)))
+        trend: Floats | None = None
+        if q.name != SCORE:  # the straight line through the knots, one at the farthest, as a sum of smooth functions
+            knots = np.array(q.knots)
+            trend = np.array(q.whitening).T @ (knots / max(float(np.abs(knots).max()), 1e-300))
+        out.append(Block(q.name, smooth, rises, trend=trend))
     after = spec.starts[len(spec.lines) :]
     for v, first, last in zip(spec.levels, after, after[1:], strict=False):
         out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))
     return out
-
-
-def _trend(q: Line) -> Floats:
-    """The straight line through the knots as a sum of a line's smooth functions, one at the farthest knot."""
-    knots = np.array(q.knots)
-    trend: Floats = np.array(q.whitening).T @ (knots / max(float(np.abs(knots).max()), 1e-300))
-    return trend
 
 
 # ---- equation 4 of the sums, and how large its kernel can be ----

@@ -271,7 +271,7 @@ def _condition(part: str, text: str, kinds: dict[str, Coding]) -> Condition:
     rest, coding = part[len(quoted(name)) + 1 :], kinds.get(name)
     kind = "number" if coding is None else coding.kind
     if kind == "category" and coding is not None and (match := re.fullmatch(r"(=|not) (.+)", rest, re.DOTALL)):
-        return _of_levels(name, match[1] == "=", _split(match[2]), coding)
+        return _of_levels(name, match[1] == "=", match[2], coding)
     missing = rest.endswith(MISSING)
     rest = rest.removesuffix(MISSING)
     if rest == "missing":
@@ -284,17 +284,14 @@ def _condition(part: str, text: str, kinds: dict[str, Coding]) -> Condition:
     return Condition(variable=name, kind=kind, above=above, up_to=up_to, missing=missing)
 
 
-def _of_levels(name: str, are: bool, levels: tuple[str, ...], coding: Coding) -> Condition:
+def _of_levels(name: str, are: bool, text: str, coding: Coding) -> Condition:
+    values = re.findall(rf"({OUTSIDE})(?: or |$)", text)[:-1]
+    levels = tuple(str(json.loads(v)) if v.startswith('"') else v for v in values)
     if unknown := [v for v in levels if v not in coding.labels]:
         some = ", ".join(map(quoted, coding.labels[:NEAR])) + (", …" if len(coding.labels) > NEAR else "")
         raise BadInput(f"column {name!r} has no value {unknown[0]!r}: its values are {some}")
     named, others = (levels, ()) if are else ((), levels)
     return Condition(variable=name, kind="category", levels=named, others=others)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    values = re.findall(rf"({OUTSIDE})(?: or |$)", text)[:-1]
-    return tuple(str(json.loads(v)) if v.startswith('"') else v for v in values)
 
 
 def _number(text: str, kind: str, rule: str) -> float:

@@ -76,13 +76,10 @@ def dataset_files(dataset: pa.dataset.Dataset) -> Listing:
     paths = [f.path for f in fragments]
     root = posixpath.commonpath([posixpath.dirname(p) for p in paths])
     keys = [ds.get_partition_keys(f.partition_expression) for f in fragments]
-    whole = {n: pa.types.is_integer(_value(dataset.schema.field(n).type)) for own in keys for n in own}
+    types = {n: dataset.schema.field(n).type for own in keys for n in own}
+    whole = {n: pa.types.is_integer(t.value_type if pa.types.is_dictionary(t) else t) for n, t in types.items()}
     texts = tuple({n: None if v is None else str(v) for n, v in own.items()} for own in keys)
     return Listing(dataset.filesystem, root, tuple(paths), texts, whole)
-
-
-def _value(t: pa.DataType) -> pa.DataType:
-    return t.value_type if pa.types.is_dictionary(t) else t
 
 
 def hidden(name: str) -> bool:

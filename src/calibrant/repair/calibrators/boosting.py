@@ -275,21 +275,17 @@ def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, cluster
             run.step()
         trees += 1
     change, before = kept - problem.start, problem.loss(problem.start)
-    standard = _standard(problem, rows.p, change, clusters)
-    used = best < before and standard > how.doubt
-    # the multiple of the change that fits other folds best
-    scale = lowest(lambda share: problem.loss(problem.start + share * change), 0.0, 2.0, xtol=1e-3)
-    return Choice(used, at, scale, before / rows.n, best / rows.n, standard)
-
-
-def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | None) -> float:
-    """The score test of the change: its product with the residual, in standard errors of calibrated scores."""
-    product = problem.weight * change * (problem.y - p)
+    # The score test of the change: its product with the residual, in standard errors of calibrated scores.
+    product = problem.weight * change * (problem.y - rows.p)
     if clusters is None:
-        variance = float(np.sum((problem.weight * change) ** 2 * p * (1.0 - p)))
+        variance = float(np.sum((problem.weight * change) ** 2 * rows.p * (1.0 - rows.p)))
     else:
         variance = float(np.sum(np.bincount(clusters, product) ** 2))
-    return float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
+    standard = float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
+    used = best < before and standard > how.doubt
+    # The multiple of the change that fits other folds best.
+    scale = lowest(lambda share: problem.loss(problem.start + share * change), 0.0, 2.0, xtol=1e-3)
+    return Choice(used, at, scale, before / rows.n, best / rows.n, standard)
 
 
 # ---- The map that boosting leaves: a straight line of the log-odds, then trees, in plain numbers ----

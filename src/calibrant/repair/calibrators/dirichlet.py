@@ -74,16 +74,13 @@ class Softmax(ClassCalibrator):
     def values(self, rows: Batch) -> Floats:
         matrix = np.array(self.weights)
         if np.count_nonzero(matrix) == np.count_nonzero(matrix.diagonal()):
-            return self._by_class(rows.p, matrix.diagonal())
+            # Each class has a weight of its own: the numbers of the product below, whose other terms are 0.
+            out, intercepts = np.empty(self._of_classes(rows.p, self.classes).shape), np.array(self.intercepts)
+            for some in parts_of(len(rows.p)):
+                out[some] = softmax(log_of(rows.p[some], self.edge) * matrix.diagonal() + intercepts)
+            return out
         x = self.logs(rows.p, self.classes, self.edge)
         return softmax(x @ np.column_stack([self.weights, self.intercepts]).T)
-
-    def _by_class(self, p: Floats, weights: Floats) -> Floats:
-        """The same where each class has a weight of its own: the product's numbers, whose other terms are 0."""
-        out, intercepts = np.empty(self._of_classes(p, self.classes).shape), np.array(self.intercepts)
-        for some in parts_of(len(p)):
-            out[some] = softmax(log_of(p[some], self.edge) * weights + intercepts)
-        return out
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
         logs = log_terms(row, self.classes, self.edge)

@@ -66,6 +66,28 @@ def decoded(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
+def without_views(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with text as Arrow lays it out: of text in views, as Polars has it, Arrow can choose no rows."""
+    schema = pa.schema([field.with_type(_without_views(field.type)) for field in rows.schema], rows.schema.metadata)
+    return rows if schema.equals(rows.schema) else rows.cast(schema)
+
+
+def _without_views(t: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(t):
+        return pa.large_string()
+    if pa.types.is_binary_view(t):
+        return pa.large_binary()
+    if pa.types.is_struct(t):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in t])
+    if pa.types.is_list(t):
+        return pa.list_(t.value_field.with_type(_without_views(t.value_type)))
+    if pa.types.is_large_list(t):
+        return pa.large_list(t.value_field.with_type(_without_views(t.value_type)))
+    if pa.types.is_fixed_size_list(t):
+        return pa.list_(t.value_field.with_type(_without_views(t.value_type)), t.list_size)
+    return t
+
+
 def know_extensions(schema: pa.Schema) -> None:
     """Have pandas tell Arrow of its own types, if a file holds any: else a period is read as its number."""
     named = [(f.metadata or {}).get(b"ARROW:extension:name", b"") for f in schema]

@@ -404,10 +404,11 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
     apart, followed = data.unlabelled, data.followed
     if apart is None or followed is None:
         raise NotComputable("rows of unknown outcome were not kept")
-    known, lost = rows[rows < data.n], rows[rows >= data.n] - data.n
+    numbers = rows.astype(np.intp)
+    known, lost = numbers[numbers < data.n], numbers[numbers >= data.n] - data.n
     order = np.concatenate([known, lost + data.n])
     return replace(
-        data.part(known.astype(np.intp)),
+        data.part(known),
         dropped=data.dropped,
         unlabelled=Unlabelled(
             p=apart.p[lost],

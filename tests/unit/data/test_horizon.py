@@ -188,7 +188,7 @@ def test_groups_of_rows_lost_keep_their_weights_and_clusters() -> None:
 
 
 def test_frames_of_polars_come_to_the_same_rows() -> None:
-    """Arrow cannot leave out rows of text as Polars lays it out."""
+    """Rows are left out, which Arrow cannot do with text as Polars lays it out."""
     pl = pytest.importorskip("polars")
     log, at = (
         LOG | {"late": [0.0] * 9 + [11.0]},

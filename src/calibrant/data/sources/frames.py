@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from calibrant.data.arrays import REFUSED, column_of, counts, numpy_of, positions
 from calibrant.data.columns import table_of
+from calibrant.data.layouts import without_views
 from calibrant.data.sources.query import Relation, relation
-from calibrant.data.sources.source import ROWS, OnRows, Part, Read, Source
+from calibrant.data.sources.source import ROWS, OnRows, Part, Read, Source, marks_of
 from calibrant.errors import BadInput
 
 EVERY = "*"  # among wanted columns: all that can be used
@@ -63,7 +64,8 @@ def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> So
 
     def reader(start: int, length: int) -> Read:
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            yield from table.select(list(columns)).slice(start, length).to_batches(max_chunksize=ROWS)
+            rows = table.select(list(columns)).slice(start, length)
+            yield from map(without_views, rows.to_batches(max_chunksize=ROWS))
 
         return read
 
@@ -76,7 +78,7 @@ def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> So
 def _stream(names: Sequence[str], batches: Iterator[pa.RecordBatch]) -> Source:
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield batch.select(list(columns))
+            yield without_views(batch.select(list(columns)))
 
     return Source("stream", tuple(names), (Part("", 0, read),), None, again=False)
 
@@ -161,6 +163,17 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:100]
 
 
+def lazy_columns(source: object) -> list[str]:
+    """The columns of a lazy frame, which is computed in part; none of any other source."""
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(source, pass_through=True)
+        return known.collect_schema().names() if isinstance(known, nw.LazyFrame) else []
+    except Exception:  # of whatever library: whoever computes the frame says what is wrong
+        return []
+
+
 def _computed(source: object, wanted: Sequence[str]) -> object:
     """The wanted columns of a lazy frame, computed, and frames of libraries that narwhals knows as Arrow's."""
     if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -172,7 +185,8 @@ def _computed(source: object, wanted: Sequence[str]) -> object:
         if isinstance(known, nw.LazyFrame):
             names = known.collect_schema().names()
             if wanted and EVERY not in wanted and all(w in names for w in wanted):
-                places = [names.index(w) for w in dict.fromkeys(wanted)]  # a name such as ^x$ would be a pattern
+                every = dict.fromkeys((*wanted, *marks_of(names)))  # rows that a calibrator was fitted on are left out
+                places = [names.index(w) for w in every]  # a name such as ^x$ would be a pattern
                 known = known.select(nw.nth(places))
             return known.collect("pyarrow").to_arrow()
         return known.to_arrow() if isinstance(known, nw.DataFrame) and not hasattr(source, ARROW[0]) else source

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.data.columns import clipped, joint_texts
-from calibrant.data.layouts import decoded
 from calibrant.data.sources.inferred_types import InferredType
 from calibrant.errors import BadInput
 
@@ -204,8 +203,6 @@ class Source:
 # made and which rows are chosen; None for all.
 Made = Callable[[pa.RecordBatch, Collection[str], int], tuple[Mapping[str, pa.Array], pa.Array | None]]
 
-VIEWS = (pa.string_view(), pa.binary_view())  # how Polars lays out text, of which Arrow can leave out no rows
-
 
 def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: Sequence[str] = ()) -> Read:
     """A reader with columns that are made of those that each `needs`; those of `always` are read whatever is asked."""
@@ -217,10 +214,7 @@ def making(read: Read, needs: Mapping[str, Sequence[str]], made: Made, always: S
         for batch in read(there, [c for c in real if c not in needs]):
             new, chosen = made(batch, used, row)
             row += batch.num_rows
-            values = [new[c] if c in new else batch.column(c) for c in columns]
-            if chosen is not None:
-                values = [decoded(v, c) if v.type in VIEWS else v for c, v in zip(columns, values, strict=True)]
-            rows = pa.RecordBatch.from_arrays(values, list(columns))
+            rows = pa.RecordBatch.from_arrays([new[c] if c in new else batch.column(c) for c in columns], list(columns))
             yield rows if chosen is None else rows.filter(chosen)
 
     return read_all

@@ -436,8 +436,8 @@ def _own_groups(data: Sketch, by: tuple[str, ...], intersections: bool, seed: in
         raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
     brings = [v.name for v in data.spec.variables]
     if by and set(by) != set(brings):
-        has = f"the groups of {', '.join(map(repr, brings))}" if brings else "no groups"
-        raise BadInput(f"this sketch has {has}: leave by= out, or sketch again with by={list(by)}")
+        has = f"the groups of {brings}" if brings else "no groups"
+        raise BadInput(f"this sketch has {has}: leave by= out, or sketch again")
     return _stored(data, seed)
 
 

@@ -52,9 +52,9 @@ def test_what_lacks_rows_without_a_label_or_the_groups_is_refused_by_its_own_rea
     for settings in ({}, {"cluster": "who"}):
         plain = cal.sketch(full, label="y", score="p", **settings)
         grouped = cal.sketch(full, label="y", score="p", by="sex", **settings)
-        with pytest.raises(BadInput, match=r"this sketch has no groups: .* or sketch again with by=\['sex'\]"):
+        with pytest.raises(BadInput, match="this sketch has no groups: leave by= out, or sketch again"):
             cal.certify.missing_labels(plain, by="sex")
-        with pytest.raises(BadInput, match="this sketch has the groups of 'sex': leave by= out"):
+        with pytest.raises(BadInput, match=r"this sketch has the groups of \['sex'\]: leave by= out"):
             cal.certify.missing_labels(grouped, by="age")
         for whole, by in ((plain, None), (grouped, "sex")):
             with pytest.raises(NotComputable, match="rows without a label were not kept"):

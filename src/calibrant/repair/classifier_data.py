@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -279,6 +280,11 @@ class Labelled:
             )
         return cls(labels, classes, index, weights)
 
+    @cached_property
+    def alike(self) -> bool:
+        """Every row counts as one."""
+        return bool((self.weights == 1.0).all())
+
     def take(self, rows: Whole) -> Labelled:
         """Those of some rows."""
         return replace(self, y=self.y[rows], index=self.index[rows], weights=self.weights[rows])
@@ -295,7 +301,7 @@ class ClassRows:
 
     def _counted(self) -> ClassRows:
         """The rows whose weight is not 0."""
-        if self.labels.weights.all():
+        if self.labels.alike:
             return self
         kept = np.flatnonzero(self.labels.weights)
         if not len(kept):
@@ -312,7 +318,7 @@ class ClassRows:
         rows = self._counted()
         index, classes = rows.labels.index, len(rows.labels.classes)
         scale = rows.stated.spread(rows.labels.weights)
-        weights = None if (rows.labels.weights == 1.0).all() else rows.labels.weights  # without weights fits are faster
+        weights = None if rows.labels.alike else rows.labels.weights  # without weights fits are faster
         fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
         if not at_once(recipe, classes):
             scores = rows.stated.scores(scale)

@@ -137,11 +137,12 @@ def trace_all(work: Path, only: Sequence[str]) -> None:
     for kind, every, limit in (("computed", computed(), 0.0), ("simulated", simulations(), CUT)):
         (work / f"trace-{kind}.jsonl").unlink(missing_ok=True)
         paths = [path for path in every if path in only or not only]
-        if paths and not (pid := os.fork()):
+        if not paths:
+            continue
+        if not (pid := os.fork()):
             trace(paths, work / f"trace-{kind}.jsonl", limit)
             os._exit(0)
-        if paths:
-            os.waitpid(pid, 0)
+        os.waitpid(pid, 0)
 
 
 def traces(work: Path) -> list[Traced]:

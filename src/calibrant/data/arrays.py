@@ -31,7 +31,7 @@ FIX = "make it text, numbers, dates, or true and false"
 
 
 def column_of(values: object, name: str) -> pa.Array | pa.ChunkedArray:
-    """Return one value for each row as an Arrow column, null where it is missing: masked, NaN, None, NA, NaT.
+    """One value for each row as an Arrow column, null where it is missing: masked, NaN, None, NA, NaT.
 
     `values`: a list or iterator; an array, series or tensor of NumPy, pandas (nullable, Arrow, sparse), Polars, Arrow,
     xarray, PyTorch, or whatever speaks the Arrow or NumPy protocol. Refused, by its `name` (``"covariate 'age'"``), is
@@ -56,7 +56,7 @@ def column_of(values: object, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def matrix_of(values: object, name: str) -> Floats | None:
-    """Return values of several columns as real numbers, NaN where missing; None if they are of one column."""
+    """Values of several columns as real numbers, NaN where missing; None if they are of one column."""
     plain = dense(values, name)
     if isinstance(plain, (pa.Array, pa.ChunkedArray)) or len(getattr(plain, "shape", (0, 0))) < 2:
         return None
@@ -73,7 +73,7 @@ def matrix_of(values: object, name: str) -> Floats | None:
 
 
 def columns_of(values: object, name: str) -> list[pa.Array]:
-    """Return each column of a frame or a matrix, of text or of numbers, as an Arrow column."""
+    """Each column of a frame or a matrix, of text or of numbers, as an Arrow column."""
     plain = dense(values, name)
     if hasattr(plain, "columns"):
         return [column_of(plain[c], name) for c in plain.columns]  # type: ignore[index]
@@ -85,7 +85,7 @@ SPARSE = {"data", "indices", "indptr", "shape"}  # arrays by which SciPy stores 
 
 
 def with_dense(arrays: Mapping[str, NDArray[np.generic]], name: str) -> dict[str, NDArray[np.generic]]:
-    """Return arrays of a file with the sparse matrix that SciPy stores in four of them as the matrix ``data``."""
+    """Arrays of a file with the sparse matrix that SciPy stores in four of them as the matrix ``data``."""
     from scipy import sparse
 
     kind = str(np.asarray(arrays.get("format", b"csr")).astype("U"))
@@ -104,7 +104,7 @@ def with_dense(arrays: Mapping[str, NDArray[np.generic]], name: str) -> dict[str
 
 
 def dense(values: object, name: str) -> object:
-    """Return tensors and sparse matrices as NumPy has them; anything else as it is."""
+    """Tensors and sparse matrices as NumPy has them; anything else as it is."""
     plain: Any = values
     if callable(getattr(plain, "detach", None)):  # a tensor: away from its gradient and its device
         try:
@@ -120,7 +120,7 @@ def dense(values: object, name: str) -> object:
 
 
 def numpy_of(values: object, name: str) -> NDArray[Any]:
-    """Return what NumPy makes of values, or a refusal in one line."""
+    """What NumPy makes of values; refuse in one line what it cannot take."""
     try:
         return np.asarray(values)
     except Exception as e:  # a library's own: on another device, ragged, lazy
@@ -149,7 +149,7 @@ def _of_numpy(values: NDArray[Any], name: str) -> pa.Array:
 
 
 def _known(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return values in a type that Arrow has too."""
+    """Values in a type that Arrow has too."""
     t = values.dtype
     if t.kind == "c":
         raise BadInput(f"{name} holds complex numbers: pass real ones")
@@ -167,7 +167,7 @@ def _known(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _of_objects(items: list[Any], name: str) -> pa.Array:
-    """Return Python's own values as a column: of one type, or numbers of several."""
+    """Python's own values as a column: of one type, or numbers of several."""
     try:
         column = pa.array(items, from_pandas=True)
     except REFUSED:
@@ -183,7 +183,7 @@ def _of_objects(items: list[Any], name: str) -> pa.Array:
 
 
 def _of_numbers(items: list[Any], name: str) -> pa.Array:
-    """Return truth values, decimals, fractions and single tensors, mixed or not, as numbers."""
+    """Truth values, decimals, fractions and single tensors, mixed or not, as numbers."""
     plain = [v.item() if getattr(v, "ndim", None) == 0 and hasattr(v, "item") else v for v in items]
     plain = [None if v is None or _is_absent(v) else v for v in plain]
     kinds = {type(v).__name__: v for v in plain if v is not None}
@@ -227,7 +227,7 @@ def index_of(values: object) -> Any | None:
 
 
 def positions(inputs: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
-    """Return where the rows of the first of several things that carry row labels stand in each of the others.
+    """Where the rows of the first of several things that carry row labels stand in each of the others.
 
     Left out are those that stand in the same order already. Labels that nobody chose, 0, 1, 2 to the last row, do not
     say which row is meant where the others have labels of their own: such a pair is refused.

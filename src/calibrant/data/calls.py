@@ -42,7 +42,7 @@ class Classifier(Protocol):
     classes_: NDArray[np.generic]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return probabilities, shape (n, K)."""
+        """Probabilities, shape (n, K)."""
 
 
 class TakesArrays(Protocol[P, R_co]):

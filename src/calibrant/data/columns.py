@@ -80,7 +80,7 @@ def long_name(name: str) -> str:
 
 
 def clipped(text: str, most: int = SHOWN) -> str:
-    """Return text, cut where it is too long for a message."""
+    """Text, cut where it is too long for a message."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -99,7 +99,7 @@ UNNAMED = r"__index_level_\d+__"  # how Arrow calls row labels of pandas that ha
 
 
 def table_of(frame: object) -> pa.Table:
-    """Return what speaks the Arrow stream protocol as a table: pandas, Polars, Arrow and anything like them.
+    """What speaks the Arrow stream protocol as a table: pandas, Polars, Arrow and anything like them.
 
     Row labels that pandas hands over as a column, because they have no name, are left out.
     """
@@ -117,7 +117,7 @@ def is_number(t: pa.DataType) -> bool:
 
 
 def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str = "") -> Floats:
-    """Return a numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
+    """A numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
     column = decoded(column, name)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
@@ -134,7 +134,7 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
 
 
 def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
-    """Return scores as float64, NaN where missing; percent, with a sign or not, are divided by 100."""
+    """Scores as float64, NaN where missing; percent, with a sign or not, are divided by 100."""
     column = decoded(column, name)
     if pa.types.is_nested(column.type):
         mark = ".*" if pa.types.is_struct(column.type) else "_*"
@@ -149,7 +149,7 @@ def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = 
 
 
 def _without_signs(column: pa.Array) -> pa.Array:
-    """Return texts such as "12%" as numbers; unchanged if one is another text."""
+    """Texts such as "12%" as numbers; unchanged if one is another text."""
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     number = pc.utf8_rtrim_whitespace(pc.replace_substring_regex(text, "%$", ""))
     try:
@@ -161,7 +161,7 @@ def _without_signs(column: pa.Array) -> pa.Array:
 
 
 def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
-    """Return which values are missing: null, NaN or empty text."""
+    """Which values are missing: null, NaN or empty text."""
     column = decoded(column, name)
     absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
     result: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
@@ -169,7 +169,7 @@ def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool
 
 
 def absent_labels(values: pa.Array, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
-    """Return where labels are missing: null, NaN, or a text that means so and is none of the `classes`."""
+    """Where labels are missing: null, NaN, or a text that means so and is none of the `classes`."""
     there = values.is_valid()
     if pa.types.is_floating(values.type):
         there = pc.and_(there, pc.fill_null(pc.invert(pc.is_nan(values)), False))
@@ -195,7 +195,7 @@ def _doubles(column: pa.Array) -> pa.Array:
 
 
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
-    """Return numbers as float64, NaN where missing, tiny ones as zero; refuse those that stand for something else."""
+    """Numbers as float64, NaN where missing, tiny ones as zero; refuse those that stand for something else."""
     column = decoded(column, name)
     values = as_float(column, name, role)
     if pa.types.is_integer(column.type):
@@ -234,7 +234,7 @@ def long_text(text: pa.Array) -> str:
 
 
 def number_texts(column: pa.Array) -> pa.Array:
-    """Return numbers as text: whole ones exact and without a point, others as doubles; null where missing."""
+    """Numbers as text: whole ones exact and without a point, others as doubles; null where missing."""
     t = column.type
     if pa.types.is_integer(t):
         return column.cast(pa.string())
@@ -244,7 +244,7 @@ def number_texts(column: pa.Array) -> pa.Array:
 
 
 def number_text(value: float | Decimal) -> str | None:
-    """Return one number as the name of a level; None for NaN. A decimal has the name that text files give it."""
+    """One number as the name of a level; None for NaN. A decimal has the name that text files give it."""
     if value != value:
         return None
     if isinstance(value, Decimal) and value == value.to_integral_value():
@@ -270,7 +270,7 @@ def may_be_large(column: pa.Array) -> bool:
 
 
 def as_covariates(table: pa.Table) -> pa.Table:
-    """Return covariates in plain layouts; as text whole numbers that no double may be, as times text that is dates."""
+    """Covariates in plain layouts; as text whole numbers that no double may be, as times text that is dates."""
     columns = []
     for name, inputs in zip(table.schema.names, table.columns, strict=True):
         column = plain(inputs, name)
@@ -347,7 +347,7 @@ def _exactly(text: str) -> Decimal | None:
 def label_values(
     column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, is_event: str = "positive", fix: str = ""
 ) -> NDArray[np.int8] | Floats:
-    """Return labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
+    """Labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
     With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `is_event` is
     what whoever asks calls that argument, and `fix` what they can do about a label of text where they have no such one.
@@ -372,7 +372,7 @@ def label_values(
 
 
 def _hits(column: pa.Array, name: str, positive: str, event: str = "positive") -> pa.Array:
-    """Return which labels are the positive one, null where missing."""
+    """Which labels are the positive one, null where missing."""
     t = column.type
     if pa.types.is_boolean(t):
         return pc.equal(column.cast(pa.string()), positive.lower())
@@ -494,7 +494,7 @@ def _unknown_outcomes(column: pa.Array, fix: str) -> str:
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:
-    """Return labels as int8: 0, 1, -1 where missing, 2 for anything else."""
+    """Labels as int8: 0, 1, -1 where missing, 2 for anything else."""
     if y.dtype == np.int8:
         return y.astype(np.int8, copy=False)
     return np.where(np.isnan(y), -1, np.where(y == 0, 0, np.where(y == 1, 1, 2))).astype(np.int8)
@@ -524,7 +524,7 @@ def row_ids(columns: Sequence[pa.Array], seed: int, names: Sequence[str] = (), p
 
 
 def joint_texts(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.Array:
-    """Return the values of several columns as one text a row, equal only where all are; null where one is missing."""
+    """The values of several columns as one text a row, equal only where all are; null where one is missing."""
     texts = [pc.replace_substring(_key_bytes(c, n, "cluster"), "+", "++") for c, n in zip(columns, names, strict=True)]
     gone = np.any([are_absent(c, n) for c, n in zip(columns, names, strict=True)], axis=0)
     result = pc.binary_join_element_wise(*texts, pa.scalar(b" + ", pa.large_binary())).cast(pa.large_string())

@@ -43,7 +43,7 @@ class PredictionInputs:
         self.at = positions(arguments | columns)
 
     def ordered(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values in the order of the first argument's rows."""
+        """Values in the order of the first argument's rows."""
         return values[self.at[name]] if name in self.at else values
 
     def attribute(self, name: str, values: object, read: Callable[[object], Known], keep: Flags) -> NDArray[Any] | None:
@@ -70,7 +70,7 @@ class PredictionInputs:
 
 
 def labels_of(y_true: object, positive: object, event: str) -> Floats:
-    """Return labels as numbers, NaN where missing; `event` is what whoever asks calls the argument `positive`."""
+    """Labels as numbers, NaN where missing; `event` is what whoever asks calls the argument `positive`."""
     column = column_of(y_true, "y_true")
     named = None if positive is None else str(positive)
     result = label_values(column, "y_true", named, event)
@@ -83,7 +83,7 @@ def labels_of(y_true: object, positive: object, event: str) -> Floats:
 
 
 def scores_of(y_prob: object) -> Floats:
-    """Return scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
+    """Scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
     p = matrix_of(y_prob, "y_prob")
     if p is None:
         return np.array(as_float(column_of(y_prob, "y_prob"), "y_prob", "score"))
@@ -114,7 +114,7 @@ def row_number(row: int) -> str:
 def clusters_of(
     cluster: object, n: int, missing: bool, name: str = "cluster", place: Callable[[int], str] = row_number
 ) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-    """Return which rows share clusters, and where that is known; refuse rows of which it is not, unless some may."""
+    """Which rows share clusters, and where that is known; refuse unknown clusters unless they may be missing."""
     column = _one_each(cluster, n, name)
     absent = are_absent(column, name)
     if absent.any() and not missing:
@@ -133,7 +133,7 @@ def weights_of(
     zero: bool = False,
     place: Callable[[int], str] = row_number,
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return weights, and where they are known; refuse rows of which they are not positive, but for what may be."""
+    """Weights, and where they are known; refuse weights that are not positive, but for those that may be."""
     out = np.array(as_float(_one_each(weights, n, name), name, "weight"))
     known = ~np.isnan(out)
     sound = (np.isfinite(out) & (out > 0)) | (~known & missing) | ((out == 0) & zero)
@@ -209,7 +209,7 @@ class Crossing:
         return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
 
     def part(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Crossing:
-        """Return some of the rows."""
+        """Some of the rows."""
         codes = [np.unique(code[rows], return_inverse=True)[1].reshape(-1) for code in self.codes]
         return Crossing(self.names, np.array(codes))
 
@@ -225,7 +225,7 @@ class ClustersCross(NotComputable):
 
 
 def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
-    """Return columns of clusters, the coarsest first: each of its clusters holds whole clusters of every other column.
+    """Columns of clusters, the coarsest first: each of its clusters holds whole clusters of every other column.
 
     Raises
     ------
@@ -266,6 +266,6 @@ def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
 
 
 def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:
-    """Return how many clusters of one column have rows in more than one unit of the other."""
+    """How many clusters of one column have rows in more than one unit of the other."""
     pairs = np.unique(np.column_stack([fine, coarse]), axis=0)
     return int((np.bincount(pairs[:, 0]) > 1).sum()) if len(pairs) else 0

@@ -66,6 +66,28 @@ def decoded(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
+def without_views(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with text as Arrow lays it out: of text in views, as Polars has it, Arrow can choose no rows."""
+    schema = pa.schema([field.with_type(_without_views(field.type)) for field in rows.schema], rows.schema.metadata)
+    return rows if schema.equals(rows.schema) else rows.cast(schema)
+
+
+def _without_views(t: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(t):
+        return pa.large_string()
+    if pa.types.is_binary_view(t):
+        return pa.large_binary()
+    if pa.types.is_struct(t):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in t])
+    if pa.types.is_list(t):
+        return pa.list_(t.value_field.with_type(_without_views(t.value_type)))
+    if pa.types.is_large_list(t):
+        return pa.large_list(t.value_field.with_type(_without_views(t.value_type)))
+    if pa.types.is_fixed_size_list(t):
+        return pa.list_(t.value_field.with_type(_without_views(t.value_type)), t.list_size)
+    return t
+
+
 def know_extensions(schema: pa.Schema) -> None:
     """Have pandas tell Arrow of its own types, if a file holds any: else a period is read as its number."""
     named = [(f.metadata or {}).get(b"ARROW:extension:name", b"") for f in schema]
@@ -93,7 +115,7 @@ def _stated(name: str) -> str:
 
 
 def _text(column: pa.Array, name: str) -> pa.Array:
-    """Return text, or bytes, as `string`; casting bytes checks that they are UTF-8."""
+    """Text, or bytes, as `string`; casting bytes checks that they are UTF-8."""
     try:
         if pa.types.is_string(column.type):
             return column.cast(pa.binary()).cast(pa.string())
@@ -111,7 +133,7 @@ def _text(column: pa.Array, name: str) -> pa.Array:
 
 
 def _coded(column: pa.DictionaryArray, name: str) -> pa.Array:
-    """Return texts of a dictionary by code, each once and none null; other dictionaries spelt out."""
+    """Texts of a dictionary by code, each once and none null; other dictionaries spelt out."""
     values = decoded(column.dictionary, name)
     indices = column.indices
     if indices.null_count == len(indices):
@@ -129,7 +151,7 @@ def _coded(column: pa.DictionaryArray, name: str) -> pa.Array:
 
 
 def _storage(column: pa.ExtensionArray, name: str) -> pa.Array:
-    """Return what an extension type stands for: truth values, times, intervals as text, or what it is stored as."""
+    """What an extension type stands for: truth values, times, intervals as text, or what it is stored as."""
     t, stored = column.type, column.storage
     match t.extension_name:
         case "arrow.bool8":
@@ -149,7 +171,7 @@ def _storage(column: pa.ExtensionArray, name: str) -> pa.Array:
 
 
 def _uuids(column: pa.FixedSizeBinaryArray) -> pa.Array:
-    """Return UUIDs as they are written: 8-4-4-4-12 hexadecimal digits."""
+    """UUIDs as they are written: 8-4-4-4-12 hexadecimal digits."""
     raw = np.frombuffer(b"".join(v or bytes(UUID) for v in column.to_pylist()), dtype=np.uint8).reshape(-1, UUID)
     digits = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
     pairs = digits[np.stack([raw >> 4, raw & 15], axis=2)].reshape(-1, 2 * UUID)
@@ -209,7 +231,7 @@ def is_date(t: pa.DataType) -> bool:
 
 
 def times(column: pa.Array, name: str = "") -> pa.Array:
-    """Return dates and times in microseconds of universal time; refuse years other than 1 to 9999."""
+    """Dates and times in microseconds of universal time; refuse years other than 1 to 9999."""
     t = column.type
     if pa.types.is_timestamp(t):
         ends = [end * PER_SECOND[t.unit] for end in SECONDS]
@@ -224,7 +246,7 @@ def times(column: pa.Array, name: str = "") -> pa.Array:
 
 
 def dates_in(column: pa.Array, name: str, role: str) -> pa.Array:
-    """Return dates, or text that is dates, as times; refuse a column of another kind, named by its role."""
+    """Dates, or text that is dates, as times; refuse a column of another kind, named by its role."""
     t = column.type
     if is_date(t):
         return times(column, name)
@@ -243,7 +265,7 @@ def has_zone(column: pa.Array) -> bool:
 
 
 def as_days(column: pa.Array, name: str = "") -> NDArray[np.float64]:
-    """Return dates and times, or text that is dates, as days since 1970, NaN where null."""
+    """Dates and times, or text that is dates, as days since 1970, NaN where null."""
     micro = dates_in(column, name, "covariate").cast(pa.int64())
     days: NDArray[np.float64] = micro.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / DAY
     return days
@@ -263,7 +285,7 @@ def may_be_dates(column: pa.Array) -> bool:
 
 
 def text_dates(text: pa.Array, order: str = "") -> pa.Array | None:
-    """Return text as times, null where missing or empty; None unless each is a date such as ``"2024-05-31"``.
+    """Text as times, null where missing or empty; None unless each is a date such as ``"2024-05-31"``.
 
     A time of day may follow, and a zone if all have one. Of ``"31.5.2024"`` the day is first; months may be named in
     English. What is written as ``"5/6/2024"`` needs an `order`.
@@ -290,7 +312,7 @@ def _each(text: pa.Array, there: pa.Array, pattern: str) -> bool:
 
 
 def _other_dates(text: pa.Array, order: str) -> pa.Array | None:
-    """Return text that may be dates in another form than ISO's as times, or None: see `text_dates`."""
+    """Text that may be dates in another form than ISO's as times, or None: see `text_dates`."""
     coded = text.dictionary_encode()
     there = pc.fill_null(pc.not_equal(coded.dictionary, ""), False)
     if not _each(coded.dictionary, there, SHAPED):

@@ -210,7 +210,7 @@ def frame_of(source: object) -> str:
 
 
 def _columns(covariates: Any) -> list[str]:
-    """Return how many covariates there are, and the first few by name."""
+    """How many covariates there are, and the first few by name."""
     if covariates is None:
         return []
     names = [sanitize(n) for n in covariates.column_names]
@@ -413,7 +413,7 @@ def frozen(
     way: Missing = "level",
     caller: Caller = PYTHON,
 ) -> Predictions:
-    """Return labels, probabilities and covariates as `predictions` does; `caller` says what refusals call arguments."""
+    """Labels, probabilities and covariates as `predictions` does; `caller` says what refusals call arguments."""
     y_true, y_prob, covariates = rows
     drop_missing = way == "drop"
     levels, crossing, clusters = levels_and_crossing(cluster, y_true)
@@ -482,7 +482,7 @@ APART = "clusters {0!r} and {1!r} cross, and rows without a label are kept apart
 
 
 def missing_way(drop_missing: bool, missing: str, caller: Caller = PYTHON) -> Missing:
-    """Return what is done about missing values, which two arguments may say."""
+    """What is done about missing values, which two arguments may say."""
     stated: Missing = choice(caller.name("missing"), missing, MISSING_WAYS)
     if not flag(caller.name("drop_missing"), drop_missing):
         return stated
@@ -499,7 +499,7 @@ def checked_data(data: object, kind: type[Kind], /, *, name: str = ...) -> Kind:
 @overload
 def checked_data(data: object, kind: type[Kind], other: type[Other], /, *, name: str = ...) -> Kind | Other: ...
 def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
-    """Return the data of a public function if it is of one of these kinds, or say in one line what to pass.
+    """The data of a public function if it is of one of these kinds; else say in one line what to pass.
 
     Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``.
     """

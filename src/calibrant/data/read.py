@@ -521,7 +521,7 @@ def make_spec(y: str, p: str, variables: tuple[Variable, ...], intersections: bo
 
 
 def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) -> Spec:
-    """Return the spec with the variables and, if asked, every pair of them; refuse too many groups."""
+    """The spec with the variables and, if asked, every pair of them; refuse too many groups."""
     names = [v.name for v in variables]
     groupings: list[tuple[str, ...]] = [(n,) for n in names]
     if intersections:

@@ -173,7 +173,7 @@ class Reading:
     # ---- sources that bring their own ----
 
     def passed(self, *among: str) -> tuple[str, ...]:
-        """Return which of some arguments were given."""
+        """Which of some arguments were given."""
         usual = {"missing": self.missing == "level" or self.drop_missing}  # one of two names of a setting is enough
         usual |= {"label": True, "missing": True} if self.at is not None else {}  # they follow from the horizon
         stated = ((name, getattr(self.at if name in OF_HORIZON else self, name, None)) for name in among)
@@ -206,22 +206,22 @@ class Reading:
             raise BadInput(f"{brings}: leave {listed} out")
 
     def with_tests(self, wanted: bool) -> Reading:
-        """Return this, holding what tests need if they are wanted and there are covariates to test."""
+        """This reading, holding what tests need if they are wanted and there are covariates to test."""
         return replace(self, tests=wanted and bool(self.variables))
 
     def with_candidates(self) -> Reading:
-        """Return this, looking for columns by which rows may be clusters, unless one is named."""
+        """This reading, looking for columns by which rows may be clusters, unless one is named."""
         return replace(self, candidates=not self.cluster)
 
     # ---- sources of columns ----
 
     def in_columns(self, columns: Sequence[str]) -> Reading:
-        """Return this, with one pattern that is the name of a column, which has an asterisk in it, as that column."""
+        """This reading, with one pattern that is the name of a column, which has an asterisk in it, as that column."""
         one = len(self.scores) == 1 and self.scores[0] in columns
         return replace(self, score=self.scores[0], scores=()) if one else self
 
     def named(self) -> Reading:
-        """Return this if it names the columns of labels and scores."""
+        """This reading; refuse one that does not name the columns of labels and of one score."""
         if self.scores:
             named = ",".join(self.scores[:4])
             raise NotComputable(
@@ -256,7 +256,7 @@ class Reading:
         return self.missing == "keep" and (bool(self.row_attributes) or self.at is not None)
 
     def known(self) -> Reading:
-        """Return this if every outcome is known of the rows that it keeps."""
+        """This reading; refuse one that keeps rows whose outcome is not known."""
         if self.at is not None and not self.at.complete:
             refuse_known(self.at.horizon, self.at.way == "weights")
         return self
@@ -333,7 +333,7 @@ def _each_its_score(at: Horizon, scores: tuple[str, ...], caller: Caller) -> tup
 
 
 def _form(inputs: Mapping[str, object], caller: Caller) -> Form:
-    """Return how files are to be taken."""
+    """How files are to be taken."""
     stated = {k: text(caller.name(k), v) for k, v in inputs.items() if v not in (None, "")}
     if stated.get("delimiter") in (TAB, "tab"):
         stated["delimiter"] = "\t"

@@ -192,7 +192,7 @@ class _Lines:
 
 
 def _joined(between: str, *texts: pa.Array | str) -> pa.Array:
-    """Return texts, row by row, as one; nothing where one is missing."""
+    """Texts, row by row, as one; nothing where one is missing."""
     large = [pa.scalar(t, pa.large_string()) if isinstance(t, str) else t for t in (*texts, between)]
     return pc.binary_join_element_wise(*large, null_handling="replace")
 

@@ -187,14 +187,11 @@ class FirstLook:
         require(self.columns, batch.schema.names, "covariate")
         ids = Origin.of(batch, self.spec, part, first_row).identities(batch.num_rows, self.spec)
         p = score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent)
-        self.look.see(ids, p, batch, self._labels(batch))
-
-    def _labels(self, batch: Batch) -> NDArray[np.int8] | None:
-        """The labels of a batch; what is wrong with them is said when they are counted."""
-        with suppress(BadInput):
+        labels: NDArray[np.int8] | None = None
+        with suppress(BadInput):  # what is wrong with labels is said when they are counted
             y = label_values(batch.column(self.spec.label), self.spec.label, self.spec.positive)
-            return np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
-        return None
+            labels = np.where((y == 0) | (y == 1), y, UNLABELLED).astype(np.int8)
+        self.look.see(ids, p, batch, labels)
 
     def add(self, other: FirstLook) -> FirstLook:
         """Add what another part showed, and return this."""
@@ -302,7 +299,7 @@ def look_at(data: Predictions, spec: Spec, names: Sequence[str]) -> Look:
 def survey(
     look: Look, names: tuple[str, ...], every: bool, allow: Sequence[str] | None, seed: int = 0, by: Sequence[str] = ()
 ) -> Survey:
-    """Return what was seen; leave out what reproduces the outcome and, of "every column", what cannot be used.
+    """What was seen; leave out what reproduces the outcome and, of "every column", what cannot be used.
 
     Where `allow` is None all is allowed, and no label looked at.
     """
@@ -328,7 +325,7 @@ def survey(
 
 
 def leaking(detected: Sequence[Leak], allow: Sequence[str] = ()) -> dict[str, Leak]:
-    """Return the columns to leave out, each with why: of pairs the one that several share, or else both.
+    """The columns to leave out, each with why: of pairs the one that several share, or else both.
 
     Of a pair of which one is allowed the other one is left out.
     """
@@ -444,7 +441,7 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
 
 
 def others(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
-    """Return columns that are neither covariates nor groups, and play no other part: rows may share them too."""
+    """Columns that are neither covariates nor groups, and play no other part: rows may share them too."""
     taken = {spec.label, spec.score, *spec.row_attributes, *by, *names, *marks_of({*available, spec.score})}
     return tuple(
         name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST
@@ -452,7 +449,7 @@ def others(names: Sequence[str], available: Sequence[str], by: Sequence[str], sp
 
 
 def shared_columns(look: Look | None, spec: Spec, result: Survey | None, allow: Sequence[str] = ()) -> SharedColumns:
-    """Return what the look holds of columns that rows may share: groups too, and none that reproduces the outcome."""
+    """What the look holds of columns that rows may share: groups too, and none that reproduces the outcome."""
     if look is None or not look.names:
         return NOTHING_SHARED
     judged = () if result is None else (*result.names, *(name for name, _ in result.left_out))

@@ -33,7 +33,7 @@ class Quoting(Protocol):
 
 
 def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Quoting]) -> dict[str, Path]:
-    """Return where each option writes, those that are given; refuse a target before any work is done for it.
+    """Where each option writes, those that are given; refuse a target before any work is done for it.
 
     A target is none of the files to read (paths, globs, directories, file URIs, or what a query has in quotes), nor
     that of another option; its folder is there, and both may be written.
@@ -55,7 +55,7 @@ def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Quotin
 
 
 def _writable(out: str) -> Path:
-    """Return a path that can be written, or say why it cannot."""
+    """A path that can be written; say why another cannot."""
     if not out:
         raise BadInput("cannot write '': name a file")
     path = checked_path(out)
@@ -72,7 +72,7 @@ def _writable(out: str) -> Path:
 
 
 def checked_path(name: str) -> Path:
-    """Return the path of a name that a file can have."""
+    """The path of a name that a file can have."""
     try:
         if b"\0" not in os.fsencode(name):
             return Path(name)

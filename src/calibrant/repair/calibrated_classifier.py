@@ -54,7 +54,7 @@ class Repaired(ClassCalibrators):
     estimator: BaseEstimator
 
     def probabilities(self, X: Features, columns: pa.Table | None, classes: Labels) -> Floats:
-        """Return repaired probabilities, float64 array of shape (n, K)."""
+        """Repaired probabilities, float64 array of shape (n, K)."""
         return self.of(answers(self.estimator, X, classes), columns, X)
 
 
@@ -78,7 +78,7 @@ class ClassifierFit:
         return replace(self, labels=replace(self.labels, classes=classes, index=np.searchsorted(classes, y)))
 
     def rows(self, at: Whole, trained_on: Whole) -> Features:
-        """Return rows of X, as a classifier trained on other rows takes them."""
+        """Rows of X, as a classifier trained on other rows takes them."""
         return self.X[np.ix_(at, trained_on)] if self.pairwise else _safe_indexing(self.X, at)
 
     def trained(self, estimator: BaseEstimator, train: Whole | None) -> BaseEstimator:
@@ -339,7 +339,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return list(check_cv(cv, fit.labels.y, classifier=True).split(fit.X, fit.labels.y, **to_split))
 
     def predict_proba(self, X: Features, *, covariates: Columns | None = None) -> Floats:
-        """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
+        """Repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
         check_is_fitted(self)
         (X,) = indexable(X)
         if getattr(X, "ndim", 2) != 1:  # if it is, the classifier says what is wrong
@@ -390,7 +390,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return self.repaired_[0]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who asks for which metadata, for scikit-learn."""
+        """Who asks for which metadata, for scikit-learn."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._base(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         if hasattr(self.cv, "split"):

@@ -94,7 +94,7 @@ def recipe(
 
 
 def recipes() -> Mapping[str, Entry]:
-    """Return what every recipe says of itself, by name, the simplest first.
+    """What every recipe says of itself, by name, the simplest first.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def recipe_named(argument: str, name: str) -> object:
 
 
 def words_of(name: str) -> str | None:
-    """Return what a recipe is called in the middle of a sentence; None for one that is not known.
+    """What a recipe is called in the middle of a sentence; None for one that is not known.
 
     A report names the recipes of its record and fits none, so declarations are read as they are written in the files,
     without the numerical libraries that importing the files would load.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -100,7 +101,7 @@ def _column(X: Features, j: int) -> Features:
 
 
 def table_of(columns: Columns | None, n: int) -> pa.Table | None:
-    """Return columns as an Arrow table of n rows, or None."""
+    """Columns as an Arrow table of n rows, or None."""
     return None if columns is None else predictions(np.zeros(n, dtype=np.int8), np.zeros(n), columns).covariates
 
 
@@ -119,11 +120,11 @@ class Stated:
     decision: bool  # they are decision values
 
     def scores(self, scale: float) -> Floats:
-        """Return scores in [0, 1]: probabilities as they are, decision values by ``expit(d / scale)``."""
+        """Scores in [0, 1]: probabilities as they are, decision values by ``expit(d / scale)``."""
         return expit(self.values / scale) if self.decision else self.values
 
     def matrix(self, scale: float) -> Floats:
-        """Return scores of all classes whose rows add up to one."""
+        """Scores of all classes whose rows add up to one."""
         if self.values.ndim == 1:
             p = self.scores(scale)
             return np.column_stack([1.0 - p, p])
@@ -201,7 +202,7 @@ def _listed(classes: Labels) -> str:
 
 
 def row_identities(X: Features) -> Hashes:
-    """Return one uint64 a row that depends on the row's values and the order of the columns alone."""
+    """One uint64 a row that depends on the row's values and the order of the columns alone."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     out = np.zeros(n, dtype=np.uint64)
     if hasattr(X, "tocoo"):
@@ -279,6 +280,11 @@ class Labelled:
             )
         return cls(labels, classes, index, weights)
 
+    @cached_property
+    def alike(self) -> bool:
+        """Every row counts as one."""
+        return bool((self.weights == 1.0).all())
+
     def take(self, rows: Whole) -> Labelled:
         """Those of some rows."""
         return replace(self, y=self.y[rows], index=self.index[rows], weights=self.weights[rows])
@@ -295,6 +301,8 @@ class ClassRows:
 
     def _counted(self) -> ClassRows:
         """The rows whose weight is not 0."""
+        if self.labels.alike:
+            return self
         kept = np.flatnonzero(self.labels.weights)
         if not len(kept):
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
@@ -308,8 +316,9 @@ class ClassRows:
     def fitted(self, recipe: Recipe | Dirichlet) -> ClassCalibrators:
         """Fit one map of two classes or of all at once, or one of each class against the rest, to rows that count."""
         rows = self._counted()
-        index, weights, classes = rows.labels.index, rows.labels.weights, len(rows.labels.classes)
-        scale = rows.stated.spread(weights)
+        index, classes = rows.labels.index, len(rows.labels.classes)
+        scale = rows.stated.spread(rows.labels.weights)
+        weights = None if rows.labels.alike else rows.labels.weights  # without weights fits are faster
         fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
         if not at_once(recipe, classes):
             scores = rows.stated.scores(scale)
@@ -336,7 +345,7 @@ def at_once(one: object, classes: int) -> bool:
 
 
 def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
-    """Return a recipe, which may be named by a word; refuse classes, and estimators, whose fit wants other things."""
+    """A recipe, which may be named by a word; refuse classes, and estimators, whose fit wants other things."""
     recipe = recipe_named(name, recipe) if isinstance(recipe, str) else recipe
     own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
     if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
@@ -345,7 +354,7 @@ def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
 
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
-    """Return weights as an array, ones if there are none."""
+    """Weights as an array, ones if there are none."""
     if weights is None:
         return np.ones(n)
     out = np.asarray(weights, dtype=np.float64)

@@ -31,7 +31,7 @@ DECIMALS = 6  # of a rate that is shown: a ten-thousandth of a point
 
 
 def checked_fewest(fewest: int) -> int:
-    """Return the rows on which every point of a map rests, or refuse them."""
+    """How many rows every point of a map rests on, at least; refuse what is no such number."""
     return check_int("fewest", fewest, 1, 10**9, hint=f"such as {MASK}")
 
 
@@ -45,7 +45,7 @@ def grain(width: float) -> float:
 
 
 def stepped(values: Floats, step: float) -> Floats:
-    """Return values in whole steps; as they are where the step is 0."""
+    """Values in whole steps; as they are where the step is 0."""
     if not step:
         return values
     digits = max(0, 1 - math.floor(math.log10(step)))
@@ -83,13 +83,13 @@ def reported_number(c: Coding, there: Floats, *, missing: bool = False) -> Codin
 
 
 def spread(values: Floats) -> float:
-    """Return about a standard deviation of values, however heavy their tails."""
+    """About a standard deviation of values, however heavy their tails."""
     low, high = np.quantile(values, [0.16, 0.84])
     return float(high - low) / 2.0 or float(values.std())
 
 
 def cuts(edges: Sequence[float], ordered: Floats, step: float) -> tuple[float, ...]:
-    """Return edges in whole steps, those left out that would leave fewer than twenty rows between or beyond them.
+    """Edges in whole steps, those left out that would leave fewer than twenty rows between or beyond them.
 
     The values of the rows are given in order.
     """

@@ -74,13 +74,13 @@ def fitted_on(data: Predictions | MulticlassPredictions) -> FittedOn:
 
 
 def row_hashes(data: Predictions | MulticlassPredictions) -> Hashes:
-    """Return one number for the score, or the scores of all classes, and label of each row."""
+    """One number for the score, or the scores of all classes, and label of each row."""
     hashes: Hashes = mix(score_hashes(data) ^ data.y.astype(np.uint64))
     return hashes
 
 
 def score_hashes(data: Predictions | MulticlassPredictions) -> Hashes:
-    """Return one number for the score, or the scores of all classes, of each row."""
+    """One number for the score, or the scores of all classes, of each row."""
     state = np.zeros(len(data.y), dtype=np.uint64)
     for column in data.p.T if data.p.ndim == 2 else (data.p,):
         state = mix(state ^ np.ascontiguousarray(column).view(np.uint64))
@@ -345,9 +345,9 @@ class Calibrator:
                 "scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?"
             )
         ids = identities_of(len(p), 0) if ids is None else ids
-        if self.codings and columns is not None and getattr(columns, "num_rows", None) != len(p):
-            raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
         if self.codings:
+            if columns is not None and getattr(columns, "num_rows", None) != len(p):
+                raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
             require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
         return self.values(Batch(p, encode(columns, self.codings, len(p)), ids))
 
@@ -533,7 +533,7 @@ class Inputs:
 
 
 def inputs_of(codings: Sequence[Coding]) -> Inputs:
-    """Return what `encode` makes of covariates."""
+    """What `encode` makes of covariates."""
     numbers = [c for c in codings if c.kind in ("number", "date")]
     categories = tuple(len(c.labels) for c in codings if c.kind == "category")
     return Inputs(len(numbers), (*categories, *(2 for c in numbers if c.missing)))
@@ -547,7 +547,7 @@ WRITTEN = "a calibrator is written by to_json or calibrant repair"
 
 
 def calibrator_text(path: str) -> str:
-    """Return the text of a map's file, read no further than a map can be long."""
+    """The text of a map's file, read no further than a map can be long."""
     try:
         with open(path, "rb") as file:
             kept = file.read(LARGEST + 1)
@@ -560,7 +560,7 @@ def calibrator_text(path: str) -> str:
 
 
 def parsed(text: str) -> Any:
-    """Return what the JSON text of a map holds, no larger and no fuller than a map is."""
+    """What the JSON text of a map holds, no larger and no fuller than a map is."""
     if len(text) > LARGEST:
         raise BadInput(f"no calibrator: the text is longer than {LARGEST >> 20} MB; {WRITTEN}")
     if text.count("[") + text.count("{") > LISTS:

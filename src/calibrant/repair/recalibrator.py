@@ -158,14 +158,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: i
         return self
 
     def predict_proba(self, X: Features) -> Floats:
-        """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
+        """Repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
         check_is_fitted(self)
         X = self._as_rows(X, reset=False)
         calibrators = ClassCalibrators(self.calibrators_, self._divisor)
         return calibrators.of(self._stated(self._values(X, self._at)), self._table(X), X)
 
     def transform(self, X: Features) -> Floats:
-        """Return repaired probabilities as features: of the event alone, shape (n, 1), or of three classes or more."""
+        """Repaired probabilities as features: of the event alone, shape (n, 1), or of three classes or more."""
         p = self.predict_proba(X)
         return p[:, 1:] if p.shape[1] == 2 else p
 
@@ -190,7 +190,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: i
         return calibrators[0]
 
     def _as_rows(self, X: Features, reset: bool) -> Features:
-        """Return X as rows and columns; of one dimension it is a column of probabilities."""
+        """X as rows and columns; of one dimension it is a column of probabilities."""
         if issparse(X):
             check_array(X)  # says that sparse data are not taken
         X = X if hasattr(X, "shape") else _array(X)
@@ -304,6 +304,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: i
 
 
 def _array(X: Features) -> NDArray[np.generic]:
-    """Return lists of rows as an array, in which numbers next to text stay numbers."""
+    """Lists of rows as an array, in which numbers next to text stay numbers."""
     out = np.asarray(X)
     return np.asarray(X, dtype=object) if out.dtype.kind in "US" else out

@@ -28,7 +28,7 @@ Rows = Whole | slice  # which rows: their numbers, or a stretch of them
 
 
 def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
-    """Return the rows to fit a repair on, or say why they will not do.
+    """The rows to fit a repair on; say why others will not do.
 
     Of outcomes by a horizon, by weights of censoring: those known, each by the inverse of how likely it was followed.
     """
@@ -77,7 +77,7 @@ RANGE = 10.0  # of the logarithm of the temperature, scikit-learn's
 
 
 def sharpness(slope: Callable[[float], float]) -> float:
-    """Return 1/T of least log loss, by its derivative in 1/T, which rises, as a function of ln(1/T).
+    """The 1/T of least log loss, by its derivative in 1/T, which rises, as a function of ln(1/T).
 
     An end of the range where there is no root; 1 where the loss does not depend on T.
     """
@@ -98,7 +98,7 @@ def linear(data: Predictions, rows: Rows, p: Floats, ends: tuple[Floats, Floats]
 
 
 def targets(rows: Predictions) -> Floats:
-    """Return Platt's targets: outcomes drawn in a little, so that a fit stays finite when the classes separate."""
+    """Platt's targets: outcomes drawn in a little, so that a fit stays finite when the classes separate."""
     weight = weights_of(rows)
     events, rest = float(weight @ rows.y), float(weight @ (1 - rows.y))
     return np.where(rows.y == 1, (events + 1.0) / (events + 2.0), 1.0 / (rest + 2.0))  # Platt 1999, eq. 2.2
@@ -128,7 +128,7 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats, Whole]:
 
 
 def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:
-    """Return `distinct` scores, neighbours joined until each stands for so many rows; see `repair.reported`."""
+    """The `distinct` scores, neighbours joined until each stands for so many rows; see `repair.reported`."""
     scores, weight, events, many = distinct(rows)
     return (scores, weight, events) if fewest < 2 else cells(scores, weight, events, many, fewest)
 
@@ -140,7 +140,7 @@ Edges = tuple[float, float]  # the same of one map: how near to 0, and how near 
 
 
 def edge_of(p: Floats) -> float:
-    """Return how near 0 logarithms of scores are taken as they are.
+    """How near 0 logarithms of scores are taken as they are.
 
     A millionth, or nearer if a hundredth of the rows is nearer: a network that says 1e-20 of most people still orders
     them, while a lone 0 among moderate scores must not rule the fit.
@@ -151,7 +151,7 @@ def edge_of(p: Floats) -> float:
 
 
 def edges_of(p: Floats) -> Edges:
-    """Return how near 0 and 1 logarithms of scores are taken as they are."""
+    """How near 0 and 1 logarithms of scores are taken as they are."""
     return edge_of(p), edge_of(1.0 - p)
 
 
@@ -218,7 +218,7 @@ def indicators(codes: NDArray[np.int32], kept: Kept) -> NDArray[np.bool_]:
 
 
 def of_levels(codes: NDArray[np.int32], kept: Kept, coefficients: Sequence[float]) -> Floats:
-    """Return what the columns of kept levels add up to, ``indicators(codes, kept) @ coefficients``."""
+    """What the columns of kept levels add up to, ``indicators(codes, kept) @ coefficients``."""
     out, left = np.zeros(len(codes)), list(coefficients)
     for j, own in enumerate(kept):
         table = np.zeros(max(int(codes[:, j].max(initial=0)), *own, 0) + 1)
@@ -295,7 +295,7 @@ def chosen(t: Trial, strengths: Sequence[float] = PENALTIES, shares: Sequence[fl
 
 
 def _steps(t: Trial) -> list[tuple[Floats, Floats]]:
-    """Return gradient and information at the base of the rows outside each fold."""
+    """Gradient and information at the base of the rows outside each fold."""
     p = expit(t.base)
     residual, variance = t.weight * (t.y - p), t.weight * p * (1.0 - p)
     parts = []
@@ -307,7 +307,7 @@ def _steps(t: Trial) -> list[tuple[Floats, Floats]]:
 
 
 def _held_out(t: Trial, steps: Sequence[tuple[Floats, Floats]], penalty: Floats) -> Floats:
-    """Return each row's correction, found on the other folds."""
+    """Each row's correction, found on the other folds."""
     out = np.empty(len(t.y))
     for k, (gradient, information) in enumerate(steps):
         out[t.fold == k] = t.features[t.fold == k] @ newton_step(information, gradient, penalty)
@@ -315,7 +315,7 @@ def _held_out(t: Trial, steps: Sequence[tuple[Floats, Floats]], penalty: Floats)
 
 
 def newton_step(information: Floats, gradient: Floats, penalty: Floats) -> Floats:
-    """Return ``(information + diag(penalty))^-1 gradient``, zero where the penalty is infinite."""
+    """The step ``(information + diag(penalty))^-1 gradient``, zero where the penalty is infinite."""
     from scipy.linalg import cho_factor, cho_solve
 
     out, used = np.zeros(len(gradient)), np.flatnonzero(np.isfinite(penalty))

@@ -141,7 +141,7 @@ def apply_classes(
 
 
 def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Return which hashes are in an ordered array."""
+    """Which hashes are in an ordered array."""
     if not len(ordered):
         return np.zeros(len(hashes), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)

@@ -135,7 +135,7 @@ def stated(value: float, kind: str) -> str:
 
 
 def grid_for(name: str, grid: Grid, names: tuple[str, ...]) -> int | Sequence[Any] | None:
-    """Return what `grid` says about one axis: a number of points, values, or None."""
+    """What `grid` says about one axis: a number of points, values, or None."""
     if isinstance(grid, Mapping):
         strange = [k for k in grid if k not in names]
         if strange:
@@ -182,7 +182,7 @@ def _levels(axis: Axis, grid: int | Sequence[Any] | None) -> Places:
 
 
 def _spaced(axis: Axis, there: Floats, points: int) -> Floats:
-    """Return values equally spaced along the axis, from the 1st to the 99th percentile of the rows."""
+    """Values equally spaced along the axis, from the 1st to the 99th percentile of the rows."""
     low, high = (float(v) for v in np.quantile(there, TRIM))
     if not high > low:
         low, high = float(there.min()), float(there.max())

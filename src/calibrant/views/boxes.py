@@ -146,7 +146,7 @@ def _sets(t: Attribute, step: int) -> Ints:
 
 
 def _conditions(t: Attribute, sets: Ints) -> Ints:
-    """Return how many conditions describe each set: ends of a run that are not open, or levels."""
+    """How many conditions describe each set: ends of a run that are not open, or levels."""
     if t.kind == "category":
         return 1 + (sets[:, 3] > sets[:, 2])
     inner = (sets[:, 0] > 0) & (sets[:, 1] < t.size - 1)
@@ -171,7 +171,7 @@ def condition(t: Attribute, own: Ints) -> Condition:
 
 
 def of_levels(t: Attribute, cells: Iterable[int]) -> Condition:
-    """Return cells of a category as a condition."""
+    """Cells of a category as a condition."""
     return Condition(variable=t.name, kind="category", levels=tuple(t.labels[c] for c in cells))
 
 
@@ -412,7 +412,7 @@ class ClusterBoxed(Boxed):
         return np.stack([summed(where, v, int(np.prod(shape))) for v in parts], axis=1).reshape(*shape, len(parts))
 
     def people(self, inside: NDArray[np.bool_]) -> int:
-        """Return how many clusters have some of the rows."""
+        """How many clusters have some of the rows."""
         return sides_in(self.data, inside)[0]
 
 

@@ -80,7 +80,7 @@ def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> St
 
 
 def fine_ledger(values: Ints, view: View) -> ChordLedger:
-    """Return what certificates read from the cells along a variable; squares are bounded from above."""
+    """What certificates read from the cells along a variable; squares are bounded from above."""
     sums = values[None].astype(np.float64)
     rows, score = sums[..., 0], sums[..., 1] / SCALE
     squares = (sums[..., 2] + 2.0 * SHORT * score + rows) / SHORT**2
@@ -213,7 +213,7 @@ along = ByKind(rows=_along_rows, sketches=_along_sketch)
 
 
 def checked_view(view: View) -> View:
-    """Return the view, or refuse it."""
+    """The view; refuse any other name."""
     return choice("view", view, get_args(View))
 
 
@@ -227,7 +227,7 @@ def checked_names(variable: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_rows(data: object) -> Predictions:
-    """Return predictions that have rows; refuse others."""
+    """Predictions that have rows; refuse others."""
     rows = checked_data(data, Predictions)
     if rows.n == 0:
         raise NotComputable("there are no rows")
@@ -235,7 +235,7 @@ def checked_rows(data: object) -> Predictions:
 
 
 def covariate(rows: Predictions, variable: Any) -> Any:
-    """Return one covariate as a decoded Arrow column, or say which there are."""
+    """One covariate as a decoded Arrow column; say which there are if it is not among them."""
     if not isinstance(variable, str):
         raise BadInput(f"variable={shown(variable)}: pass the name of one covariate")
     require([variable], () if rows.covariates is None else tuple(rows.covariates.schema.names), "covariate")
@@ -263,12 +263,12 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> ByVariabl
 
 
 def finite_values(column: Any, name: str) -> Any:
-    """Return a column of numbers or dates (in days) as float64, NaN where missing; refuse infinite and huge values."""
+    """A column of numbers or dates (in days) as float64, NaN where missing; refuse infinite and huge values."""
     return as_days(column, name) if is_date(column.type) else finite_numbers(column, name, "covariate")
 
 
 def numbers_of(data: Predictions | Sketch, variable: str) -> Any:
-    """Return a number or a date (in days) as float64, NaN where missing; refuse a category."""
+    """A number or a date (in days) as float64, NaN where missing; refuse a category."""
     column = covariate(checked_rows(data), variable)
     if not (is_number(column.type) or is_date(column.type)):
         raise NotComputable(f"covariate {variable!r} is a category: it has levels and no order")
@@ -288,7 +288,7 @@ def rows_by_variable(data: Predictions, name: str, values: Floats, cell: NDArray
 
 
 def by_cluster(data: Predictions, cell: NDArray[np.int32], size: int, view: View) -> ClusterSums | None:
-    """Return what each cluster's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
+    """What each cluster's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
     cluster = cluster_codes(data)
     if cluster is None:
         return None
@@ -318,7 +318,7 @@ def _levels(rows: Predictions, name: str, view: View) -> ByVariable:
 
 
 def _row_strata(axis: Axis, sums: Floats) -> Strata:
-    """Return strata from what `strata_sums` added up, a column a quantity."""
+    """Strata from what `strata_sums` added up, a column a quantity."""
     rows, weight, weight2, events, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
     return Strata(
         **axis._asdict(),

@@ -22,7 +22,7 @@ from calibrant.data.layouts import decoded, is_date, plain
 from calibrant.data.predictions import Predictions, checked_data, remembered
 from calibrant.data.sketches.sample import identities, smallest
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.coding import Coding, Encoded, codings, encode, refuse_identifier
+from calibrant.data.specs.coding import Coding, codings, encode, refuse_identifier
 from calibrant.data.specs.coding import Rows as EncodedRows
 from calibrant.data.specs.local import MOST
 from calibrant.data.specs.spec import Spec
@@ -47,7 +47,7 @@ AT_ONCE = 1 << 15  # rows encoded at once, for memory
 def first_look(
     data: Predictions, variables: Iterable[str] | str | None, seed: int, ids: Ids
 ) -> tuple[Floats, pa.Table, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return scores and covariates of a sample of rows, codings, fixed without a label, and the columns left out."""
+    """Scores and covariates of a sample of rows, codings, fixed without a label, and the columns left out."""
     every = (EVERY,) if data.covariates is not None else ()
     wanted = every if variables is None else names("variables", variables, what="a covariate")
     table = data.covariates
@@ -94,11 +94,11 @@ class Features:
         return tuple(dict.fromkeys((*self.tree_of, *self.flat_of)))
 
     def rows(self, which: Rows) -> Features:
-        """Return some rows."""
+        """Some of the rows."""
         return replace(self, trees=self.trees[which], flat=self.flat[which])
 
     def quadratic(self, rows: Rows) -> Matrix:
-        """Return columns and products of some rows."""
+        """Columns and products of some rows."""
         z = self.flat[rows]
         return np.hstack([z, z[:, self.pairs[:, 0]] * z[:, self.pairs[:, 1]]])
 
@@ -112,7 +112,7 @@ class Features:
 
 
 def rows_of(data: object) -> Predictions:
-    """Return predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
+    """Predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
     inputs = checked_data(data, Predictions, Sketch)
     return inputs if isinstance(inputs, Predictions) else inputs.rows()
 
@@ -135,7 +135,10 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     if not how:
         return _assembled(score, (SCORE,), score, (SCORE,), np.ones(1, dtype=bool))
     x = encode(data.covariates.select([c.name for c in how]), how)
-    columns, first = _indicators(x), 1 + x.scaled.shape[1]
+    columns, first = list[tuple[int, int]](), 1 + x.scaled.shape[1]
+    for j in range(len(x.level_of)):  # columns of 0 and 1: each frequent level but one of each variable
+        rows = np.bincount(x.codes[:, j], minlength=2)
+        columns += [(j, int(v)) for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
     # Filled in place: parts that are put together afterwards are held twice.
     flat = np.empty((x.n, first + len(columns)), dtype=np.float32)
     flat[:, :1], flat[:, 1:first] = score, x.scaled
@@ -146,15 +149,6 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     of = (SCORE, *x.number_names)
     flat_of = (*of, *(x.level_of[j] for j, _ in columns))
     return _assembled(trees, (*of, *x.level_of), flat, flat_of, np.arange(flat.shape[1]) < first)
-
-
-def _indicators(x: Encoded) -> list[tuple[int, int]]:
-    """The level variable and the level of each 0/1 column: each frequent level but one of each variable."""
-    out = []
-    for j in range(len(x.level_of)):
-        rows = np.bincount(x.codes[:, j], minlength=2)
-        out += [(j, int(v)) for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
-    return out
 
 
 def _assembled(
@@ -197,7 +191,7 @@ class Screen:
     tested: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a record says of it."""
+        """What a record says of it."""
         return {"chosen": self.chosen, "of": self.of, "rows_chose": self.pilot, "rows_tested": self.tested}
 
 
@@ -209,7 +203,7 @@ def hash_split(n: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def strongest(pilot: Predictions, most: int = CHOSEN, always: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return those of `always`, then the others along which residuals depart most from noise: `most`, while all fit.
+    """Those of `always`, then the others along which residuals depart most from noise: `most`, while all fit.
 
     Notes
     -----

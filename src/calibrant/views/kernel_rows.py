@@ -47,7 +47,7 @@ def checked_family(family: object, degree: object) -> tuple[Family, int]:
 
 
 def checked_width(name: str, value: object, hint: str = "") -> float:
-    """Return a width, or refuse one whose kernel is beyond what numbers hold."""
+    """A width; refuse one whose kernel is beyond what numbers hold."""
     return number(name, value, least=NARROWEST, most=WIDEST, hint=hint)
 
 
@@ -68,7 +68,7 @@ class Shape:
                 checked_width(name, getattr(self, name), hint="or None for the default")
 
     def of(self, unit: Kernel, seed: int) -> tuple[Kernel, dict[str, str | float]]:
-        """Return this kernel, given that of width one, and what it is called in settings."""
+        """This kernel, given that of width one, and what it is called in settings."""
         family, degree = checked_family(self.family, self.degree)
         usual = USUAL * typical_distance(unit, identities_of(unit.rows, seed))
         widths = self.score_width or usual, self.covariate_width or usual
@@ -78,12 +78,12 @@ class Shape:
 
 
 def checked_rows(data: object, **reasons: str) -> Predictions:
-    """Return rows of two classes; refuse what is none, and by its reason what no proof covers, such as ``weights``."""
+    """Rows of two classes; refuse what is none, and by its reason what no proof covers, such as ``weights``."""
     return _checked(checked_data(data, Predictions), reasons)
 
 
 def checked_classes(data: object, **reasons: str) -> MulticlassPredictions:
-    """Return rows of several classes, or refuse them so."""
+    """Rows of several classes; refuse all else so."""
     return _checked(checked_data(data, MulticlassPredictions), reasons)
 
 
@@ -95,7 +95,7 @@ def _checked(rows: Checked, reasons: Mapping[str, str]) -> Checked:
 
 
 def coded(data: Predictions | MulticlassPredictions, variables: Iterable[str] | str | None) -> tuple[Coding, ...]:
-    """Return how the covariates asked for are coded; refuse none."""
+    """How the covariates asked for are coded; refuse data without any."""
     how = codings(data.covariates, None if variables is None else names("variables", variables, what="a covariate"))
     if not how:
         raise BadInput("no covariates: pass predictions(..., covariates=...) or use detect.kernel_calibration_test")
@@ -112,7 +112,7 @@ def checked_size(kernel: Kernel) -> None:
 
 
 def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Floats]:
-    """Return scores and residuals: a column, or one of each class."""
+    """Scores and residuals: a column, or one of each class."""
     if isinstance(data, MulticlassPredictions):
         out, own = 0.0 - data.p, (np.arange(data.n), data.y)
         out[own] = 1.0 - data.p[own]

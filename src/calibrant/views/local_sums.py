@@ -18,7 +18,6 @@ from calibrant.data.specs.local import (
     ENOUGH,
     SQUARE,
     Features,
-    Line,
     LocalSpec,
     LocalSums,
     distances,
@@ -207,25 +206,22 @@ def blocks_of(spec: LocalSpec) -> list[Block]:
     out = []
     for q, first, last in zip(spec.lines, spec.starts, spec.starts[1:], strict=False):
         smooth, rises = np.arange(first, first + q.smooth), np.arange(first + q.smooth, last)
-        out.append(Block(q.name, smooth, rises, trend=None if q.name == SCORE else _trend(q)))
+        trend: Floats | None = None
+        if q.name != SCORE:  # the straight line through the knots, one at the farthest, as a sum of smooth functions
+            knots = np.array(q.knots)
+            trend = np.array(q.whitening).T @ (knots / max(float(np.abs(knots).max()), 1e-300))
+        out.append(Block(q.name, smooth, rises, trend=trend))
     after = spec.starts[len(spec.lines) :]
     for v, first, last in zip(spec.levels, after, after[1:], strict=False):
         out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))
     return out
 
 
-def _trend(q: Line) -> Floats:
-    """The straight line through the knots as a sum of a line's smooth functions, one at the farthest knot."""
-    knots = np.array(q.knots)
-    trend: Floats = np.array(q.whitening).T @ (knots / max(float(np.abs(knots).max()), 1e-300))
-    return trend
-
-
 # ---- equation 4 of the sums, and how large its kernel can be ----
 
 
 def squared_error(sums: LocalSums | WeightedSums, score: Floats) -> float:
-    """Return ``KLCE^2`` under the joint features: the square of their sums less the rows' own squares (equation 4)."""
+    """``KLCE^2`` under the joint features: the square of their sums less the rows' own squares (equation 4)."""
     if isinstance(sums, WeightedSums):
         return sums.squared
     n, joint = int(sums.counts[0]), slice(2, 2 + sums.spec.joint)
@@ -234,7 +230,7 @@ def squared_error(sums: LocalSums | WeightedSums, score: Floats) -> float:
 
 
 def kernel_bound(spec: LocalSpec) -> float:
-    """Return B with ``|phi(z)|^2 <= B`` for the joint features phi of every row z, as they are computed.
+    """The bound B with ``|phi(z)|^2 <= B`` for the joint features phi of every row z, as they are computed.
 
     Exact ones are a projection of ``k(z, .)``, whose length is 1. With the landmarks' Gram matrix K, the whitening G as
     stored and the bells b of z as tabulated, ``|G'b| <= sqrt(|G'KG|) + |G| |b - k_z|``, and rounding adds half a step
@@ -280,7 +276,7 @@ class Flips:
 def by_cluster(
     spec: LocalSpec, data: Predictions, how: Sequence[Coding]
 ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
+    """Each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
     off = (data.y - data.p) * even_weights(data)
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1

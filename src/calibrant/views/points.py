@@ -68,7 +68,7 @@ def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
 
 
 def clusters_or_rows(rows: Predictions | MulticlassPredictions) -> NDArray[np.intp]:
-    """Return the cluster of each row, 0 to G - 1; of independent rows each is its own."""
+    """The cluster of each row, 0 to G - 1; of independent rows each is its own."""
     if rows.cluster is None:
         return np.arange(rows.n)
     code: NDArray[np.intp] = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
@@ -88,7 +88,7 @@ def hash_part(numbers: NDArray[np.int64], most: int, seed: int) -> NDArray[np.bo
 
 
 def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
-    """Return the cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
+    """The cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
     if rows.cluster is None:
         return None
     code = codes_of(rows)
@@ -261,7 +261,7 @@ class HorizonPoints(Points):
 
 
 def points(data: Points | Predictions | Sketch) -> Points:
-    """Return the points of predictions or of a sketch; refuse anything else."""
+    """The points of predictions or of a sketch; refuse anything else."""
     return data if isinstance(data, Points) else _points(data)
 
 
@@ -283,7 +283,7 @@ def points_by_horizon(data: Points | Predictions | Sketch) -> Points:
 
 
 def cell_points(population: Population) -> Points:
-    """Return one point for each score cell and outcome that has rows, at the mean score of those rows."""
+    """One point for each score cell and outcome that has rows, at the mean score of those rows."""
     cells = population.cells
     count, total = cells.totals, cells.sums.sum(axis=0) / SCALE
     where, label = np.nonzero(count)

@@ -185,14 +185,14 @@ class Population:
         return self.counted.expected
 
     def below(self, delta: float, seed: int) -> Evidence:
-        """Return evidence that the raw score's error is larger: Theorem L, or CL of clusters.
+        """Evidence that the raw score's error is larger: Theorem L, or CL of clusters.
 
         With the stakes that are the best at `delta`; about scores as they are read, up to `QUANTISATION` less.
         """
         return lower_evidence(self.cells, delta, seed)
 
     def gap(self, delta: float) -> Gap:
-        """Return evidence about the mean residual of the population, with the stakes that are the best at `delta`."""
+        """Evidence about the mean residual of the population, with the stakes that are the best at `delta`."""
         return gap_evidence(self.cells, delta)
 
     @property
@@ -201,11 +201,11 @@ class Population:
         return "rows"
 
     def gap_of(self, target: Target, delta: float) -> Gap:
-        """Return evidence about the gap of the population, or of its rows: given scores, outcomes alone are random."""
+        """Evidence about the gap of the population, or of its rows: given scores, outcomes alone are random."""
         return row_gap(self.cells, delta) if target == "rows" else self.gap(delta)
 
     def drawn_gaps(self, delta: float) -> Callable[[np.random.Generator, float], Gap]:
-        """Return what draws the same of outcomes drawn from scores, or that happen by so much more often."""
+        """What draws the same of outcomes drawn from scores, or that happen by so much more often."""
         return drawn_gaps(self.cells, delta)
 
     def assumed(self, target: Target) -> str:
@@ -278,7 +278,7 @@ class Population:
         return Cells.levels(out, values)
 
     def as_it_is(self) -> Shown:
-        """Return the score itself, one cell a value, made once; refuse a score of many values.
+        """The score itself, one cell a value, made once; refuse a score of many values.
 
         A score of 1 is read as ``1 - 2^-30``, and is put back to 1.
         """
@@ -396,7 +396,7 @@ def values_of_scores(p: Floats) -> NDArray[np.int64]:
 
 
 def fixed_scores(p: Floats) -> NDArray[np.int64]:
-    """Return scores out of ``2^30`` as a sketch reads them."""
+    """Scores out of ``2^30`` as a sketch reads them."""
     result: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
     return result
 

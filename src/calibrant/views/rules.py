@@ -85,7 +85,7 @@ class Condition:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; `from_dict` reads it back."""
+        """Plain data; `from_dict` reads it back."""
         known = {k: v for k, v in asdict(self).items() if v is not None and v is not False and v != ()}
         return {**known, "above": "missing"} if self.above == np.inf else known
 
@@ -128,12 +128,12 @@ class Columns:
     how: dict[str, Coding]  # of the covariates
 
     def kind(self, name: str) -> tuple[str, bool]:
-        """Return "number" or "date" for a column of numbers, and whether all are whole."""
+        """The kind of a column of numbers, "number" or "date", and whether all are whole."""
         coding = self.how.get(name)
         return ("number", False) if name == SCORE or coding is None else (coding.kind, coding.whole)
 
     def select(self, condition: Condition) -> Flags:
-        """Return which rows meet a condition."""
+        """Which rows meet a condition."""
         if condition.kind == "category":
             labels = self.labels[condition.variable]
             meets = [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
@@ -149,7 +149,7 @@ class Columns:
         return inside | absent if condition.missing else inside
 
     def matching(self, conditions: Sequence[Condition]) -> Flags:
-        """Return which rows meet all conditions of a rule."""
+        """Which rows meet all conditions of a rule."""
         out = np.ones(len(next(iter(self.numbers.values()))), dtype=bool)
         for condition in conditions:
             out &= self.select(condition)
@@ -177,7 +177,7 @@ def extended(rule: Rule, step: Condition, columns: Columns) -> Rule:
 
 
 def columns_of(data: Predictions, variables: Iterable[str] | None) -> Columns:
-    """Return score and covariates as rules read them."""
+    """Score and covariates as rules read them."""
     how = codings(data.covariates, variables)
     numbers: dict[str, Floats] = {SCORE: data.p}
     codes: dict[str, Codes] = {}
@@ -271,7 +271,7 @@ def _condition(part: str, text: str, kinds: dict[str, Coding]) -> Condition:
     rest, coding = part[len(quoted(name)) + 1 :], kinds.get(name)
     kind = "number" if coding is None else coding.kind
     if kind == "category" and coding is not None and (match := re.fullmatch(r"(=|not) (.+)", rest, re.DOTALL)):
-        return _of_levels(name, match[1] == "=", _split(match[2]), coding)
+        return _of_levels(name, match[1] == "=", match[2], coding)
     missing = rest.endswith(MISSING)
     rest = rest.removesuffix(MISSING)
     if rest == "missing":
@@ -284,17 +284,14 @@ def _condition(part: str, text: str, kinds: dict[str, Coding]) -> Condition:
     return Condition(variable=name, kind=kind, above=above, up_to=up_to, missing=missing)
 
 
-def _of_levels(name: str, are: bool, levels: tuple[str, ...], coding: Coding) -> Condition:
+def _of_levels(name: str, are: bool, text: str, coding: Coding) -> Condition:
+    values = re.findall(rf"({OUTSIDE})(?: or |$)", text)[:-1]
+    levels = tuple(str(json.loads(v)) if v.startswith('"') else v for v in values)
     if unknown := [v for v in levels if v not in coding.labels]:
         some = ", ".join(map(quoted, coding.labels[:NEAR])) + (", …" if len(coding.labels) > NEAR else "")
         raise BadInput(f"column {name!r} has no value {unknown[0]!r}: its values are {some}")
     named, others = (levels, ()) if are else ((), levels)
     return Condition(variable=name, kind="category", levels=named, others=others)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    values = re.findall(rf"({OUTSIDE})(?: or |$)", text)[:-1]
-    return tuple(str(json.loads(v)) if v.startswith('"') else v for v in values)
 
 
 def _number(text: str, kind: str, rule: str) -> float:

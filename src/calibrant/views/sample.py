@@ -129,7 +129,7 @@ def assumed(clusters: Clusters, whose: str = "") -> str:
 
 
 def reported(clusters: Clusters) -> dict[str, object]:
-    """Return what the settings of a result tell of clusters."""
+    """What the settings of a result tell of clusters."""
     return named(clusters.columns) | {
         "clusters": clusters.count,
         "effective_clusters": clusters.effective,
@@ -140,7 +140,7 @@ def reported(clusters: Clusters) -> dict[str, object]:
 
 
 def named(columns: Sequence[str]) -> dict[str, object]:
-    """Return what settings tell of columns that named clusters, the coarsest first; nothing unless they are several."""
+    """What settings tell of columns that named clusters, the coarsest first; nothing unless they are several."""
     return {"cluster": columns[0], "nested": tuple(columns[1:])} if columns else {}
 
 
@@ -152,7 +152,7 @@ class Members:
 
     @classmethod
     def of(cls, data: Predictions | Sketch, sketch: Sketch) -> Members:
-        """Return them of the rows that a sketch with groups was made of, or of those that it holds itself."""
+        """Those of the rows that a sketch with groups was made of, or of those that it holds itself."""
         rows = data.two_way if isinstance(data, Sketch) else data
         if rows is not None:
             return cls.of_rows(rows.covariates, rows.n, sketch)
@@ -161,7 +161,7 @@ class Members:
 
     @classmethod
     def of_rows(cls, table: pa.Table, n: int, sketch: Sketch) -> Members:
-        """Return them of n rows with these covariates."""
+        """Those of n rows with these covariates."""
         spec = sketch.spec
         codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
         out, start = np.empty((len(spec.groupings), n), dtype=np.int64), 0
@@ -173,7 +173,7 @@ class Members:
         return cls(out)
 
     def rows(self, groups: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which rows are in one of the groups."""
+        """Which rows are in one of the groups."""
         return np.asarray(np.isin(self.group, list(groups)).any(axis=0))
 
 
@@ -288,7 +288,7 @@ def everyone(data: Predictions | Sketch, seed: int = 0, made: Sketch | None = No
 def groups_of(
     data: Predictions | Sketch, sketch: Sketch, groups: Sequence[Sequence[int]], seed: int
 ) -> list[Population]:
-    """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
+    """Populations of one group each, or of several pooled, of the sketch that was made of the data."""
 
     def rows() -> list[NDArray[np.bool_]]:
         members = Members.of(data, sketch)
@@ -436,7 +436,8 @@ def _own_groups(data: Sketch, by: tuple[str, ...], intersections: bool, seed: in
         raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
     brings = [v.name for v in data.spec.variables]
     if by and set(by) != set(brings):
-        raise BadInput(f"this sketch has the groups of {brings}: leave by= out, or sketch again")
+        has = f"the groups of {brings}" if brings else "no groups"
+        raise BadInput(f"this sketch has {has}: leave by= out, or sketch again")
     return _stored(data, seed)
 
 
@@ -445,14 +446,14 @@ grouped_sketch = ByKind(rows=_grouped_rows, sketches=_own_groups)
 
 
 def named_groups(sketch: Sketch) -> list[tuple[Group, int]]:
-    """Return name and index of every group of a sketch that has rows."""
+    """Name and index of every group of a sketch that has rows."""
     names = [n for g in range(len(sketch.spec.groupings)) for n in sketch.spec.group_names(g)]
     rows = sketch.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
 
 
 def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
-    """Return how many people there are at each of so many codes: rows, or clusters where rows share clusters.
+    """How many people there are at each of so many codes: rows, or clusters where rows share clusters.
 
     Where clusters cross, those of the column of which it has fewer.
     """
@@ -467,13 +468,13 @@ def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[
 
 
 def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return how many people there are among some rows, and among the others: see `people_in`."""
+    """How many people there are among some rows, and among the others: see `people_in`."""
     outside, own = people_in(data, inside.astype(np.intp), 2).tolist()
     return own, outside
 
 
 def rows_of_people(data: Predictions | None, people: int) -> int:
-    """Return of how many rows it is certain that they are of so many people, whichever they are: see `people_in`."""
+    """How many rows are certain to belong to so many people, whichever rows they are: see `people_in`."""
     if data is None or (data.cluster is None and data.crossing is None):
         return people
     codes = (data.cluster,) if data.crossing is None else data.crossing.codes
@@ -482,7 +483,7 @@ def rows_of_people(data: Predictions | None, people: int) -> int:
 
 
 def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
-    """Return how many clusters, which have numbers, have rows at each of so many codes."""
+    """How many clusters, which have numbers, have rows at each of so many codes."""
     count = int(cluster.max(initial=0)) + 1
     pairs = np.unique(code.astype(np.int64) * count + cluster)
     result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)

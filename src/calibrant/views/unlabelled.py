@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
-from calibrant.data.columns import Floats
+from calibrant.data.columns import Floats, picked
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.predictions import Predictions, Unlabelled, checked_data, remembered
 from calibrant.data.read import in_memory, sketch_rows
@@ -31,7 +31,7 @@ from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.sample import Group, Members, grouped_sketch, rows_of_groups, sketch_of
+from calibrant.views.sample import Group, Members, counted, grouped_sketch, rows_of_groups
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'
@@ -107,20 +107,20 @@ class Cells:
         return list(pairwise(ends))
 
     def people(self, low: int, high: int) -> tuple[int, int]:
-        """Return the people of a range of cells with a label, and all of them."""
+        """The people of a range of cells with a label, and all of them."""
         known = int(self.labelled[low:high].sum())
         return known, known + int(self.unlabelled[low:high].sum())
 
     def part(self, low: int, high: int) -> Cells:
-        """Return those of a range of cells."""
+        """Those of a range of cells."""
         return Cells(self.labelled[low:high], self.unlabelled[low:high], self.sums[low:high])
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
-        """Return what certifies the people under an assumption, by step of the score."""
+        """What certifies the people under an assumption, by step of the score."""
         return Range(self.stepped(steps, labelled_only=labelled_only), odds)
 
     def stepped(self, steps: int, *, labelled_only: bool = False) -> Counts:
-        """Return people by step of the score, of which there are so many to one: the middle of a cell is rounded."""
+        """People by step of the score, of which there are so many to one: the middle of a cell is rounded."""
         step = steps_of(np.arange(CELLS), steps)
         known, events, unknown, sums = (np.zeros(steps + 1, dtype=np.int64) for _ in range(4))
         np.add.at(known, step, self.labelled.sum(axis=1))
@@ -158,7 +158,7 @@ class ClusterRows:
         return ClusterRows(self.cluster[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
 
     def people(self, of: int, *, labelled: bool) -> NDArray[np.int64]:
-        """Return how many clusters have rows with a label, or without, in each of so many groups."""
+        """How many clusters have rows with a label, or without, in each of so many groups."""
         at = np.isnan(self.y) != labelled
         pairs = np.unique(self.group[:, at] * (int(self.cluster.max()) + 1) + self.cluster[at])
         result: NDArray[np.int64] = np.bincount(pairs // (int(self.cluster.max()) + 1), minlength=of)
@@ -172,7 +172,7 @@ class ClusterCells(Cells):
     rows_of: ClusterRows
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
-        """Return what certifies the clusters under an assumption; those counted once serve every other."""
+        """What certifies the clusters under an assumption; those counted once serve every other."""
         if (steps, labelled_only) not in self._made:
             q = self.rows_of
             at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
@@ -181,7 +181,7 @@ class ClusterCells(Cells):
         return ClusterRange(self._made[steps, labelled_only], odds)
 
     def people(self, low: int, high: int) -> tuple[int, int]:
-        """Return the clusters that have a row with a label in a range of cells, and all that have one."""
+        """The clusters that have a row with a label in a range of cells, and all that have one."""
         q = self.rows_of
         here = (q.cell >= low) & (q.cell < high)
         known, every = (len(np.unique(q.cluster[at])) for at in (here & ~np.isnan(q.y), here))
@@ -199,7 +199,7 @@ class ClusterCells(Cells):
 
 
 def cluster_rows(sketch: Sketch) -> ClusterRows:
-    """Return every row of data that were kept in memory; made once."""
+    """Every row of data that were kept in memory; made once."""
     data = sketch.kept
     apart = None if data is None else data.unlabelled
     if data is None or apart is None:
@@ -227,16 +227,14 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
 
 
 def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
-    """Return the sketch of data whose rows without a label were kept, with groups where some are named."""
+    """The sketch of data whose rows without a label were kept, with groups where some are named."""
     if isinstance(data, Predictions) and data.unlabelled is not None:
         return sketch_rows(data, Reading(by=by, allow=by, intersections=intersections, seed=checked_seed(seed)))
-    if isinstance(data, Sketch) and data.kept is not None:
-        whole = data.checked()
-    else:
-        whole = sketch_of(data, seed, by, intersections)
+    # A sketch whose groups are others is refused for these first: it must be made again anyway.
+    whole = grouped_sketch(data, by, intersections, seed) if by else counted(data, seed)
     if "unlabelled" not in whole.parts:
         raise NotComputable(NONE_KEPT)
-    return grouped_sketch(whole, by, intersections, seed) if by else whole
+    return whole
 
 
 # ---- Outcomes by a horizon ----
@@ -406,12 +404,18 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
     apart, followed = data.unlabelled, data.followed
     if apart is None or followed is None:
         raise NotComputable("rows of unknown outcome were not kept")
-    known, lost = rows[rows < data.n], rows[rows >= data.n] - data.n
+    numbers = rows.astype(np.intp)
+    known, lost = numbers[numbers < data.n], numbers[numbers >= data.n] - data.n
     order = np.concatenate([known, lost + data.n])
     return replace(
-        data.part(known.astype(np.intp)),
+        data.part(known),
         dropped=data.dropped,
-        unlabelled=Unlabelled(p=apart.p[lost], covariates=apart.covariates.take(pa.array(lost))),
+        unlabelled=Unlabelled(
+            p=apart.p[lost],
+            covariates=apart.covariates.take(pa.array(lost)),
+            weights=picked(apart.weights, lost),
+            cluster=picked(apart.cluster, lost),
+        ),
         followed=replace(
             followed,
             time=followed.time[order],

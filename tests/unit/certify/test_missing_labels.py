@@ -47,6 +47,23 @@ def test_a_sketch_that_counts_them_merges_with_no_other() -> None:
         cal.sketch(FRAME, **NAMED).merge(cal.sketch(full, label="y", score="p"))
 
 
+def test_what_lacks_rows_without_a_label_or_the_groups_is_refused_by_its_own_reason() -> None:
+    full, who = {k: v[~LOST] for k, v in FRAME.items()} | {"who": np.arange(N)[~LOST] // 2}, np.arange(N) // 2
+    for settings in ({}, {"cluster": "who"}):
+        plain = cal.sketch(full, label="y", score="p", **settings)
+        grouped = cal.sketch(full, label="y", score="p", by="sex", **settings)
+        with pytest.raises(BadInput, match="this sketch has no groups: leave by= out, or sketch again"):
+            cal.certify.missing_labels(plain, by="sex")
+        with pytest.raises(BadInput, match=r"this sketch has the groups of \['sex'\]: leave by= out"):
+            cal.certify.missing_labels(grouped, by="age")
+        for whole, by in ((plain, None), (grouped, "sex")):
+            with pytest.raises(NotComputable, match="rows without a label were not kept"):
+                cal.certify.missing_labels(whole, by=by)
+    for settings in ({}, {"cluster": who[~LOST]}):
+        with pytest.raises(NotComputable, match="rows without a label were not kept"):
+            cal.certify.missing_labels(cal.predictions(Y[~LOST], P[~LOST], **settings))
+
+
 def test_ranges_widen_with_what_is_not_assumed_and_agree_where_nothing_is_missing() -> None:
     for judge in ("error", "gap"):
         low, high = (

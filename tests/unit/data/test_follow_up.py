@@ -56,6 +56,16 @@ def test_an_event_seen_is_refused_with_the_count(time: str, event: str) -> None:
     assert cal.audit(frame, label=event, score="risk", quick=True, horizon="none").settings["final"]
 
 
+def test_a_lazy_frame_is_computed_with_its_times() -> None:
+    pl = pytest.importorskip("polars")
+    frame = followed("time", "died")
+    for source in (frame, pl.from_pandas(frame).lazy()):
+        with pytest.raises(
+            cal.BadInput, match="label 'died' is an event seen by the end of follow-up, as 'time' shows"
+        ):
+            cal.read(source, label="died", score="risk")
+
+
 @pytest.mark.parametrize(("time", "event"), ASKED)
 def test_what_may_be_one_is_asked_about_on_the_first_screen(time: str, event: str) -> None:
     record = cal.audit(followed(time, event), label=event, score="risk", quick=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.sources import frames as holding
+from calibrant.data.sources.files import open_source
 from calibrant.errors import BadInput
 
 N = 400
@@ -335,3 +337,22 @@ def test_several_classes_by_their_labels() -> None:
 def test_classes_that_cannot_be_told_are_refused(labels: Any, more: dict[str, Any], stated: str) -> None:
     with pytest.raises(BadInput, match=stated):
         cal.multiclass_predictions(labels, [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.5, 0.3, 0.2]], **more)
+
+
+def test_text_in_views_is_read_from_frames_batches_and_files(tmp_path: Path) -> None:
+    """Arrow chooses no rows of text as Polars lays it out: it is laid out otherwise where it is read, in lists too."""
+    pl = pytest.importorskip("polars")
+    text, lists = ["a", None, "b"] * 40, [["x"], [], ["y", None]] * 40
+    frame = pl.DataFrame({"y": [0, 1, 1] * 40, "p": [i / 120 for i in range(120)], "text": text, "lists": lists})
+    frame = frame.with_columns(inside=pl.struct("text"), bits=pl.col("text").cast(pl.Binary))
+    frame = frame.with_columns(pair=pl.concat_list("text", "text").list.to_array(2))
+    table, at = pa.table(frame), pa.array([2, 0, 119])
+    assert table.schema.field("text").type == pa.string_view()
+    with pa.ipc.new_file(tmp_path / "views.arrow", table.schema) as file:
+        file.write_table(table)
+    for source in (frame, frame.lazy(), table, table.to_reader(), str(tmp_path / "views.arrow")):
+        opened = open_source(source)
+        rows = pa.Table.from_batches(list(opened.read(opened.columns))).take(at)
+        assert rows.to_pylist() == [table.to_pylist()[i] for i in at.to_pylist()]
+    seen = [cal.look(source, label="y", score="p", cluster="text") for source in (frame, frame.lazy())]
+    assert [c.name for c in seen[0].columns] == [c.name for c in seen[1].columns] == frame.columns

@@ -11,7 +11,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
+from calibrant.errors import CalibrantWarning, NotComputable
 from calibrant.stats.missing import survival
+from calibrant.views.points import parts
 
 # time, status (1 the event, 2 another one, 0 neither), outcome by 10
 RULES = [
@@ -157,6 +159,45 @@ def test_groups_have_their_own_follow_up() -> None:
         own = {k: [v for v, s in zip(log[k], log["site"], strict=True) if s == site] for k in log}
         alone = cal.at_horizon(own, **AT, competing="2", way="weights")
         assert both[f"site = {site}"].value == pytest.approx(cal.measure.observed_expected(alone).value)
+
+
+def test_groups_of_rows_lost_keep_their_weights_and_clusters() -> None:
+    """Groups with rows lost are left out by the reason; the ECE of the others is that of rows that were never lost."""
+    n = 60
+    site, status = np.array(["a", "b"] * (n // 2)), np.arange(n) % 3 == 0
+    time = np.where((np.arange(n) % 4 == 1) & ~status, 2.0, np.where(status, 4.0, 12.0))  # of site b some are lost
+    log = {"t": time, "status": status.astype(int), "p": np.linspace(0.1, 0.9, n), "site": site, "ward": site[::-1]}
+    log |= {"w": np.linspace(1.0, 2.0, n), "who": np.arange(n) // 4}
+    own = {k: v[site == "a"] for k, v in log.items()}
+    for settings in ({"weights": "w"}, {"cluster": "who"}, {"weights": "w", "cluster": "who"}):
+        rows = cal.at_horizon(log, **AT, way="weights", by=["site", "ward"], **settings)
+        at_a = cal.at_horizon(own, **AT, by=["site"], **settings)
+        with pytest.warns(
+            CalibrantWarning, match=r"left out (site = b|ward = a|site = b, ward = a): .* no fair sample"
+        ):
+            found = cal.measure.by_group(cal.measure.ece, rows, by=["site", "ward"], intersections=True)
+        assert found["site = a"] == found["site = a, ward = b"] == cal.measure.ece(at_a)
+        with pytest.raises(
+            NotComputable, match=r"computable in none of 6 groups; first: .* proved for independent rows"
+        ):
+            cal.measure.by_group(cal.measure.brier, rows, by=["site", "ward"], intersections=True)
+        lost = next(part for name, part in parts(rows, ("site",)) if name == (("site", "b"),)).unlabelled
+        assert [x is not None and len(x) == len(lost.p) for x in (lost.weights, lost.cluster)] == [
+            name in settings for name in ("weights", "cluster")
+        ]
+
+
+def test_frames_of_polars_come_to_the_same_rows() -> None:
+    """Rows are left out, which Arrow cannot do with text as Polars lays it out."""
+    pl = pytest.importorskip("polars")
+    log, at = (
+        LOG | {"late": [0.0] * 9 + [11.0]},
+        AT | {"way": "unknown", "by": "site", "entered": "late", "closed": 20, "competing": "2"},
+    )
+    one, other = cal.at_horizon(log, **at), cal.at_horizon(pl.DataFrame(log), **at)
+    assert one.p.tolist() == other.p.tolist()
+    assert one.horizon == other.horizon
+    assert one.covariates.to_pydict() == other.covariates.to_pydict()
 
 
 def test_a_repair_moves_the_scores_of_rows_lost_too() -> None:

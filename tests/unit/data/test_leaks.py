@@ -285,6 +285,16 @@ def test_rows_that_a_calibrator_was_fitted_on_are_left_out_and_counted(marks: An
     assert stored.log.excluded == record.data["excluded"]
 
 
+def test_a_lazy_frame_is_computed_with_the_column_that_marks_them() -> None:
+    pl = pytest.importorskip("polars")
+    p, mark = np.linspace(0.1, 0.9, 60), np.arange(60) % 4 == 0
+    frame = pl.DataFrame({"y": [0, 1] * 30, "p_repaired": p, "p_fitted_on": mark, "never": ["x"] * 60})
+    lazy = frame.lazy().with_columns(never=pl.col("never").cast(pl.Int64))  # computed by nobody
+    rows = cal.read(lazy, label="y", score="p_repaired")
+    assert rows.p.tolist() == cal.read(frame, label="y", score="p_repaired").p.tolist() == p[~mark].tolist()
+    assert rows.excluded == ("15 rows that the calibrator was fitted on, by column 'p_fitted_on'",)
+
+
 def test_a_mark_that_cannot_be_read_is_refused() -> None:
     rows = {"y": [0, 1] * 30, "p_repaired": np.linspace(0.1, 0.9, 60), "p_fitted_on": ["maybe"] * 60}
     with pytest.raises(cal.BadInput, match="'p_fitted_on' should say which rows"):

@@ -149,7 +149,7 @@ def matched(
 
 
 def listed_columns(options: Reading, columns: Sequence[str]) -> Reading:
-    """Return what was asked for with columns in place of patterns; those that name classes may come with the others."""
+    """What was asked for with columns in place of patterns; those that name classes may come with the others."""
     by = options.caller
     named = {c for c in columns if c.endswith(CLASS) and c.removesuffix(CLASS) in columns}
     least = 1 if options.listed or named else 3

@@ -40,7 +40,7 @@ NUMBER = r"[+-]?\d+(\.\d+)?"  # a name that is one
 
 
 def column_each(p: Floats | None, labels: pa.Array) -> Floats:
-    """Return probabilities of three classes or more, of as many rows as there are labels."""
+    """Probabilities of three classes or more, of as many rows as there are labels."""
     if p is None or p.shape[1] < 3:
         result = 1 if p is None else p.shape[1]
         raise BadInput(f"y_prob has {result} columns: pass one for each of three classes or more, or use predictions")
@@ -54,7 +54,7 @@ def column_each(p: Floats | None, labels: pa.Array) -> Floats:
 def class_numbers(
     labels: pa.Array, order: tuple[str, ...], k: int, called: ClassInputs
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return labels as class numbers, and where there is one."""
+    """Labels as class numbers, and where there is one."""
     known = ~absent_labels(labels, order)
     if not known.any():
         raise BadInput(f"{called.label} holds nothing: every label is missing")
@@ -63,7 +63,7 @@ def class_numbers(
 
 
 def _numbered(labels: pa.Array, order: tuple[str, ...], k: int, called: ClassInputs) -> NDArray[np.int32]:
-    """Return labels, of which none is missing, as class numbers."""
+    """Labels, of which none is missing, as class numbers."""
     if order:
         known = labels.type if is_text(labels.type) else pa.string()
         result = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
@@ -279,7 +279,7 @@ def frozen_classes(
     way: Missing = "level",
     called: ClassInputs = ARRAYS,
 ) -> MulticlassPredictions:
-    """Return rows of several classes as `multiclass_predictions` does; `called` says what refusals call their parts."""
+    """Rows of several classes as `multiclass_predictions` does; `called` says what refusals call their parts."""
     y_true, y_prob, covariates = rows
     drops, by = way == "drop", called.by
     levels, crossing, clusters = levels_and_crossing(cluster, y_true, called.place)

@@ -30,7 +30,7 @@ class DaskFrame:
         self.columns = tuple(map(str, frame.columns))
 
     def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int]:
-        """Return messages that together cover every partition once, and how many partitions there are."""
+        """Messages that together cover every partition once, and how many partitions there are."""
         import dask
 
         count = dask.delayed(_counting(task, "count_pandas"), pure=False)
@@ -45,7 +45,7 @@ class DaskFragments:
         self.client, self.fragments = client, fragments
 
     def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int]:  # noqa: ARG002 - the task names the columns
-        """Return messages that together cover every share of fragments once, and how many there are."""
+        """Messages that together cover every share of fragments once, and how many there are."""
         import dask
 
         count = dask.delayed(_counting(task, "count_fragments"), pure=False, traverse=False)

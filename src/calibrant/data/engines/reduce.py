@@ -20,8 +20,10 @@ from calibrant.data.reading import Reading
 from calibrant.data.sketches.rows import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.files import open_source
+from calibrant.data.sources.frames import lazy_columns
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import JOINT, Form, OnRows, Part, Source, parallel_map, with_joint
+from calibrant.data.sources.source import JOINT, OnRows, Part, Source, parallel_map, with_joint
+from calibrant.data.specs.follow_up import candidates, ends
 from calibrant.data.specs.sketch_file import stored_sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
@@ -42,7 +44,7 @@ LIVE = {"spark": ("sql", "range", "addTag"), "dask": ("gather", "compute", "canc
 
 
 def kind_of(thing: object) -> str:
-    """Return "spark", "dask", "duckdb" or "" for what a frame, session, client or connection is of."""
+    """What a frame, session, client or connection is of: "spark", "dask", "duckdb" or ""."""
     return KNOWN.get(type(thing).__module__.lower().split(".")[0], "")
 
 
@@ -60,10 +62,13 @@ def source_of(
     read. `texts`: columns that an earlier look at other files took for text.
     """
     own = [c for name in options.clusters for c in name.split(JOINT)]
-    return with_joint(_source_of(source, (*wanted, *own), engine, options.form, texts), options.clusters)
+    wanted = (*wanted, *own) if wanted else ()  # every column
+    return with_joint(_source_of(source, options, wanted, engine, texts), options.clusters)
 
 
-def _source_of(source: object, wanted: Sequence[str], engine: object, form: Form, texts: Collection[str]) -> Source:
+def _source_of(
+    source: object, options: Reading, wanted: Sequence[str], engine: object, texts: Collection[str]
+) -> Source:
     if isinstance(source, Source):
         return source
     kind = kind_of(source)
@@ -77,7 +82,9 @@ def _source_of(source: object, wanted: Sequence[str], engine: object, form: Form
         raise BadInput("a DuckDB connection runs queries: pass calibrant.sql(text, connection=...) in place of engine=")
     if isinstance(source, Query) and engine is not None:
         raise BadInput("a query runs in DuckDB: leave engine= out, or pass the session's own DataFrame")
-    result = open_source(source, wanted, form).knowing(texts)
+    if wanted and ends(options.label):  # a lazy frame computes with it the times that show whether it is an event seen
+        wanted = (*wanted, *(time for time, _ in candidates(options.label, lazy_columns(source))))
+    result = open_source(source, wanted, options.form).knowing(texts)
     if engine is None:
         return result
     if not is_live(engine, kind_of(engine)):
@@ -227,7 +234,7 @@ def _on_threads(
 
 
 def release_memory() -> None:
-    """Return free memory to the system: Arrow's, and that of the C library where it can be asked to (glibc).
+    """Give free memory back to the system: Arrow's, and that of the C library where it can be asked to (glibc).
 
     Threads that read leave a heap each, mostly free but no smaller.
     """
@@ -252,7 +259,7 @@ def _trim() -> Callable[[int], int] | None:
 
 
 def merged(files: Sequence[str], allow_same: bool = False) -> Sketch:
-    """Return the sum of sketch files; refuse two that hold the same rows, or some of them, and name both."""
+    """The sum of sketch files; refuse two that hold the same rows, or some of them, and name both."""
     whole = _read(files[0])
     known = {whole.fingerprint: files[0]}
     for k, file in enumerate(files[1:], 1):

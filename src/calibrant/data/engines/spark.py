@@ -47,7 +47,7 @@ class SparkFrame:
         self.columns = tuple(map(str, frame.columns))
 
     def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], None]:
-        """Return messages that together cover every partition once; how many there are, only the job knows."""
+        """Messages that together cover every partition once; how many there are, only the job knows."""
         quoted = ["`" + c.replace("`", "``") + "`" for c in columns]
         return _run(self.frame.sparkSession, lambda: self.frame.select(*quoted), task, _of_rows(task)), None
 
@@ -59,7 +59,7 @@ class SparkFragments:
         self.session, self.fragments = session, fragments
 
     def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int]:  # noqa: ARG002 - the task names the columns
-        """Return messages that together cover every share of fragments once, and how many there are."""
+        """Messages that together cover every share of fragments once, and how many there are."""
         shares = self.fragments.shares()
         if not shares:
             return [], 0
@@ -101,7 +101,7 @@ def _run(
 
 
 def stages(adapts: bool, parts: int | None) -> list[tuple[int | str, ...]]:
-    """Return how the sums are dealt to the tasks of each stage: in how many, by which column.
+    """How the sums are dealt to the tasks of each stage: in how many, by which column.
 
     A task costs more than the sums of a small log, so few parts are joined in one stage. How many partitions a
     DataFrame has is known to its job alone: where that adapts, as many tasks join the groups as there are megabytes for
@@ -192,7 +192,7 @@ def _cutter() -> Callable[[int, bytes], Iterator[pa.RecordBatch]]:
 
 
 def _labels(buckets: int) -> list[int]:
-    """Return numbers that Spark's hash deals to different buckets; any others would add up to the same, less evenly."""
+    """Numbers that Spark's hash deals to different buckets; any others would add up to the same, less evenly."""
     results: dict[int, int] = {}
     number = 0
     while len(results) < buckets:

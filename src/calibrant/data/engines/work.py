@@ -227,7 +227,7 @@ def join(raw: bytes, messages: Iterable[bytes]) -> bytes:
 
 
 def joined(task: Task, messages: Iterable[bytes]) -> tuple[Sketch | FirstLook, Sequence[int]]:
-    """Return the summary of all parts and which they are; raise the refusal of the first part."""
+    """The summary of all parts and which they are; raise the refusal of the first part."""
     whole, parts, refused = _joined(task, messages)
     if refused is not None:
         raise refused

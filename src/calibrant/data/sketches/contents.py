@@ -158,7 +158,7 @@ class Contents:
         self.files = {hash_of(file): (self.n, self.total)} if self.n else {}
 
     def named(self, files: tuple[str, ...]) -> Contents:
-        """Return this, known by the name of the file that was read alone, so that it can stand next to another."""
+        """These contents, known by the name of the file that was read alone, so that it can stand next to another."""
         if len(files) != 1 or self.files.keys() != {hash_of("")}:
             return self
         out = copy(self)
@@ -358,7 +358,7 @@ def _rates(lines: Integers) -> Floats:
 
 
 def in_both(a: Contents, b: Contents, names: Iterable[str], pair_share: Chance) -> str:
-    """Return what two sketches both hold, in words; empty if nothing, or no more than chance explains.
+    """What two sketches both hold, in words; empty if nothing, or no more than chance explains.
 
     `names` are of the files that they were made of; `pair_share` as `_Twins` has it.
     """
@@ -374,7 +374,7 @@ def in_both(a: Contents, b: Contents, names: Iterable[str], pair_share: Chance) 
 
 
 def _shared(a: Contents, b: Contents, pair_share: Chance) -> int:
-    """Return how many rows two sketches have in common; 0 if it is a small share, or not more than chance."""
+    """How many rows two sketches have in common; 0 if it is a small share, or not more than chance."""
     limit = min(a.rows.limit, b.rows.limit)
     mine, theirs = (c.rows.lines[c.rows.lines[:, WORD].view(np.uint64) <= np.uint64(limit)] for c in (a, b))
     own, other = (q[:, WORD].view(np.uint64) for q in (mine, theirs))
@@ -398,7 +398,7 @@ def _shared(a: Contents, b: Contents, pair_share: Chance) -> int:
 
 
 def same_files(contents: Contents, names: Iterable[str]) -> tuple[str, str, int] | None:
-    """Return two files that hold the same rows, and how many; None if there are none, or if it may be chance."""
+    """Two files that hold the same rows, and how many; None if there are none, or if it may be chance."""
     known: dict[tuple[int, int], list[int]] = defaultdict(list)
     for file, digest in contents.files.items():
         known[digest].append(file)

@@ -142,7 +142,7 @@ SLACK = 1e-9  # of a float64 comparison of sums below 2^63
 
 
 def ends_of(column: pa.Array | pa.ChunkedArray, name: str) -> tuple[float, ...]:
-    """Return where the cells along a number or date begin, and where the last ends; labels play no part.
+    """Where the cells along a number or date begin, and where the last ends; labels play no part.
 
     At most 1,024 distinct values have a cell each, from the value up to the next; otherwise cells hold about equally
     many of the rows seen, and equal values share one.
@@ -214,7 +214,7 @@ class Fine(Sums):
 
 
 def cells_of(coding: Coding) -> int:
-    """Return how many cells a covariate has; a number's cells of values, and one of missing values."""
+    """How many cells a covariate has; a number's cells of values, and one of missing values."""
     if coding.kind == "constant":
         return 0
     return len(coding.labels) if coding.kind == "category" else max(len(coding.cells) - 1, 1) + 1
@@ -275,7 +275,7 @@ class SampledRows(Sample):
             self.total = int(arrays["total"].view(np.uint64)[0])
 
     def shared(self, n: int) -> SharedColumns:
-        """Return what the rows held share of covariates, of `n` rows in all; rare values coded as one are none."""
+        """What the rows held share of covariates, of `n` rows in all; rare values coded as one are none."""
         lines, columns = self.lines, {}
         for j, c in enumerate((*self.numbers, *self.categories), COVARIATES):
             stored = lines[:, j]
@@ -333,7 +333,7 @@ class SampledRows(Sample):
         return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name, cluster_ids=known)
 
     def _order(self, at: NDArray[np.intp] | None) -> NDArray[np.intp]:
-        """Return which line each row is, of some rows or of all."""
+        """Which line each row is, of some rows or of all."""
         order = source_order(self.row_hashes, self.spec)
         return order if at is None else order[at]
 

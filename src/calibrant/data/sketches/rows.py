@@ -149,7 +149,7 @@ class Choice:
 
 
 def rows_of_clusters(data: Predictions | Sketch) -> Predictions:
-    """Return rows with `cluster` and `weights` as known: all rows, or those of the clusters that a sketch holds.
+    """Rows with `cluster` and `weights` as known: all rows, or those of the clusters that a sketch holds.
 
     Clusters of a sketch are named by hash; which it holds, their hashes alone decide, so that outcomes play no part.
 
@@ -168,7 +168,7 @@ def rows_of_clusters(data: Predictions | Sketch) -> Predictions:
 
 
 def cluster_ids(data: Predictions, seed: int) -> Ids:
-    """Return one random number a row, that of its unit: a hash of the cluster's name and the seed, and of nothing else.
+    """One random number a row, that of its unit: a hash of the cluster's name and the seed, and of nothing else.
 
     The number by which a sketch of the same column and seed knows the cluster, whichever other clusters there are and
     however rows are stored, split or ordered. Without `cluster` a row is a cluster, known by its number.
@@ -183,7 +183,7 @@ def cluster_ids(data: Predictions, seed: int) -> Ids:
 
 
 def which_clusters(data: Predictions | Sketch) -> str:
-    """Return whose rows `rows_of_clusters` returns, in words; empty where they are all."""
+    """Whose rows `rows_of_clusters` returns, in words; empty where they are all."""
     if isinstance(data, Predictions) or not data.by_clusters or data.two_way is not None:
         return ""
     if not data.parts["sample"].cut:
@@ -196,7 +196,7 @@ def which_clusters(data: Predictions | Sketch) -> str:
 
 
 def on_levels(options: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Reading, Levels]:
-    """Return what was asked with the coarsest column as the cluster, and the columns with their numbers of clusters.
+    """What was asked with the coarsest column as the cluster, and the columns with their numbers of clusters.
 
     Nothing is read where one column names the clusters, or none. Only different combinations of clusters are kept.
 

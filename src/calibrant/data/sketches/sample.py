@@ -72,7 +72,7 @@ class RowAttributes:
         return cls(clusters, weights, gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:
-        """Return clusters and weights of some rows."""
+        """Clusters and weights of some rows."""
         return RowAttributes(picked(self.clusters, rows), picked(self.weights, rows))
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
@@ -83,7 +83,7 @@ class RowAttributes:
         return y if self.gone is None else np.where(self.gone, np.nan, y)
 
     def there(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of some rows are not gone."""
+        """Which of some rows are not gone."""
         return rows if self.gone is None else rows & ~self.gone
 
 
@@ -105,14 +105,14 @@ NOTHING_SHARED = SharedColumns({}, np.zeros(0, dtype=np.int8), np.zeros(0), 1.0)
 def shared_codes(
     values: NDArray[np.generic], there: NDArray[np.bool_], is_number: bool = True
 ) -> tuple[Integers, bool]:
-    """Return codes of values in their order, negative where there is none, and whether they are numbers."""
+    """Codes of values in their order, negative where there is none, and whether they are numbers."""
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[there] = np.unique(values[there], return_inverse=True)[1].reshape(-1)
     return codes, is_number
 
 
 def shared_numbers(bits: Integers) -> tuple[Integers, bool] | None:
-    """Return the same of numbers as a line holds them; None of those that are not whole, for these are measured."""
+    """The same of numbers as a line holds them; None of those that are not whole, for these are measured."""
     values, there = doubles_of(bits), bits != NAN
     finite = values[np.isfinite(values)]
     if not np.array_equal(finite, np.floor(finite)):
@@ -154,7 +154,7 @@ class Origin:
         return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None, row_attributes)
 
     def salt(self, spec: Spec) -> int:
-        """Return what is mixed into the identities: the seed, and the file of rows without a key."""
+        """What is mixed into the identities: the seed, and the file of rows without a key."""
         return spec.salt(self.part if self.keys is None else "")
 
     def identities(self, n: int, spec: Spec) -> Ids:
@@ -169,7 +169,7 @@ class Origin:
         return None if clusters is None else mix(clusters ^ np.uint64(spec.salt("")))
 
     def keyed(self, spec: Spec) -> tuple[Ids | None, int]:
-        """Return by which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
+        """By which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
         clusters = self.row_attributes.clusters
         return (self.keys, self.salt(spec)) if clusters is None else (clusters, spec.salt(""))
 
@@ -178,7 +178,7 @@ HERE = Origin()  # of rows in memory, from the first on
 
 
 def identities(n: int, first_row: int, salt: int, keys: Ids | None = None) -> Ids:
-    """Return one uint64 a row, mixed: `keys` are hashes of key columns, or None to use row numbers."""
+    """One uint64 a row, mixed: `keys` are hashes of key columns, or None to use row numbers."""
     own = np.arange(first_row, first_row + n, dtype=np.uint64) if keys is None else keys
     return mix(own ^ np.uint64(salt))
 
@@ -202,7 +202,7 @@ def of_clusters(
 
 
 def source_order(hashes: Ids, spec: Spec) -> Indices:
-    """Return where each row of the one file or frame stands among hashes, if they are those of all its rows.
+    """Where each row of the one file or frame stands among hashes, if they are those of all its rows.
 
     Otherwise (a key, several files, rows left out) the order is that given.
     """
@@ -360,7 +360,7 @@ def whole_clusters(lines: Integers, size: int, limit: np.uint64, own: int) -> tu
 
 
 def _ties(lines: Integers) -> tuple[NDArray[np.generic], ...]:
-    """Return what orders rows of one identity: their content, stirred; the label last, so that it does not choose."""
+    """What orders rows of one identity: their content, stirred; the label last, so that it does not choose."""
     others = [lines[:, j] for j in (SCORE, *range(COVARIATES, lines.shape[1]))]
     stirred: Ids = np.zeros(len(lines), dtype=np.uint64)
     for column in others:
@@ -452,7 +452,7 @@ class RawSample(Sample):
             self._most_texts = max(self._most_texts, 2 * len(self.texts))
 
     def _sampled(self, j: int, column: pa.Array | pa.ChunkedArray, rows: Indices) -> NDArray[np.generic]:
-        """Return some values of a column as the lines hold it; note what it is, from all of its values."""
+        """Some values of a column as the lines hold it; note what it is, from all of its values."""
         name = self.names[j]
         try:
             column = plain(column, name)
@@ -499,7 +499,7 @@ class RawSample(Sample):
         return bits
 
     def _hashed(self, column: pa.Array) -> Integers:
-        """Return the hashes of texts, 0 where null, and remember what they stand for."""
+        """The hashes of texts, 0 where null; remember what they stand for."""
         coded = column.dictionary_encode()
         texts = coded.dictionary.to_pylist()
         hashes = np.maximum(text_hashes(coded.dictionary.cast(pa.large_string()), 0), np.uint64(1)).view(np.int64)

@@ -322,7 +322,7 @@ class Sketch:
                 part.update(sound)
 
     def _stacked(self, codes: Mapping[str, Codes], rows: int) -> NDArray[np.int32]:
-        """Return each row's group, by grouping: of two variables the first's times the other's levels."""
+        """Each row's group, by grouping: of two variables the first's times the other's levels."""
         stacked = np.empty((len(self.spec.groupings), rows), dtype=np.int32)
         for i, names in enumerate(self.spec.groupings):
             stacked[i] = codes[names[0]]
@@ -372,7 +372,7 @@ class Sketch:
         return self.add(other)
 
     def shares(self, other: Sketch) -> str:
-        """Return which rows of another sketch this one holds too, in words; empty if none, or as many as by chance."""
+        """Which rows of another sketch this one holds too, in words; empty if none, or as many as by chance."""
         if not self.n or not other.n or self.spec.counted != other.spec.counted:
             return ""
         if self.n == other.n and (self is other or self.fingerprint == other.fingerprint):
@@ -428,7 +428,7 @@ class Sketch:
         return self
 
     def checked(self) -> Sketch:
-        """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
+        """The sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
         self.faults.check(self.spec)
         n = self.counted().n
         if n == 0:
@@ -503,7 +503,7 @@ class Sketch:
         return sketch
 
     def _expected(self, header: Header) -> int:
-        """Return how many numbers must follow a header whose sizes fit the spec; refuse one whose do not."""
+        """How many numbers must follow a header whose sizes fit the spec; refuse one whose do not."""
         for name, length, array in zip(Counters._fields, header.lengths, self._counters, strict=True):
             need(length <= array.size, f"the length of {name}", f"is {length}")
         need(header.parts.keys() == self.parts.keys(), "the parts", "are not those of the spec")
@@ -580,7 +580,7 @@ def _check_everyone(at: Integers, values: Integers, levels: Integers) -> None:
 
 
 def _folded(at: Integers, values: Integers, to: int) -> Integers:
-    """Return counts and remainder sums by label of coarser cells, whose remainders have `to` bits."""
+    """Counts and remainder sums by label of coarser cells, whose remainders have `to` bits."""
     counts, sums = values[..., :2], values[..., 2:4]
     place = (at % (1 << (to - REST)))[:, None] << REST
     out = np.zeros((*values.shape[:-2], 1 << (SCORE_BITS - to), 4), dtype=np.int64)

@@ -75,7 +75,7 @@ class Values:
         return np.sort(self._stored())
 
     def counts(self, groups: Sequence[int] | None = None) -> Integers:
-        """Return rows by label of each of `scores`, shape (scores, 2): everyone's, or those of groups added up."""
+        """Rows by label of each of `scores`, shape (scores, 2): everyone's, or those of groups added up."""
         if self._table is None:
             return np.zeros((0, 2), dtype=np.int64)
         own = [0] if groups is None else [1 + g for g in groups]
@@ -248,11 +248,11 @@ class Layout:
         return np.array(padded, dtype=np.int64).reshape(-1, 4)
 
     def shape(self, table: int) -> tuple[int, ...]:
-        """Return how many cells a table has along each of its attributes."""
+        """How many cells a table has along each of its attributes."""
         return tuple(int(self.sizes[t]) for t in self.combined[table])
 
     def of(self, sums: Integers, table: int) -> Integers:
-        """Return one table: a view of shape (cells of its attributes, 4)."""
+        """One table: a view of shape (cells of its attributes, 4)."""
         own = sums[self.ends[table] : self.ends[table + 1]]
         return own.reshape(*self.shape(table), sums.shape[1])
 

@@ -23,7 +23,7 @@ class Bytes(Protocol):
     """What bytes are read from."""
 
     def read(self, size: int, /) -> bytes:
-        """Return so many bytes, fewer at the end only."""
+        """Read so many bytes, fewer at the end only."""
 
 
 def allowed(path: Path) -> int:
@@ -84,7 +84,7 @@ class Unpacking:
         self.file, self.name, self.most, self.taken = file, path, allowed(path), 0
 
     def read(self, size: int, /) -> bytes:
-        """Return so many bytes; refuse what goes on beyond the limit."""
+        """Read so many bytes; refuse what goes on beyond the limit."""
         part = self.file.read(size)
         self.taken += len(part)
         if self.taken > self.most:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.data.layouts import know_extensions
+from calibrant.data.layouts import know_extensions, without_views
 from calibrant.data.sources.budget import ROW, afford_of
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
 from calibrant.data.sources.listing import keyed
@@ -347,7 +347,7 @@ def arrow(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
             wanted, row = [names.index(c) for c in columns], 0
             with readable(shown, ARROW), filesystem.open_input_file(path) as file:
                 for batch in _batches(file, wanted, batches):
-                    yield from checked(batch, columns, shown, row)
+                    yield from map(without_views, checked(batch, columns, shown, row))
                     row += batch.num_rows
                 if batches is None and file.tell() != file.size():
                     raise BadInput(f"{shown} goes on after the end of its stream: keep one stream a file")

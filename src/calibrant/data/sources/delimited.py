@@ -121,7 +121,7 @@ def _too_wide(name: str, file: Bytes, begin: bytes, delimiter: bytes) -> str:
 
 
 def _comments(lines: list[str]) -> int:
-    """Return how many lines before the header are comments: they begin with #, and have not its delimiters."""
+    """How many lines before the header are comments: they begin with #, and have not its delimiters."""
     n = 0
     while n < len(lines) and lines[n].startswith("#"):
         n += 1
@@ -146,7 +146,7 @@ def _rows(lines: list[str], delimiter: str) -> Iterator[tuple[list[str], int]]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """Return what cuts most of the first lines into as many fields as the header, and most of them."""
+    """What cuts most of the first lines into as many fields as the header, and most of them."""
 
     def score(delimiter: str) -> tuple[float, int]:
         widths = [len(row) for row, _ in _rows(lines[:LINES], delimiter) if row]
@@ -317,7 +317,7 @@ class Texts:
                 kept |= {code: where for code, where in places.items() if code not in kept}
 
     def taken(self, columns: Collection[str]) -> dict[str, InferredType]:
-        """Return what columns are interpreted as."""
+        """What columns are interpreted as."""
         with self.lock:
             if missing := set(columns) - self.places.keys():
                 self._scan(missing)
@@ -347,7 +347,7 @@ class Texts:
                     yield _batch(chunk(cut), cut, head, scan.multiline, at).column(0)
 
     def sources(self, texts: Collection[str] = ()) -> list[Source]:
-        """Return each file as a source, in which `texts` are text whatever they hold."""
+        """Each file as a source, in which `texts` are text whatever they hold."""
         return [self._source(i, frozenset(texts)) for i in range(len(self.heads))]
 
     def _source(self, i: int, texts: frozenset[str]) -> Source:
@@ -382,7 +382,7 @@ class Texts:
 
 
 def _line_of(head: Head, scan: Scan, row: int) -> int:
-    """Return the line of a file in which a row begins; an empty line is no row, and a value may have line ends."""
+    """The line of a file in which a row begins; an empty line is no row, and a value may have line ends."""
     runs = [cut for cut in scan.cuts if cut.first_row <= row]
     with _opened(head) as chunk:  # what is translated is read in order
         text = [chunk(cut) for cut in (runs[-1:] if head.sought else runs)][-1]
@@ -398,7 +398,7 @@ def _line_of(head: Head, scan: Scan, row: int) -> int:
 
 
 def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:
-    """Return where columns stand; of two of one name, both must be asked for."""
+    """Where columns stand; of two of one name, both must be asked for."""
     out, used = [], dict[str, int]()
     for c in columns:
         there = [i for i, name in enumerate(head.columns) if name == c]
@@ -430,7 +430,7 @@ Wanted = tuple[int, str, InferredType, pa.DataType]  # where a column stands, it
 
 
 def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequence[Wanted]) -> pa.RecordBatch:
-    """Return whole rows as a record batch."""
+    """Whole rows as a record batch."""
     types = {
         str(p): pa.string() if k.comma or k.order is not None or pa.types.is_null(t) else t for p, _, k, t in columns
     }

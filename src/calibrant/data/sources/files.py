@@ -99,7 +99,7 @@ def versions_of(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -
 
 
 def file_versions(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> list[FileVersion]:
-    """Return what files are now, None for one that is not there."""
+    """What files are now, None for one that is not there."""
     if filesystem.type_name == "local":
         return [_local(p) for p in paths]
     from pyarrow import fs
@@ -150,7 +150,7 @@ def files_of(inputs: list[str], form: Form = DETECTED, wanted: Sequence[str] = (
 
 
 def _title(inputs: Sequence[str]) -> str:
-    """Return what a data set is called by what names its files: all of them where they are two."""
+    """What a data set is called by what names its files: all of them where they are two."""
     more = inputs[1] if len(inputs) == 2 else f"{len(inputs) - 1} more"
     return inputs[0] if len(inputs) == 1 else f"{inputs[0]} and {more}"
 
@@ -179,7 +179,7 @@ def listed(result: Listing, value: str, form: Form = DETECTED, wanted: Sequence[
 def _opened(
     result: Listing, files: list[str], names: list[str], form: Form, wanted: Sequence[str]
 ) -> Callable[[Collection[str]], list[Source]]:
-    """Return what gives the files one by one; files of text with some columns as text, whatever is in them."""
+    """What gives the files one by one; files of text with some columns as text, whatever is in them."""
     local = result.filesystem.type_name == "local"
     most = 1 if local else OPENERS
     kind = one_kind(parallel_map(lambda p: kind_of(p, result.filesystem), result.paths, most), files)

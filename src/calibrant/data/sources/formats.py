@@ -55,7 +55,7 @@ LAST = 2**63  # whole numbers from here on, and below its negative, fit no colum
 
 
 def seen_in(values: Sequence[object]) -> int:
-    """Return what the values of a column can be, as bits; missing ones are nothing."""
+    """What the values of a column can be, as bits; missing ones are nothing."""
     result = 0
     for t in set(map(type, values)) - {type(None)}:
         result |= SIMPLE.get(t) or _of_type(t, values)
@@ -63,7 +63,7 @@ def seen_in(values: Sequence[object]) -> int:
 
 
 def _of_type(t: type, values: Sequence[object]) -> int:
-    """Return what values of one type can be."""
+    """What values of one type can be."""
     own = [v for v in values if type(v) is t]
     if t is int:
         low, high = min(own), max(own)  # type: ignore[type-var]
@@ -90,7 +90,7 @@ def type_of(result: int) -> pa.DataType:
 
 
 def column(values: Sequence[object], t: pa.DataType | None = None) -> pa.Array:
-    """Return values as a column of the type that `type_of` gave; by default of the one that they can all have."""
+    """Values as a column of the type that `type_of` gave; by default of the one that they can all have."""
     t = type_of(seen_in(values)) if t is None else t
     kinds = set(map(type, values)) - {type(None)}
     if pa.types.is_string(t):
@@ -134,7 +134,7 @@ LINES: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 def json_rows(path: Path, name: str, form: Form) -> Source:
-    """Return objects as rows, their fields as columns; the field ``b`` of an object ``a`` is the column ``a.b``.
+    """Objects as rows, their fields as columns; the field ``b`` of an object ``a`` is the column ``a.b``.
 
     Columns and their types are found on all rows first. A list is text, as JSON writes it.
     """
@@ -263,7 +263,7 @@ def _objects(block: bytes, number: int, path: Path) -> list[Row]:
 
 
 def _decoded(raw: bytes, where: str) -> Any:
-    """Return JSON as a value; NaN, which JSON has not and Python writes, as such."""
+    """JSON as a value; NaN, which JSON has not and Python writes, as such."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
@@ -391,7 +391,7 @@ def _there(value: object) -> bool:
 
 
 def _plain(row: Sequence[object]) -> list[object]:
-    """Return cells, None where empty, whole numbers as such: Excel stores all as real ones, and 15 digits of them."""
+    """Cells, None where empty, whole numbers as such: Excel stores all as real ones, and 15 digits of them."""
     whole_ones = (int(v) if isinstance(v, float) and v.is_integer() and abs(v) <= EXACT else v for v in row)
     return [None if v == "" else v for v in whole_ones]
 
@@ -575,7 +575,7 @@ def _fields(array: NDArray[Any], name: str) -> Arrays:
 
 
 def _columns(arrays: Mapping[str, NDArray[Any]], path: Path) -> Arrays:
-    """Return arrays of one dimension and one length; the columns of a matrix ``x`` are ``x_0``, ``x_1``."""
+    """Arrays of one dimension and one length; the columns of a matrix ``x`` are ``x_0``, ``x_1``."""
     out: Arrays = {}
     width = sum(array.shape[1] if array.ndim == 2 else 1 for array in arrays.values())
     afford_columns(path, width, max((len(a) for a in arrays.values() if a.ndim), default=0), "columns")

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from calibrant.data.arrays import REFUSED, column_of, counts, numpy_of, positions
 from calibrant.data.columns import table_of
+from calibrant.data.layouts import without_views
 from calibrant.data.sources.query import Relation, relation
-from calibrant.data.sources.source import ROWS, OnRows, Part, Read, Source
+from calibrant.data.sources.source import ROWS, OnRows, Part, Read, Source, marks_of
 from calibrant.errors import BadInput
 
 EVERY = "*"  # among wanted columns: all that can be used
@@ -32,7 +33,7 @@ Order = Mapping[str, NDArray[np.intp]]
 
 
 def frame(source: object, wanted: Sequence[str]) -> Source:
-    """Return what is in memory, or can be read there. Of a lazy frame only the wanted columns are computed."""
+    """What is in memory, or can be read there. Of a lazy frame only the wanted columns are computed."""
     if hasattr(source, "to_arrow_reader") and hasattr(source, "project"):
         return relation(cast(Relation, source))
     if isinstance(source, pa.RecordBatchReader):
@@ -63,7 +64,8 @@ def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> So
 
     def reader(start: int, length: int) -> Read:
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            yield from table.select(list(columns)).slice(start, length).to_batches(max_chunksize=ROWS)
+            rows = table.select(list(columns)).slice(start, length)
+            yield from map(without_views, rows.to_batches(max_chunksize=ROWS))
 
         return read
 
@@ -76,13 +78,13 @@ def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> So
 def _stream(names: Sequence[str], batches: Iterator[pa.RecordBatch]) -> Source:
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield batch.select(list(columns))
+            yield without_views(batch.select(list(columns)))
 
     return Source("stream", tuple(names), (Part("", 0, read),), None, again=False)
 
 
 def _chunks(first: object, rest: Iterator[object]) -> Source:
-    """Return frames or batches that come one after the other as a stream."""
+    """Frames or batches that come one after the other as a stream."""
     names = _chunk(first).schema.names
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -119,7 +121,7 @@ class InMemoryTable:
 def as_rows(
     source: object, noun: str, refusal: str, wanted: Sequence[str] = (), order: Order | None = None
 ) -> InMemoryTable:
-    """Return what holds columns as a table; what does not is refused so.
+    """What holds columns as a table; what does not is refused so.
 
     `noun`: what refusals call a column. `wanted`: all that a lazy frame need compute; empty, or with ``"*"`` among
     them, for every column. `order`: of the rows of a dictionary's columns; by default the row labels of pandas decide.
@@ -140,7 +142,7 @@ def as_rows(
 
 
 def _spoken(source: object, wanted: Sequence[str], refusal: str) -> InMemoryTable:
-    """Return what speaks a protocol of frames, or is lazy, as a table."""
+    """What speaks a protocol of frames, or is lazy, as a table."""
     result = _computed(source, wanted)
     if any(hasattr(result, a) for a in ARROW):
         try:
@@ -161,6 +163,17 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:100]
 
 
+def lazy_columns(source: object) -> list[str]:
+    """The columns of a lazy frame, which is computed in part; none of any other source."""
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(source, pass_through=True)
+        return known.collect_schema().names() if isinstance(known, nw.LazyFrame) else []
+    except Exception:  # of whatever library: whoever computes the frame says what is wrong
+        return []
+
+
 def _computed(source: object, wanted: Sequence[str]) -> object:
     """The wanted columns of a lazy frame, computed, and frames of libraries that narwhals knows as Arrow's."""
     if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -172,7 +185,8 @@ def _computed(source: object, wanted: Sequence[str]) -> object:
         if isinstance(known, nw.LazyFrame):
             names = known.collect_schema().names()
             if wanted and EVERY not in wanted and all(w in names for w in wanted):
-                places = [names.index(w) for w in dict.fromkeys(wanted)]  # a name such as ^x$ would be a pattern
+                every = dict.fromkeys((*wanted, *marks_of(names)))  # rows that a calibrator was fitted on are left out
+                places = [names.index(w) for w in every]  # a name such as ^x$ would be a pattern
                 known = known.select(nw.nth(places))
             return known.collect("pyarrow").to_arrow()
         return known.to_arrow() if isinstance(known, nw.DataFrame) and not hasattr(source, ARROW[0]) else source
@@ -193,7 +207,7 @@ def _unique(table: pa.Table) -> InMemoryTable:
 def _columns(
     inputs: Named, noun: str, order: Order | None = None, unread: Mapping[str, str] | None = None
 ) -> InMemoryTable:
-    """Return columns of any kind as a table. Names that are not text are taken as it."""
+    """Columns of any kind as a table. Names that are not text are taken as it."""
     named = [(str(name), name, values) for name, values in inputs]
     at = positions({f"{noun} {name!r}": v for name, _, v in named}) if order is None else order
     made, why, times = {}, dict(unread or {}), Counter(name for name, _, _ in named)
@@ -248,7 +262,7 @@ def _like_pandas(source: Any, noun: str) -> InMemoryTable:
 
 
 def _gridded(source: Any, noun: str) -> InMemoryTable:
-    """Return variables of xarray as columns: a row for each point of the grid that the largest of them spans."""
+    """Variables of xarray as columns: a row for each point of the grid that the largest of them spans."""
     variables = dict(source.data_vars) if hasattr(source, "data_vars") else {source.name or "values": source}
     if not variables:
         return InMemoryTable(pa.table({}))

@@ -154,7 +154,7 @@ def doubtful(places: Places) -> bool:
 
 
 def _telling(places: Places, seen: frozenset[int], decimal: str) -> InferredType:
-    """Return text, and the value that shows best that it is text."""
+    """Text, and the value that shows best that it is text."""
     points = seen & POINTS
     thousands = points == {fields.POINTED} and decimal != "."
     least = min(seen - NUMBERS, default=fields.POINTED if thousands else fields.REAL)

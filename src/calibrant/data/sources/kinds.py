@@ -68,7 +68,7 @@ CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no
 
 
 def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
-    """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY, or what a plug-in calls its format."""
+    """What a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY, or what a plug-in calls its format."""
     name = PurePosixPath(path).name
     by_name = next((kind for kind, ends in known().items() if name.lower().endswith(ends)), "")
     if filesystem.type_name != "local" and by_name == PARQUET:
@@ -93,7 +93,7 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
 
 
 def _ours(path: str, filesystem: pa.fs.FileSystem, by_name: str, first: bytes) -> str:
-    """Return what a file is of what is read without looking for installed packages; refuse all else."""
+    """What a file is of what is read without looking for installed packages; refuse all else."""
     name = PurePosixPath(path).name
     _no_stranger(first, name)
     if CONTROL.isdisjoint(first):
@@ -109,17 +109,17 @@ def _ours(path: str, filesystem: pa.fs.FileSystem, by_name: str, first: bytes) -
 
 
 def known() -> dict[str, tuple[str, ...]]:
-    """Return what is read without looking for installed packages, and the endings of its files."""
+    """What is read without looking for installed packages, and the endings of its files."""
     return ENDINGS | {f.called: f.endings for f in FORMATS.ours().values() if f.endings}
 
 
 def log_of(first: bytes) -> str:
-    """Return which of our formats begins so; nothing where none does."""
+    """Which of our formats begins so; nothing where none does."""
     return next((f.called for f in FORMATS.ours().values() if f.begins(first)), "")
 
 
 def _installed(path: str, filesystem: pa.fs.FileSystem, first: bytes) -> tuple[str, str]:
-    """Return which installed format a file is, and what is wrong with one that cannot be asked; empty where none.
+    """Which installed format a file is, and what is wrong with one that cannot be asked; empty where none.
 
     One whose name is the ending of the file must work; of the others each that does is asked by the first bytes.
     """
@@ -156,7 +156,7 @@ def _working() -> tuple[dict[str, Format], str]:
 
 
 def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:
-    """Return what a file that is no plain text is."""
+    """What a file that is no plain text is."""
     name = path.name
     kind = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), by_name)
     if first.startswith(MARKS) and by_name in (PARQUET, ARROW, ORC):
@@ -172,7 +172,7 @@ def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:
 
 
 def _packed(path: Path, by_name: str) -> str:
-    """Return what a compressed file of text is: its own first bytes tell."""
+    """What a compressed file of text is: its own first bytes tell."""
     with unpacked(path) as file:
         first = file.read(FIRST)
     _no_stranger(first, path.name)
@@ -194,7 +194,7 @@ def _no_stranger(first: bytes, name: str) -> None:
 
 
 def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
-    """Return what a zip file is: Excel's, NumPy's and those of our plug-ins are."""
+    """What a zip file is: Excel's, NumPy's and those of our plug-ins are."""
     if by_name in (EXCEL, NUMPY) or by_name in {f.called for f in FORMATS.ours().values()}:
         return by_name
     names = _names(path, filesystem)
@@ -217,7 +217,7 @@ def _names(path: str, filesystem: pa.fs.FileSystem) -> list[str]:
 
 
 def one_kind(kinds: list[str], files: list[str]) -> str:
-    """Return the kind of all files of a data set; refuse two."""
+    """The kind of all files of a data set; refuse two kinds."""
     for kind, file in zip(kinds, files, strict=True):
         if kind != kinds[0]:
             raise BadInput(

@@ -76,13 +76,10 @@ def dataset_files(dataset: pa.dataset.Dataset) -> Listing:
     paths = [f.path for f in fragments]
     root = posixpath.commonpath([posixpath.dirname(p) for p in paths])
     keys = [ds.get_partition_keys(f.partition_expression) for f in fragments]
-    whole = {n: pa.types.is_integer(_value(dataset.schema.field(n).type)) for own in keys for n in own}
+    types = {n: dataset.schema.field(n).type for own in keys for n in own}
+    whole = {n: pa.types.is_integer(t.value_type if pa.types.is_dictionary(t) else t) for n, t in types.items()}
     texts = tuple({n: None if v is None else str(v) for n, v in own.items()} for own in keys)
     return Listing(dataset.filesystem, root, tuple(paths), texts, whole)
-
-
-def _value(t: pa.DataType) -> pa.DataType:
-    return t.value_type if pa.types.is_dictionary(t) else t
 
 
 def hidden(name: str) -> bool:
@@ -179,7 +176,7 @@ def _keys(folders: Sequence[str], path: str) -> Named:
 
 
 def plain(text: str) -> str:
-    """Return what a folder's name stands for, in which %20 is a space; unchanged if it stands for nothing."""
+    """What a folder's name stands for, in which %20 is a space; unchanged if it stands for nothing."""
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -189,7 +186,7 @@ def plain(text: str) -> str:
 def with_keys(
     opened: Sequence[Source], named: Sequence[Named], typed: Mapping[str, bool], files: Sequence[str]
 ) -> list[Source]:
-    """Return files with their keys as columns: whole numbers where `typed` says so or all of a key's values are."""
+    """Files with their keys as columns: whole numbers where `typed` says so or all of a key's values are."""
     names = list(dict.fromkeys(name for own in named for name in own))
     values = {n: [v for own in named if (v := own.get(n)) is not None] for n in names}
     whole = {n: typed[n] if n in typed else bool(v) and all(map(WHOLE.fullmatch, v)) for n, v in values.items()}

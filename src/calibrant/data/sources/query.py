@@ -138,7 +138,7 @@ def relation(relation: Relation) -> Source:
 
 
 def _own_connection() -> Any:
-    """Return a connection in memory that can do little but read files; what it may do cannot be changed."""
+    """A connection in memory that can do little but read files; what it may do cannot be changed."""
     import duckdb
 
     spill = str(Path(tempfile.gettempdir()) / "calibrant-duckdb")  # made only where a query needs more than memory

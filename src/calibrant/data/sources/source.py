@@ -28,7 +28,7 @@ VALUES = 1 << 23  # of a batch at most, 64 MB of doubles: wide rows come fewer a
 
 
 def rows_at_once(columns: int) -> int:
-    """Return how many rows of so many columns make a batch; which rows are in one changes no number."""
+    """How many rows of so many columns make a batch; which rows are in one changes no number."""
     return max(1 << 10, min(ROWS, VALUES // max(columns, 1)))
 
 
@@ -87,7 +87,7 @@ class Log:
     seen_events: SeenEvents = field(default_factory=dict)
 
     def merged(self, other: Log) -> Log:
-        """Return what is true of the rows of both; what is unfinished of either is of both."""
+        """What is true of the rows of both; what is unfinished of either is of both."""
         either = tuple(dict.fromkeys((*self.unfinished, *other.unfinished)))
         rows = tuple(dict.fromkeys((*self.excluded, *other.excluded)))
         plain, others = (replace(each, unfinished=(), excluded=(), seen_events={}) for each in (self, other))
@@ -181,7 +181,7 @@ class Source:
             raise
 
     def knowing(self, texts: Collection[str]) -> Source:
-        """Return this with those columns as text that an earlier look at other files took for text."""
+        """This source with those columns as text that an earlier look at other files took for text."""
         there = [t for t in texts if t in self.columns]
         return self.as_text(there) if self.as_text and there else self
 
@@ -228,13 +228,13 @@ MARKED, UNMARKED = ["1", "1.0", "true"], ["0", "0.0", "false"]
 
 
 def marks_of(names: Collection[str]) -> tuple[str, ...]:
-    """Return columns that mark rows of a calibrator of one of the others, whichever is audited: they record a split."""
+    """Columns that mark rows of a calibrator of one of the others, whichever is audited: they record a split."""
     ends = ((name, name.removesuffix(FITTED_ON)) for name in names if name.endswith(FITTED_ON))
     return tuple(name for name, score in ends if score in names or f"{score}{REPAIRED}" in names)
 
 
 def unfitted(opened: Source, scores: Sequence[str]) -> Source:
-    """Return a source without the rows that the calibrator of one of the scores was fitted on, where a column says so.
+    """A source without the rows that the calibrator of one of the scores was fitted on, where a column says so.
 
     Which rows it marks is read first, for they are counted.
     """
@@ -270,7 +270,7 @@ def _without(opened: Source, mark: str) -> Source:
 
 
 def spread(opened: Source, patterns: Sequence[str]) -> Source:
-    """Return a source with a column for each part of lists or structs that patterns such as ``probs_*`` stand for.
+    """A source with a column for each part of lists or structs that patterns such as ``probs_*`` stand for.
 
     Of lists ``probs_0``, ``probs_1``; of structs ``probs.cat``, called as their fields. Lists may be text in JSON.
     """
@@ -299,7 +299,7 @@ def _spread(opened: Source, name: str) -> Source:
 def _replaced(
     opened: Source, name: str, own: Sequence[str], parts_made: Callable[[pa.Array, int], dict[str, pa.Array]]
 ) -> Source:
-    """Return a source with several columns in place of one; a function makes them of it, and its first row."""
+    """A source with several columns in place of one; a function makes them of it, and its first row."""
 
     def kept(part: Part) -> Part:
         def made(batch: pa.RecordBatch, used: Collection[str], row: int) -> tuple[dict[str, pa.Array], None]:
@@ -413,7 +413,7 @@ JOINT = "+"
 
 
 def with_joint(opened: Source, names: Sequence[str]) -> Source:
-    """Return the source with columns such as ``a+b`` that are asked for: one value for each of `a` and `b` together.
+    """The source with columns such as ``a+b`` that are asked for: one value for each of `a` and `b` together.
 
     A column that is called so is read as it is.
     """
@@ -498,7 +498,7 @@ R = TypeVar("R")
 def parallel_map(
     work: Callable[[T], R], items: Sequence[T], most: int, failed: Callable[[], object] = lambda: None
 ) -> list[R]:
-    """Return what work gives for each item, in their order, at most so many at a time.
+    """What work gives for each item, in their order, at most so many at a time.
 
     Where one at a time is asked for, work is done where this is called. The first failure is raised; `failed` is
     called before what else is under way is waited for.

@@ -111,7 +111,7 @@ def _attribute(column: pa.Array, c: Coding) -> Attribute:
 
 
 def edges_of(values: Floats, kind: str, whole: bool) -> tuple[float, ...]:
-    """Return edges with few digits: between all values if they are few, else near the tenths of the rows."""
+    """Edges with few digits: between all values if they are few, else near the tenths of the rows."""
     distinct, rows = np.unique(values[~np.isnan(values)], return_counts=True)
     share = np.cumsum(rows)[:-1] / max(rows.sum(), 1)  # of the rows up to each gap between neighbouring values
     if len(share) < BINS:

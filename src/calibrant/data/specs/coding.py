@@ -74,7 +74,7 @@ class Coding:
         return (*self.levels, *(f"({r})" if r in self.levels else r for r in (OTHER, MISSING)))
 
     def scaled(self, values: Floats) -> Floats:
-        """Return numbers standardised, or their standardised ranks; missing ones by `fill`."""
+        """Numbers standardised, or their standardised ranks; missing ones by `fill`."""
         filled = np.where(np.isnan(values), self.fill, values)
         if self.ranks:
             filled = np.interp(filled, self.ranks, np.linspace(0.0, 1.0, len(self.ranks)))
@@ -217,7 +217,7 @@ def _category(name: str, column: pa.Array) -> Coding:
 def encode(
     columns: pa.Table | pa.RecordBatch, how: Sequence[Coding], n: int | None = None, scale: bool = True
 ) -> Encoded:
-    """Return the covariates of an Arrow table or record batch as arrays, by codings fixed before; `n` is its rows.
+    """The covariates of an Arrow table or record batch as arrays, by codings fixed before; `n` is its rows.
 
     Without `scale`, `scaled` has no columns, and the others are laid out one after the other: cheaper if read so.
     """

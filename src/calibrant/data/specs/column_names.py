@@ -96,5 +96,5 @@ def column_of(provenance: str, more: str = "") -> str:
 
 
 def of_column(name: str) -> str:
-    """Return what the name of a column says of where a confidence comes from; nothing where it says nothing."""
+    """What the name of a column says of where a confidence comes from; nothing where it says nothing."""
     return next((p for p in PROVENANCES if name == column_of(p) or name.startswith(f"{column_of(p)}_")), "")

@@ -195,7 +195,7 @@ class Faults:
         return f"did you pass logits? A{LOGITS[1:]} first"
 
     def absences(self, spec: Spec) -> dict[str, int]:
-        """Return how many of the rows that were left out lack which part; one may lack several.
+        """How many of the rows that were left out lack which part; one may lack several.
 
         None where it is not known of all of them.
         """

@@ -272,7 +272,7 @@ def joint_points(fixed: Floats, codes: Codes, levels: Sequence[Levels]) -> Float
 
 
 def distances(a: Floats, b: Floats) -> Floats:
-    """Return squared distances between rows of whole numbers, exactly."""
+    """Squared distances between rows of whole numbers, exactly."""
     squared: Floats = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
     return squared
 
@@ -321,7 +321,7 @@ def _median(points: Floats) -> float:
 
 
 def _whitening(gram: Floats) -> Floats:
-    """Return G with ``G' K G = 1`` over the eigenvectors that count."""
+    """The matrix G with ``G' K G = 1`` over the eigenvectors that count."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(gram)
@@ -331,7 +331,7 @@ def _whitening(gram: Floats) -> Floats:
 
 
 def _joint(points: Floats, size: int) -> tuple[Matrix, float, Matrix]:
-    """Return landmarks, width and whitening of the joint kernel: the first so many distinct rows (Nystrom)."""
+    """Landmarks, width and whitening of the joint kernel: the first so many distinct rows (Nystrom)."""
     where = np.sort(np.unique(points, axis=0, return_index=True)[1])[:size]
     if len(where) < 2:
         return (), 1.0, ()
@@ -477,7 +477,7 @@ class LocalSums(Sums):
 
 
 def part_of(e: Encoded, at: slice) -> Encoded:
-    """Return some of the rows."""
+    """Some of the rows."""
     return replace(e, numbers=e.numbers[at], scaled=e.scaled[at], codes=e.codes[at])
 
 
@@ -494,6 +494,6 @@ def carry(limbs: Integers) -> None:
 
 
 def joined(limbs: Integers) -> Floats:
-    """Return sums kept as two limbs as float64."""
+    """Sums kept as two limbs as float64."""
     whole: Floats = np.ldexp(limbs[1].astype(np.float64), LIMB) + limbs[0]
     return whole

@@ -31,7 +31,7 @@ BY_NUMBER = ("(by number)",)  # an order of classes: that of their numbers
 
 
 def order_of(name: str, value: object) -> tuple[str, ...]:
-    """Return names of classes from the lowest to the highest, `BY_NUMBER` for True, or none."""
+    """Names of classes from the lowest to the highest, `BY_NUMBER` for True, or none."""
     if isinstance(value, bool):
         return BY_NUMBER if value else ()
     return names(name, value, what="a class", distinct=True)
@@ -41,7 +41,7 @@ NONE = "none"  # as the horizon: labels are declared to be final
 
 
 def horizons_of(name: str, value: object) -> tuple[float, ...] | str:
-    """Return horizons, or `NONE`."""
+    """Horizons, or `NONE`."""
     listed = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     return NONE if listed == (NONE,) else increasing(name, value)
 

@@ -104,7 +104,7 @@ def with_checksum(content: bytes) -> bytes:
 
 
 def text_of(name: str) -> str:
-    """Return text that UTF-8 can hold: a file's name need not be."""
+    """Text that UTF-8 can hold: a file's name need not be."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -124,7 +124,7 @@ def stored_sketch(path: str | os.PathLike[str]) -> bytes:
 
 
 def _size(first: bytes) -> int:
-    """Return how many bytes a file that begins so must have."""
+    """How many bytes a file that begins so must have."""
     if first[: len(MAGIC)] != MAGIC:
         raise BadInput(FOREIGN)
     if len(first) < BEGIN:
@@ -136,7 +136,7 @@ def _size(first: bytes) -> int:
 
 
 def content_of(raw: bytes | bytearray | memoryview) -> memoryview:
-    """Return what a sketch file holds behind its checksum."""
+    """What a sketch file holds behind its checksum."""
     if not isinstance(raw, (bytes, bytearray, memoryview)):
         raise BadInput(FOREIGN)
     view = memoryview(bytes(raw))
@@ -166,7 +166,7 @@ def unpacked(content: bytes | memoryview, kind: type[Header], version: int | Non
 
 
 def decoded_header(raw: bytes, kind: type[Header]) -> Header:
-    """Return JSON as the type that it must have: every field there, of its type and within its bounds, and no other.
+    """JSON as the type that it must have: every field there, of its type and within its bounds, and no other.
 
     It must be written as `packed` writes it, byte by byte: to compare values would take many times the memory.
     """
@@ -239,7 +239,7 @@ class Numbers:
         need(not over, "the numbers", "are too many")
 
     def _more(self, most: int) -> bytes:
-        """Return up to `most` bytes, none if there are no more."""
+        """At most `most` bytes, none if there are no more."""
         piece = b""
         while not piece and not self._unpack.eof:
             if not self._tail:

@@ -135,7 +135,7 @@ class Named(Protocol):
 
 
 def roles(named: Named, by: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return columns by the part they play."""
+    """Columns by the part they play."""
     one = {role: getattr(named, role) for role in ("label", "score", "cluster", "weights")}
     return {role: (name,) for role, name in one.items() if name} | {"group": by, "key": named.key}
 

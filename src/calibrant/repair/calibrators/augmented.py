@@ -78,7 +78,7 @@ class Augmented(Calibrator):
 
 
 def of_kept(row: Formula, kept: Kept, coefficients: Sequence[float]) -> Term:
-    """Return what the levels that have a coefficient add up to; as `regression.of_levels`."""
+    """What the levels that have a coefficient add up to; as `regression.of_levels`."""
     left, parts = list(coefficients), list[Term]()
     for variable, own in zip(row.variables, kept, strict=True):
         parts.append(variable.table(own, left[: len(own)]))
@@ -87,7 +87,7 @@ def of_kept(row: Formula, kept: Kept, coefficients: Sequence[float]) -> Term:
 
 
 def score_terms(p: Term, form: Form, edges: Edges) -> tuple[Term, ...]:
-    """Return what the curve is a function of, as formulas; as `score_columns`."""
+    """What the curve is a function of, as formulas; as `score_columns`."""
     if form == "raw":
         return (p,)
     if form == "logit":
@@ -100,7 +100,7 @@ def score_terms(p: Term, form: Form, edges: Edges) -> tuple[Term, ...]:
 
 
 def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:
-    """Return what the curve is a function of, shape (n, 1) or (n, 2)."""
+    """What the curve is a function of, shape (n, 1) or (n, 2)."""
     if form == "raw":
         return p[:, None]
     if form == "logit":
@@ -318,7 +318,7 @@ def coefficients(
     others: Sequence[Floats | NDArray[np.bool_]] = (),
     ridge: float = 0.0,
 ) -> tuple[Floats, Floats, float]:
-    """Return coefficients of the score's columns (of two, at least 0) and of the other columns, and the intercept.
+    """Coefficients of the score's columns (of two, at least 0) and of the other columns, and the intercept.
 
     The ridge is on the others alone.
     """

@@ -52,7 +52,7 @@ def binned_rows(rows: Predictions, variables: Sequence[str] | None, bins: int) -
 
 
 def bin_edges(ordered: Floats, bins: int) -> tuple[float, ...]:
-    """Return inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise.
+    """Inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise.
 
     The values are given in order, and the quantiles are NumPy's, to the bit.
     """
@@ -76,7 +76,7 @@ CELLS = 1 << 13
 
 
 def score_cuts(values: Floats) -> tuple[float, ...]:
-    """Return where the score's bins begin: what `cuts` makes of `bin_edges`, without a sort of many values."""
+    """Where the score's bins begin: what `cuts` makes of `bin_edges`, without a sort of many values."""
     if len(values) < RANKED or len(np.unique(values[:RANKED])) <= BINS:
         ordered = np.sort(values)
         return cuts(bin_edges(ordered, BINS), ordered, SCORES)
@@ -232,7 +232,7 @@ class Booster:
 
 
 def straight(problem: Problem, rows: Whole) -> tuple[float, float]:
-    """Return slope and intercept of a logistic curve of the log-odds, drawn towards the identity by one row's worth."""
+    """Slope and intercept of a logistic curve of the log-odds, drawn towards the identity by one row's worth."""
     t, y = problem.start[rows], problem.y[rows].astype(np.float64)
     # the log-odds are known beforehand: what is fitted, and penalised, is how far slope and intercept are from 1 and 0
     design = Design(np.column_stack([t, np.ones(len(t))]), problem.weight[rows], t, IDENTITY)
@@ -275,21 +275,17 @@ def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, cluster
             run.step()
         trees += 1
     change, before = kept - problem.start, problem.loss(problem.start)
-    standard = _standard(problem, rows.p, change, clusters)
-    used = best < before and standard > how.doubt
-    # the multiple of the change that fits other folds best
-    scale = lowest(lambda share: problem.loss(problem.start + share * change), 0.0, 2.0, xtol=1e-3)
-    return Choice(used, at, scale, before / rows.n, best / rows.n, standard)
-
-
-def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | None) -> float:
-    """The score test of the change: its product with the residual, in standard errors of calibrated scores."""
-    product = problem.weight * change * (problem.y - p)
+    # The score test of the change: its product with the residual, in standard errors of calibrated scores.
+    product = problem.weight * change * (problem.y - rows.p)
     if clusters is None:
-        variance = float(np.sum((problem.weight * change) ** 2 * p * (1.0 - p)))
+        variance = float(np.sum((problem.weight * change) ** 2 * rows.p * (1.0 - rows.p)))
     else:
         variance = float(np.sum(np.bincount(clusters, product) ** 2))
-    return float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
+    standard = float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
+    used = best < before and standard > how.doubt
+    # The multiple of the change that fits other folds best.
+    scale = lowest(lambda share: problem.loss(problem.start + share * change), 0.0, 2.0, xtol=1e-3)
+    return Choice(used, at, scale, before / rows.n, best / rows.n, standard)
 
 
 # ---- The map that boosting leaves: a straight line of the log-odds, then trees, in plain numbers ----
@@ -364,7 +360,7 @@ class BoostedTrees(Calibrator):
         return expression.probability(start + (eta - start) * self.scale)
 
     def _tree(self, row: Formula, eta: Term, part: int, tree: int, node: int) -> Term:
-        """Return what a tree adds, from one of its nodes down."""
+        """What a tree adds, from one of its nodes down."""
         nodes = len(self.feature[tree])
         if node >= nodes:
             return expression.term(self.value[tree][node - nodes])

@@ -54,7 +54,7 @@ class Logistic(Calibrator):
 
 
 def scaled(p: Floats, scale: Scale) -> Floats:
-    """Return what the curve is a function of."""
+    """What the curve is a function of."""
     if scale == "raw":
         return p
     if scale == "logit":
@@ -154,7 +154,7 @@ class Platt(Tunable):
 
 
 def scale_of(fitted: Calibrator) -> Scale | None:
-    """Return what the curve of a map is a function of; None where its recipe leaves no choice."""
+    """What the curve of a map is a function of; None where its recipe leaves no choice."""
     result = fitted.settings.get("scale")
     return next((s for s in get_args(Scale) if s == result), None)
 
@@ -314,7 +314,7 @@ class Beta(Tunable):
 
 
 def _beta(rows: Predictions, parameters: Parameters) -> tuple[float, float, float]:
-    """Return a, b and c: Kull et al. (2017), section 4, with their program's rule for negative a or b."""
+    """The coefficients a, b and c: Kull et al. (2017), section 4, with their program's rule for negative a or b."""
     up, down, y = log_of(rows.p), -log_of(1.0 - rows.p), rows.y.astype(np.float64)
 
     def free(*columns: Floats, intercept: bool = True) -> tuple[Floats, float]:

@@ -74,16 +74,13 @@ class Softmax(ClassCalibrator):
     def values(self, rows: Batch) -> Floats:
         matrix = np.array(self.weights)
         if np.count_nonzero(matrix) == np.count_nonzero(matrix.diagonal()):
-            return self._by_class(rows.p, matrix.diagonal())
+            # Each class has a weight of its own: the numbers of the product below, whose other terms are 0.
+            out, intercepts = np.empty(self._of_classes(rows.p, self.classes).shape), np.array(self.intercepts)
+            for some in parts_of(len(rows.p)):
+                out[some] = softmax(log_of(rows.p[some], self.edge) * matrix.diagonal() + intercepts)
+            return out
         x = self.logs(rows.p, self.classes, self.edge)
         return softmax(x @ np.column_stack([self.weights, self.intercepts]).T)
-
-    def _by_class(self, p: Floats, weights: Floats) -> Floats:
-        """The same where each class has a weight of its own: the product's numbers, whose other terms are 0."""
-        out, intercepts = np.empty(self._of_classes(p, self.classes).shape), np.array(self.intercepts)
-        for some in parts_of(len(p)):
-            out[some] = softmax(log_of(p[some], self.edge) * weights + intercepts)
-        return out
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
         logs = log_terms(row, self.classes, self.edge)
@@ -175,7 +172,7 @@ class Dirichlet(Tunable):
         return softmax_map("Dirichlet", settings, rows, result, edge)
 
     def prices(self, k: int, strength: float) -> Floats:
-        """Return what each coefficient's square costs, of shape (K, K + 1); infinite where it is held at 0."""
+        """What each coefficient's square costs, of shape (K, K + 1); infinite where it is held at 0."""
         if self.penalty == "published":  # only what a class has beyond the last counts: the last has nothing
             return np.repeat([strength, np.inf], [k - 1, 1])[:, None] + np.zeros((k, k + 1))
         if self.penalty == "l2":
@@ -328,7 +325,7 @@ def softmax_map(
 
 
 def of_classes(data: object, who: str, does: str) -> MulticlassPredictions:
-    """Return rows of several classes that hold the probability of each, or say that they are none."""
+    """Rows of several classes that hold the probability of each; say that others are none."""
     if not isinstance(data, MulticlassPredictions):
         raise BadInput(f"{who} {does} several classes, not a {type(data).__name__}: use Beta for two")
     if data.rest:
@@ -337,7 +334,7 @@ def of_classes(data: object, who: str, does: str) -> MulticlassPredictions:
 
 
 def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
-    """Return the rows of several classes to fit on, or say why they will not do."""
+    """The rows of several classes to fit on; say why others will not do."""
     rows = of_classes(data, recipe, "is fitted on")
     if len(np.unique(rows.y)) < 2:
         only = shown(rows.name_of(int(rows.y[0])))
@@ -361,7 +358,7 @@ def weighed(logs: Sequence[Term], own: Sequence[float]) -> Term:
 
 
 def solved(x: Floats, y: Classes, weight: Floats, price: Floats, start: Floats | None = None) -> Floats:
-    """Return ``(W, b)``, shape (K, K + 1), of least mean log loss and ``sum(price (W, b)^2)``, from I, 0 or `start`.
+    """The ``(W, b)``, shape (K, K + 1), of least mean log loss and ``sum(price (W, b)^2)``, from I, 0 or `start`.
 
     An infinite price holds a coefficient at 0.
     """

@@ -104,7 +104,7 @@ class KernelShift(Calibrator):
         return expit(eta)
 
     def _gap(self, p: Floats, x: Encoded, at: slice) -> Floats:
-        """Return ``f(p, x)`` of some rows."""
+        """``f(p, x)`` of some rows."""
         z, codes = positions(p, x.scaled[at], self.score), x.codes[at]
         out = np.zeros(len(p))
         for axis, width, knots, heights in self.lines:
@@ -142,7 +142,7 @@ class KernelShift(Calibrator):
 
 
 def _bell(places: Sequence[tuple[Term, float]], width: float, height: float, apart: Sequence[Term] = ()) -> Term:
-    """Return ``height exp(-d^2 / (2 width^2))`` as a formula."""
+    """``height exp(-d^2 / (2 width^2))`` as a formula."""
     squares = [(z - mark) * (z - mark) for z, mark in places]
     exponent = expression.total([*squares, *apart]) * (-0.5 / width**2)
     return Applied("exp", (Applied("greatest", (exponent, Number(LOWEST))),)) * height
@@ -155,7 +155,7 @@ def _apart(row: Formula, levels: Sequence[int]) -> list[Term]:
 
 
 def positions(p: Floats, scaled: Floats, score: tuple[float, ...]) -> Floats:
-    """Return score and numbers on the axes of the kernels, shape (n, 1 + numbers)."""
+    """Score and numbers on the axes of the kernels, shape (n, 1 + numbers)."""
     location, scale, *ranks = score
     own = np.interp(p, ranks, np.linspace(0.0, 1.0, len(ranks))) if ranks else p
     return np.hstack([((own - location) / scale)[:, None], scaled])
@@ -166,7 +166,7 @@ def blocks(n: int) -> Iterator[slice]:
 
 
 def squared(rows: Marks, marks: Marks) -> Floats:
-    """Return squared distances of rows and marks: of their numbers, and `APART` for each level that differs."""
+    """Squared distances of rows and marks: of their numbers, and `APART` for each level that differs."""
     (z, codes), (there, codes_there) = rows, marks
     out: Floats = (z * z).sum(axis=1)[:, None] + (there * there).sum(axis=1)[None, :] - 2.0 * (z @ there.T)
     np.maximum(out, 0.0, out=out)
@@ -177,7 +177,7 @@ def squared(rows: Marks, marks: Marks) -> Floats:
 
 
 def bells(rows: Marks, marks: Marks, width: float) -> Floats:
-    """Return ``exp(-d^2 / (2 width^2))`` of rows and marks, shape (rows, marks)."""
+    """``exp(-d^2 / (2 width^2))`` of rows and marks, shape (rows, marks)."""
     d = squared(rows, marks)
     np.multiply(d, -0.5 / width**2, out=d)
     out: Floats = np.exp(np.maximum(d, LOWEST, out=d), out=d)
@@ -337,7 +337,7 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
 
 
 def _score_axis(p: Floats) -> tuple[float, ...]:
-    """Return location and scale of the score, and the table of its ranks where it is heavy-tailed."""
+    """Location and scale of the score, and the table of its ranks where it is heavy-tailed."""
     import pyarrow as pa
 
     (c,) = reported_codings(pa.table({"score": p}), None)

@@ -274,5 +274,6 @@ class IsotonicOneVsRest(Tunable):
         curves, kept = _each(data, "IsotonicOneVsRest", Isotonic(fewest=self.fewest).fit)
         kept["settings"] |= {"fewest": int(self.fewest)}
         line = Piecewise(recipe="", knots=(0.0, 1.0), shown=(0.0, 1.0))  # of a class that stays as it is
-        knots, shown = zip(*((one.knots, one.shown) for one in (each or line for each in curves)), strict=True)
+        every = [one or line for one in curves]
+        knots, shown = tuple(one.knots for one in every), tuple(one.shown for one in every)
         return PiecewiseOneVsRest(**kept, mask=int(self.fewest), knots=knots, shown=shown)

@@ -75,7 +75,7 @@ class Dialect:
         return ".".join(map(self.name, name.split(".") if isinstance(name, str) else name))
 
     def literal(self, text: str) -> str:
-        """Return text, quoted, whatever characters are in it."""
+        """Text, quoted, whatever characters are in it."""
         _writable(text, "level")
         if self.escapes == "backslash":
             return self.literal_form.format("".join(ESCAPED.get(c, c) for c in text))
@@ -169,7 +169,7 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of a name, or refuse it."""
+    """The dialect of a name; refuse any other name."""
     result = {str(k): v for k, v in DIALECTS.items()}.get(name)
     if result is None:
         raise BadInput(f"dialect={name!r}: choose one of {', '.join(DIALECTS)}")

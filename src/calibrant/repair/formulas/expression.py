@@ -85,7 +85,7 @@ class Binary(Term):
     right: Term
 
     def operands(self) -> tuple[tuple[Term, bool], tuple[Term, bool]]:
-        """Return both sides, and whether each must stand in brackets; some parsers take ages over needless ones."""
+        """Both sides, and whether each must stand in brackets; some parsers take ages over needless ones."""
         own = RANK[self.operation]
         left, right = (RANK[t.operation] if isinstance(t, Binary) else 3 for t in (self.left, self.right))
         return (self.left, left < own), (self.right, right <= own)

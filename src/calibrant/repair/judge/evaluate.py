@@ -356,7 +356,9 @@ def _compared(fits: Fits, groups: JudgedGroups, how: Judging) -> Comparison:
             "seed": how.seed,
             "not_applicable": (
                 *((("certificates", reason),) if reason else ()),
-                *(*unjudged, *refused, *how.unproved),
+                *unjudged,
+                *refused,
+                *how.unproved,
             ),
             **judged.reported,
         },

@@ -97,7 +97,7 @@ STREAM = 0xA10F  # of random numbers, apart from those of other methods at the s
 
 
 def bins_along(judged: Judged, variable: str) -> NDArray[np.int32]:
-    """Return each row's bin along a variable, as `measure.vece` cuts it: ten of equal mass, or the levels."""
+    """Each row's bin along a variable, as `measure.vece` cuts it: ten of equal mass, or the levels."""
     result = by_variable_of(replace(judged.data, cluster=None, cache={}), variable)
     bins: NDArray[np.int32] = result.strata.bin_of(BINS)[result.cell].astype(np.int32)
     return bins

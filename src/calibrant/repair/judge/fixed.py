@@ -95,17 +95,17 @@ class Fixed:
         return verdict_on(self.ends(one, name), self.how.limit)
 
     def lines(self, name: str) -> tuple[People, ...]:
-        """Return who is reported with a probability: those shown, and others over the limit now or under it."""
+        """Who is reported with a probability: those shown, and others over the limit now or under it."""
         both = dict.fromkeys((AS_AUDITED, name))
         return tuple(p for p in self.people if p.shown or any(self._broken(p, one) for one in both))
 
     def counts(self, name: str) -> dict[str, int]:
-        """Return how many of those reported for are over the limit, undecided and within it."""
+        """How many of those reported for are over the limit, undecided and within it."""
         results = [self.verdict(one, name) for one in self.lines(name)]
         return {kind: results.count(kind) for kind in ("over", "undecided", "within")}
 
     def left(self, name: str) -> dict[str, float]:
-        """Return how many of those reported are not within the limit, and how far off one of them may be at most."""
+        """How many of those reported are not within the limit, and how far off one of them may be at most."""
         results = [self.ends(one, name) for one in self.lines(name)]
         return {**self.counts(name), "worst": max((max(-low, high) for low, high in results), default=0.0)}
 
@@ -241,7 +241,7 @@ class Fixed:
         )
 
     def _candidate(self, name: str, one: Calibrator | None) -> dict[str, Any]:
-        """Return what one probability comes to: for whom it is over the limit, and the range of everyone."""
+        """What one probability comes to: for whom it is over the limit, and the range of everyone."""
         counts = self.counts(name)
         whole = next((p for p in self.people if p.kind == "everyone"), None)
         low, high = (None, None) if whole is None else self.ends(whole, name)

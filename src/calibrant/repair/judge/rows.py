@@ -158,13 +158,13 @@ class Judged:
     _under: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
 
     def under(self, name: str) -> Predictions:
-        """Return the rows with one score and without covariates, which keep what is counted of them; made once."""
+        """The rows with one score and without covariates, which keep what is counted of them; made once."""
         if name not in self._under:
             self._under[name] = replace(self.data, p=self.scores[name], covariates=None, cache={})
         return self._under[name]
 
     def clusters(self, name: str, seed: int) -> Clusters | None:
-        """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
+        """The clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
         return cluster_totals(self.under(name), seed)
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
@@ -271,7 +271,7 @@ class Judged:
         exact, with clusters or weights that of `measure.observed_expected`.
         """
         try:
-            rows = points(replace(self.data, covariates=None).part(among))
+            rows = points(self.under(AS_AUDITED).part(among))
         except NotComputable:  # a single cluster shows nothing
             return None
         q, p = rows.weighed, rows.p
@@ -342,7 +342,7 @@ class Fits:
 
 
 def named(repairs: object) -> dict[str, Repair]:
-    """Return recipes and fitted maps by name, given one, several or a mapping; or refuse them."""
+    """Recipes and fitted maps by name, of one, several or a mapping; refuse all else."""
     if isinstance(repairs, Mapping):
         out = {str(k): v for k, v in repairs.items()}
     else:

@@ -257,7 +257,7 @@ class Changes:
 
 
 def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dict[str, Any]:
-    """Return what one repair made better and worse, and what is undecided."""
+    """What one repair made better and worse, and what is undecided."""
     shown: dict[str, Shown] = {}
     before, after = table[AS_AUDITED], table[name]
     for item, ends in RANGES.items():

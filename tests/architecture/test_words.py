@@ -221,6 +221,14 @@ def test_docstrings_have_no_retired_word(said: tuple[list[Said], ...]) -> None:
     assert not wrong, "\n".join(["", *wrong])
 
 
+def test_docstrings_begin_with_what_there_is(said: tuple[list[Said], ...]) -> None:
+    """With a noun or a precise verb: that a function returns something needs no word."""
+    wrong = [
+        f"{file}:{line}: {text.splitlines()[0]}" for file, line, text in said[2] if re.match(r"returns?\b", text, re.I)
+    ]
+    assert not wrong, "\n".join(["", *wrong])
+
+
 def pages(*without: str) -> list[tuple[str, str]]:
     """Each page by name, with its prose: code and addresses of links are held to what they name by other tests."""
     every = {*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")} - {DOCS.parent / "CHANGELOG.md"}

@@ -281,7 +281,7 @@ class Labelled:
         return cls(labels, classes, index, weights)
 
     @cached_property
-    def alike(self) -> bool:
+    def unweighted(self) -> bool:
         """Every row counts as one."""
         return bool((self.weights == 1.0).all())
 
@@ -301,7 +301,7 @@ class ClassRows:
 
     def _counted(self) -> ClassRows:
         """The rows whose weight is not 0."""
-        if self.labels.alike:
+        if self.labels.unweighted:
             return self
         kept = np.flatnonzero(self.labels.weights)
         if not len(kept):
@@ -318,7 +318,7 @@ class ClassRows:
         rows = self._counted()
         index, classes = rows.labels.index, len(rows.labels.classes)
         scale = rows.stated.spread(rows.labels.weights)
-        weights = None if rows.labels.alike else rows.labels.weights  # without weights fits are faster
+        weights = None if rows.labels.unweighted else rows.labels.weights  # without weights fits are faster
         fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
         if not at_once(recipe, classes):
             scores = rows.stated.scores(scale)

@@ -454,7 +454,7 @@ DECISIONS = (
     one("pairs_in_the_order_of_their_size", "pairs are bet on in the order of what they add", "audit.compare",
         "Pair._of_population", "value[order], size[order]", "np.sort(value), size[np.argsort(value)]"),
     one("compare_rows_as_independent", "rows of units are compared as if independent", "audit.compare",
-        "Pair._of_population", "clusters = cluster_totals(self.data, self.options.seed)", "clusters = None"),
+        "compared", "clusters = cluster_totals(data, options.seed)", "clusters = None"),
     one("models_do_not_share", "every model is compared as if it were the only one", "audit.compare",
         "compared", "options.alpha / len(others)", "options.alpha"),
     one("groups_and_thresholds_do_not_share", "every group and threshold is compared as if it were the only one",

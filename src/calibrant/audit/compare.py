@@ -21,7 +21,7 @@ from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import all_known
 from calibrant.data.specs.spec import Spec
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
-from calibrant.decisions.terms import Measure, Target, TermOptions, Terms, usual_margin
+from calibrant.decisions.terms import Measure, TermOptions, Terms, usual_margin
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.regression import independent, linear
 from calibrant.results import Guarantee, Interval
@@ -246,26 +246,27 @@ def _named(models: object, reference: str | None) -> dict[str, object]:
 def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], options: Terms) -> ModelComparison:
     """Compare scores on the rows of `data`; the first is the reference."""
     data = all_known(data)
-    each = rows_of_groups(data, by) if by else ()
-    enough = (one for one in each if independent(data, one[1])[1].max(initial=-1) + 1 >= MASK)
+    named_groups = rows_of_groups(data, by) if by else ()
+    enough = (one for one in named_groups if independent(data, one[1])[1].max(initial=-1) + 1 >= MASK)
     groups = [(keyed(group), np.sort(rows)) for group, rows in enough]
     if by and not groups:
         raise NotComputable(f"no group has {MASK} people: leave by= out")
     reference, *others = scores
+    clusters = cluster_totals(data, options.seed)
+    each = ((data, model, scores[reference], scores[model], options, options.alpha / len(others)) for model in others)
+    pairs = [Pair(*one) if clusters is None else ClusterPair(*one, clusters) for one in each]
     differences: list[Difference] = []
     worst: dict[str, float] = {}
     verdicts: dict[str, Decision] = {}
-    for model in others:
-        pair = Pair(data, model, scores[reference], scores[model], options, options.alpha / len(others))
+    for pair in pairs:
         own, bound = pair.differences(groups)
         differences += own
-        verdicts[model] = least(
+        verdicts[pair.model] = least(
             overall(everyone.verdict, [d.verdict for d in of_groups])
             for everyone, *of_groups in ([d for d in own if d.threshold == t] for t in options.at)
         )
         if groups:
-            worst[model] = bound
-    assumes, of_clusters = _assumed(cluster_totals(data, options.seed), options.target)
+            worst[pair.model] = bound
     return ModelComparison(
         reference=reference,
         measure=options.measure,
@@ -278,27 +279,16 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
             "groups": len(groups),
             "target": options.target,
             "guarantee": GUARANTEE,
-            "assumes": assumes,
+            "assumes": pairs[0].assumes,
             "alpha": options.alpha,
             "shares": SHARES[bool(groups), len(options.at) > 1],
             "margin": "usual" if options.margin is None else "named",
             **({"thresholds": options.thresholds} if options.thresholds else {}),
             **({"clip": options.clip} if options.measure == "log_loss" else {}),
-            **of_clusters,
+            **pairs[0].of_clusters,
             "seed": options.seed,
         },
     )
-
-
-def _assumed(clusters: Clusters | None, target: Target) -> tuple[str, dict[str, object]]:
-    """What is assumed of the rows, and what settings say of clusters: about these rows none is a pilot."""
-    if clusters is None:
-        return INDEPENDENT if target == "population" else BY_SCORES.format("rows"), {}
-    if target == "population":
-        return assumed(clusters), reported(clusters)
-    _, *more = assumed(clusters).split(", ", 1)
-    whose = BY_SCORES.format("clusters" if len(clusters.cluster) > clusters.count else "rows")
-    return ", ".join((whose, *more)), named(clusters.columns) | {"clusters": clusters.count}
 
 
 @dataclass(frozen=True)
@@ -313,7 +303,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Pair:
-    """A model against the reference."""
+    """A model against the reference, on independent rows that count alike."""
 
     data: Predictions
     model: str
@@ -322,6 +312,16 @@ class Pair:
     new: Floats
     options: Terms
     alpha: float  # the share of this pair
+
+    @property
+    def assumes(self) -> str:
+        """What is assumed of the rows."""
+        return INDEPENDENT if self.options.target == "population" else BY_SCORES.format("rows")
+
+    @property
+    def of_clusters(self) -> dict[str, object]:
+        """What settings say of clusters."""
+        return {}
 
     def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:
         """The differences, each threshold's together and everyone first, and at most what the worst group's is.
@@ -393,17 +393,13 @@ class Pair:
         y = self.data.y[rows]
         (zero, one), (new_zero, new_one) = ends
         d = np.where(y == 1, new_one - one, new_zero - zero)
-        clusters = cluster_totals(self.data, self.options.seed)
-        if clusters is None:
-            value, size, most = d, np.ones(len(d)), 1.0
-        else:
-            own = clusters.of_rows(rows)  # rows ascend, so that those of `d` are its own
-            value = summed(own.cluster, own.weight * d, own.count)[own.certified]
-            if not len(value):
-                raise NotComputable("a group has pilot clusters only: name fewer groups")
-            size, most = own.size[own.certified], own.largest
+        value, size, most = self._sums(rows, d)
         order = np.random.default_rng([self.options.seed, SHUFFLE]).permutation(len(value))
         return PairedClusters(value[order], size[order], reach, most).limits
+
+    def _sums(self, _rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
+        """Values of some rows by cluster, the clusters' sizes and the largest size: each row is one."""
+        return d, np.ones(len(d)), 1.0
 
     def _areas(self, rows: Rows) -> Seen:
         y = self.data.y[rows]
@@ -412,14 +408,14 @@ class Pair:
             raise NotComputable(f"{whose} one outcome only, and no AUROC: {OTHERWISE}")
         scores, event, weight = (self.old[rows], self.new[rows]), y == 1, weights_of(self.data)[rows]
         old, new = (placements(p, event, weight)[0] for p in scores)
-        clusters = cluster_totals(self.data, self.options.seed)
         rng = np.random.default_rng([self.options.seed, SHUFFLE])
-        result = (
-            row_areas(scores, event, rng)
-            if clusters is None
-            else _areas_of_clusters(clusters.of_rows(rows), scores, event, rng)
-        )
-        return Seen(old, new, old - new, result.limits)
+        return Seen(old, new, old - new, self._ranked(rows, scores, event, rng).limits)
+
+    def _ranked(
+        self, _rows: Rows, scores: tuple[Floats, Floats], event: NDArray[np.bool_], rng: np.random.Generator
+    ) -> PairedClusters:
+        """Blocks of some rows, in which pairs are ranked."""
+        return row_areas(scores, event, rng)
 
     def _calibration(self, rows: Rows) -> Seen:
         some = replace(self.data, covariates=None).part(rows)
@@ -444,17 +440,45 @@ class Pair:
         return Seen(at[0], at[1], at[1] - at[0], limits)
 
 
-def _areas_of_clusters(
-    own: Clusters, scores: tuple[Floats, Floats], is_event: NDArray[np.bool_], rng: np.random.Generator
-) -> PairedClusters:
-    """The blocks of the certified clusters; pilot clusters have fixed M."""
-    some = own.certified[own.cluster]
-    if some.any():
-        cluster = np.unique(own.cluster[some], return_inverse=True)[1].reshape(-1)
-        kept = scores[0][some], scores[1][some]
-        if (result := cluster_areas(kept, is_event[some], own.weight[some], cluster, own.largest, rng)).size.any():
-            return result
-    raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
+@dataclass(frozen=True)
+class ClusterPair(Pair):
+    """The same on clusters, or on rows that count more or less."""
+
+    clusters: Clusters
+
+    @property
+    def assumes(self) -> str:
+        whole, own = assumed(self.clusters), self.clusters
+        if self.options.target == "population":
+            return whole
+        _, *more = whole.split(", ", 1)
+        return ", ".join((BY_SCORES.format("clusters" if len(own.cluster) > own.count else "rows"), *more))
+
+    @property
+    def of_clusters(self) -> dict[str, object]:
+        if self.options.target == "population":
+            return reported(self.clusters)
+        return named(self.clusters.columns) | {"clusters": self.clusters.count}  # about these rows none is a pilot
+
+    def _sums(self, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
+        own = self.clusters.of_rows(rows)  # rows ascend, so that those of `d` are its own
+        value = summed(own.cluster, own.weight * d, own.count)[own.certified]
+        if not len(value):
+            raise NotComputable("a group has pilot clusters only: name fewer groups")
+        return value, own.size[own.certified], own.largest
+
+    def _ranked(
+        self, rows: Rows, scores: tuple[Floats, Floats], event: NDArray[np.bool_], rng: np.random.Generator
+    ) -> PairedClusters:
+        own = self.clusters.of_rows(rows)
+        some = own.certified[own.cluster]  # pilot clusters have fixed M
+        if some.any():
+            cluster = np.unique(own.cluster[some], return_inverse=True)[1].reshape(-1)
+            kept = scores[0][some], scores[1][some]
+            result = cluster_areas(kept, event[some], own.weight[some], cluster, own.largest, rng)
+            if result.size.any():
+                return result
+        raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
 
 
 # ---- Audits of different rows: the difference of their certified ranges ----

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import OTHERS
+from calibrant.arguments import OTHERS, Caller
 from calibrant.data.layouts import decoded, is_date, is_text, plain, text_dates, times, whole
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import hash_bytes, mix
@@ -133,7 +133,9 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
     return values
 
 
-def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
+def score_values(
+    column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False, caller: Caller | None = None
+) -> Floats:
     """Scores as float64, NaN where missing; percent, with a sign or not, are divided by 100."""
     column = decoded(column, name)
     if pa.types.is_nested(column.type):
@@ -141,9 +143,8 @@ def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = 
         raise BadInput(f"score column {name!r} holds {column.type}, of several classes: name its parts, '{name}{mark}'")
     signed = is_text(column.type) and _example(column).rstrip().endswith("%")
     if signed and not percent:
-        raise BadInput(
-            f"score column {name!r} holds percentages such as {_example(column)!r}: pass percent=True (--percent)"
-        )
+        way = "percent=True (--percent)" if caller is None else caller.turns_on("percent")
+        raise BadInput(f"score column {name!r} holds percentages such as {_example(column)!r}: pass {way}")
     values = as_float(_without_signs(column) if signed else column, name, "score")
     return values / 100.0 if percent else values
 
@@ -345,12 +346,16 @@ def _exactly(text: str) -> Decimal | None:
 
 
 def label_values(
-    column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, is_event: str = "positive", fix: str = ""
+    column: pa.Array | pa.ChunkedArray,
+    name: str,
+    positive: str | None,
+    is_event: str = "positive",
+    caller: Caller | None = None,
 ) -> NDArray[np.int8] | Floats:
     """Labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
     With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `is_event` is
-    what whoever asks calls that argument, and `fix` what they can do about a label of text where they have no such one.
+    what whoever asks calls that argument.
     """
     column = decoded(column, name)
     if positive is None:
@@ -359,8 +364,9 @@ def label_values(
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
-        own = "" if is_event == "positive" else f"pass {is_event}= to name the event"
-        return as_float(column, name, "label", fix or own)
+        own = f"{is_event}=" if caller is None else caller.says(is_event)
+        either = caller is None and is_event == "positive"  # then both names of it are said
+        return as_float(column, name, "label", "" if either else f"pass {own} to name the event")
     try:
         hit = _hits(column, name, positive, is_event)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -174,8 +174,8 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
         options, two_way = replace(options, cluster=""), {name: table.column(name) for name in options.levels}
     spec = options.rows_spec()
     with opened.naming_lines():
-        labels = label_values(table.column(options.label), options.label, options.positive, fix=options.event_by)
-    scores = score_values(table.column(options.score), options.score, options.percent)
+        labels = label_values(table.column(options.label), options.label, options.positive, caller=options.caller)
+    scores = score_values(table.column(options.score), options.score, options.percent, options.caller)
     if options.positive is not None and not np.nansum(labels) and not np.nansum(scores) < options.eventless:
         column = table.column(options.label)
         values = no_events(column, options.label, options.positive, np.ones(len(column), dtype=np.bool_))

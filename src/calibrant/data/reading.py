@@ -94,7 +94,6 @@ class Reading:
     final: bool = False  # labels are declared to be outcomes, however long rows were followed
     caller: Caller = PYTHON  # how refusals name the arguments
     eventless: float = 0.0  # rows may all be without the `positive` label if scores add up to less, as on one day
-    event_by: str = ""  # what to do about a label of text, where `positive` is no argument of the caller
 
     @classmethod
     def of(cls, *, caller: Caller = PYTHON, **options: Unpack[ReadingOptions]) -> Reading:

@@ -265,7 +265,7 @@ def _delivered(monitor: Monitor, files: object) -> Delivered:
     names = _names(table, s.key)
     if len(pc.unique(names)) < len(names):
         raise BadInput(f"--key {','.join(s.key)}: labels name a row twice: leave one of them out")
-    values = label_values(table.column(s.label), s.label, s.positive, fix=monitor.event_by)
+    values = label_values(table.column(s.label), s.label, s.positive, caller=COMMAND)
     there = ~np.isnan(values)
     wrong = np.flatnonzero(there & (values != 0) & (values != 1))
     if len(wrong):

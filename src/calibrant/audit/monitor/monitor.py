@@ -353,12 +353,6 @@ class Monitor:
         self._plan = self._plan or Plan.of(self.settings, data)
         return was_open
 
-    @property
-    def event_by(self) -> str:
-        """What to do about labels of text, of which nobody said which is the event when the monitor was started."""
-        by = Caller(command=self._caller.command).says("positive")
-        return f"write labels as 0 and 1, or start the monitor with {by} to name the event"
-
     def rows_of(self, batch: object, *, coded: bool = False) -> Predictions:
         """A batch as rows with the columns that are watched; `coded` labels are 0 and 1 by now."""
         s = self.settings
@@ -376,8 +370,7 @@ class Monitor:
                 horizon=NONE,  # a day is not refused for what an audit asks once
                 caller=self._caller,
             )
-            eventless = EXPECTED if self._latest is None else math.inf
-            return in_memory(batch, changed(reading, eventless=eventless, event_by=self.event_by))
+            return in_memory(batch, changed(reading, eventless=EXPECTED if self._latest is None else math.inf))
         if batch.unlabelled is not None and len(batch.unlabelled.p):
             raise BadInput("the batch has rows without a label: a day enters when it is complete")
         there = () if batch.covariates is None else batch.covariates.column_names

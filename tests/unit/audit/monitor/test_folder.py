@@ -325,7 +325,7 @@ def test_labels_of_text_are_refused_with_what_can_be_done_once_a_monitor_is_star
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Which label is the event is said at the start, and no option of a later step names it."""
-    way = "write labels as 0 and 1, or start the monitor with --positive to name the event"
+    way = "pass --positive (of watch start) to name the event"
     text = pa.table({"y": ["yes", "no"] * 30, "p": [0.5] * 60, "site": ["A"] * 60, "id": range(60)})
     pq.write_table(text, tmp_path / "text.parquet")
     whole, late_ = tmp_path / "whole", tmp_path / "late"
@@ -336,8 +336,12 @@ def test_labels_of_text_are_refused_with_what_can_be_done_once_a_monitor_is_star
         capsys.readouterr()
         assert watch(step, home, tmp_path / "text.parquet", "--at", 1) == 2
         assert capsys.readouterr().err.endswith(f"(such as 'yes'), not numbers; {way}\n")
+    pq.write_table(text.set_column(0, "y", [[0, 1] * 30]).set_column(1, "p", [["50%"] * 60]), tmp_path / "percent.parquet")
+    capsys.readouterr()
+    assert watch("update", whole, tmp_path / "percent.parquet", "--at", 1) == 2
+    assert capsys.readouterr().err.endswith("such as '50%': pass --percent (of watch start)\n")
     monitor = Monitor(label="y", score="p", limit=0.02)
-    with pytest.raises(BadInput, match=r"start the monitor with positive= to name the event$"):
+    with pytest.raises(BadInput, match=r"pass positive= to name the event$"):
         monitor.update(text, at=1)
 
 

@@ -336,7 +336,9 @@ def test_labels_of_text_are_refused_with_what_can_be_done_once_a_monitor_is_star
         capsys.readouterr()
         assert watch(step, home, tmp_path / "text.parquet", "--at", 1) == 2
         assert capsys.readouterr().err.endswith(f"(such as 'yes'), not numbers; {way}\n")
-    pq.write_table(text.set_column(0, "y", [[0, 1] * 30]).set_column(1, "p", [["50%"] * 60]), tmp_path / "percent.parquet")
+    pq.write_table(
+        text.set_column(0, "y", [[0, 1] * 30]).set_column(1, "p", [["50%"] * 60]), tmp_path / "percent.parquet"
+    )
     capsys.readouterr()
     assert watch("update", whole, tmp_path / "percent.parquet", "--at", 1) == 2
     assert capsys.readouterr().err.endswith("such as '50%': pass --percent (of watch start)\n")

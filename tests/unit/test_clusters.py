@@ -119,3 +119,18 @@ def test_a_function_that_passes_over_them_is_seen() -> None:
         return cal.measure.brier(cal.predictions(data.y, data.p))
 
     assert numbers(naive, data(0.4)) == numbers(naive, data(0.4, cluster=1, weights=1))
+
+
+def test_a_misspelt_variable_is_named_before_a_jitter_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=400)
+    age, sex = rng.uniform(size=400), np.array(["f", "m"])[rng.integers(0, 2, 400)]
+    data = cal.predictions(rng.uniform(size=400) < p, p, {"age": age, "sex": sex}, cluster=np.arange(400) // 4)
+    with pytest.raises(cal.BadInput, match="column 'aeg' is not in the data; did you mean 'age'"):
+        cal.certify.variable(data, "aeg", bandwidth=0.1)
+    with pytest.raises(cal.NotComputable, match="'sex' is a category"):
+        cal.certify.variable(data, "sex", bandwidth=0.1)
+    with pytest.raises(cal.NotComputable, match="no jitter of the variable is proved"):
+        cal.certify.variable(data, "age", bandwidth=0.1)
+    with pytest.raises(cal.BadInput, match=r"variable=\(1, 2\)"):
+        cal.diagnose.variable_curve(data, (1, 2))

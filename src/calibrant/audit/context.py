@@ -302,14 +302,14 @@ class AuditContext:
             raise NotRun(self.withheld_for)
 
     def needs_sample(self) -> Predictions:
-        """The rows that the sketch holds, as they are; `NotRun` says why a test of them is not run."""
+        """The rows that the sketch holds, as they are; raise `NotRun` where there are none, or no test is to be run."""
         self.needs_tests()
         if self.sample_rows is None:
             raise NotRun(NO_TESTS)
         return self.sample_rows
 
     def needs_rows(self, without: str = NO_TESTS) -> Predictions:
-        """The rows that the sketch holds, small levels pooled; `NotRun` says why a check of them is not run."""
+        """The rows that the sketch holds, small levels pooled; raise `NotRun` where there are none."""
         self.needs_tests()
         if self.rows is None:
             raise NotRun(without)

@@ -44,7 +44,7 @@ class People:
 
 
 def everyone(context: AuditContext) -> People:
-    """Everyone."""
+    """Everyone, with a ladder for each threshold."""
     q = context.everyone
     return People((), -1, q, tuple(Ladder.of(q, t) for t in context.judging.thresholds))
 

@@ -108,7 +108,7 @@ class LostRows:
 
     @property
     def certified(self) -> Flags:
-        """Which rows are."""
+        """Which rows are certified."""
         return np.ones(len(self.q.p), dtype=np.bool_)
 
     def gap(self, people: Population) -> Ends:
@@ -133,11 +133,11 @@ class LostRows:
         return Observed(q.risk, q.risk_error, *of, reaches=True)
 
     def estimated(self, of: Observed, reported: Sums, ends: Ends) -> tuple[float, Interval | None]:
-        """The gap as it is estimated and reported, and its ordinary range: none, and within the certified `ends`."""
+        """The gap as reported, moved inside the certified `ends`, and its ordinary range, of which there is none."""
         return min(max(reported.near(of.risk - of.predicted), ends[0]), ends[1]), None
 
     def contradicts(self, _of: Observed, _ends: Ends) -> bool:
-        """Whether an estimate outside of the certified `ends` says that what both assume is not so."""
+        """Whether the estimate is outside the certified ends, which refutes what both assume: here nothing."""
         return False
 
     def ratio(self, _of: Observed) -> Layered | None:
@@ -225,7 +225,7 @@ class WeighedRows(LostRows):
         return {k: self.reach.settings[k] for k in ("pilots", "followed_at_least")}
 
     def unlike(self, context: AuditContext) -> dict[str, float]:
-        """The same; none of levels named already.
+        """Group columns by which rows are lost unlike, without those whose levels have a law each.
 
         Log-rank tests of the pilot rows, none of which is certified, by Holm's method together at `UNLIKE`. Limits of
         the law of censoring rest on the same rows: a choice by these tests is not counted. Levels of few pilot rows are

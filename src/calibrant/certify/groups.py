@@ -255,7 +255,7 @@ def sizes(of: Evidence, delta: float, judge: Judge) -> tuple[float, float]:
 
 
 def checked_judge(judge: Judge) -> Judge:
-    """What is judged; refuse what cannot be."""
+    """What is judged, "error" or "gap"; refuse any other."""
     return choice("judge", judge, get_args(Judge))
 
 

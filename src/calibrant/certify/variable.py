@@ -228,8 +228,6 @@ def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSpli
 
 def cut_of(hash_split: HashSplit, names: Names, bins: int, fine: bool) -> Cut | ClusterCut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
-    if fine and not hash_split.jitters:
-        raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
     if len(names) == 1:
         cell, points, cells, ordered = _cells(hash_split, names[0], bins, fine)
     elif fine:
@@ -241,6 +239,8 @@ def cut_of(hash_split: HashSplit, names: Names, bins: int, fine: bool) -> Cut | 
         if cells > 1 << 20:
             raise BadInput(f"variable={names!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
+    if fine and not hash_split.jitters:
+        raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
     types = [covariate(hash_split.rows, each).type for each in names]
     leaves = any(is_number(t) or is_date(t) for t in types)
     return hash_split.cut(cell, (points, cells, ordered), leaves)

@@ -69,13 +69,17 @@ def inputs_of(a: Namespace) -> list[str] | list[Query]:
 def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> Sketch | Files:
     """The one sketch that sketch files add up to, the files, or the query."""
     sketches = _sketches(data)
-    return merged(sketches, allow_same) if sketches else source_of_rows(data)
+    return merged(sketches, allow_same) if sketches else _files(data)
 
 
-def source_of_rows(data: Sequence[str] | Sequence[Query], no_sketch: str = "") -> Files:
+def source_of_rows(data: Sequence[str] | Sequence[Query], no_sketch: str) -> Files:
     """The files, or the query; `no_sketch` says why sketches are refused."""
     if _sketches(data):
         raise BadInput(no_sketch)
+    return _files(data)
+
+
+def _files(data: Sequence[str] | Sequence[Query]) -> Files:
     return data[0] if len(data) == 1 else [f for f in data if isinstance(f, str)]
 
 

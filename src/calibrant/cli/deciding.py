@@ -74,15 +74,15 @@ def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predicti
         return whole
     several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
     if several.scores:
-        return _checked(a, answers(classes_in_memory(data, several), by, options), several.by)
+        return _seen(a, answers(classes_in_memory(data, several), by, options), several.by)
     # every column: rows may belong together by it, and of a pool there may be groups in it
-    return _checked(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=EVERY, **how).named()), by)
+    return _seen(a, in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=EVERY, **how).named()), by)
 
 
-def _checked(a: Namespace, rows: Predictions, by: tuple[str, ...]) -> Predictions:
-    """The rows, and on standard error what they leave out and share.
+def _seen(a: Namespace, rows: Predictions, by: tuple[str, ...]) -> Predictions:
+    """The rows; refuse groups that are made of the outcome, and say what rows leave out and share.
 
-    Groups that are made of the outcome are refused; the predicted class never is.
+    The predicted class is never refused.
     """
     if by:
         refuse_leaks(look_at(rows, SPEC_IN_MEMORY, by), by, names("--allow", a.allow), 0, COMMAND)
@@ -152,5 +152,5 @@ def _models(a: Namespace) -> ModelComparison:
         "variables": () if a.cluster else EVERY,
     }
     reading = Reading.of(caller=OF_ALL_ROWS, **how).named()
-    rows = _checked(a, in_memory(data, reading, others), names("--by", a.by))
+    rows = _seen(a, in_memory(data, reading, others), names("--by", a.by))
     return compared(rows, scores_of_columns(rows, others, reading), names("--by", a.by), options)

@@ -344,13 +344,14 @@ def taken(hint: object) -> tuple[bool, bool, set[type]]:
         elif origin is Literal or member in (int, float, str, bool):
             one = True
             plain.add(member)
-        elif (
-            member is not NoneType
-            and origin not in (Mapping, PathLike)
-            and getattr(member, "__name__", "") != "AuditRecord"  # a file can hold one; by its name, as help loads none
-        ):
+        elif member is not NoneType and origin not in (Mapping, PathLike) and not _kept(member):
             return False, False, set()
     return one, several, plain
+
+
+def _kept(member: object) -> bool:
+    """Whether it is a record, which a file can hold; by its name, as help loads none."""
+    return getattr(member, "__name__", "") == "AuditRecord"
 
 
 def choices_of(plain: Iterable[object]) -> tuple[str, ...]:

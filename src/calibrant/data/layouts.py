@@ -77,6 +77,8 @@ def _without_views(t: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if pa.types.is_binary_view(t):
         return pa.large_binary()
+    if pa.types.is_dictionary(t):
+        return pa.dictionary(t.index_type, _without_views(t.value_type), t.ordered)
     if pa.types.is_struct(t):
         return pa.struct([field.with_type(_without_views(field.type)) for field in t])
     if pa.types.is_list(t):

@@ -193,9 +193,13 @@ def remembered(data: Predictions, key: object, make: Callable[[], Kind]) -> Kind
 
 def codes_of(data: Predictions) -> NDArray[np.intp]:
     """The cluster of each row of rows in clusters, 0 to G - 1, made once."""
-    return remembered(
-        data, "cluster codes", lambda: np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
-    )
+
+    def made() -> NDArray[np.intp]:
+        codes = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
+        codes.flags.writeable = False  # one array for all who ask
+        return codes
+
+    return remembered(data, "cluster codes", made)
 
 
 FRAME = "frame"  # in the cache of rows: the library of the frame that they came in

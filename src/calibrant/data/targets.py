@@ -55,7 +55,7 @@ def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Quotin
 
 
 def _writable(out: str) -> Path:
-    """A path that can be written; say why another cannot."""
+    """A path that can be written; refuse others, with the reason."""
     if not out:
         raise BadInput("cannot write '': name a file")
     path = checked_path(out)

@@ -47,10 +47,8 @@ class Ladder:
         if q.clusters is not None:
             return ClusterLadder.of_clusters(q, q.clusters, threshold)
         if q.exact:
-            low, cut, cell = q.scores / SCALE, _at(q.scores / SCALE, threshold), (q.scores * q.grid) >> 30
-            # in blocks, where no two values share a cell
-            counts = q.by_score[None] if (np.diff(cell) == 0).any() else q.raw[:, cell, :2]
-            return cls(threshold, threshold, low, cut, counts, True)
+            low, cut = q.scores / SCALE, _at(q.scores / SCALE, threshold)
+            return cls(threshold, threshold, low, cut, _in_blocks(q), True)
         halves = threshold * FINE
         if abs(halves - round(halves)) < 1e-9:
             return cls._joined(threshold, threshold, np.arange(FINE) / FINE, q.fine)
@@ -174,6 +172,12 @@ def _cell(clusters: Clusters, low: Floats, exact: bool) -> Ints:
 
 def _step(low: Floats, p: Floats) -> Ints:
     return np.maximum(np.searchsorted(low - QUANTISATION, p, side="right") - 1, 0).astype(np.int64)
+
+
+def _in_blocks(q: Population) -> Ints:
+    """The rows of each value by outcome: in blocks, where no two values share a cell."""
+    cell = (q.scores * q.grid) >> 30
+    return q.by_score[None] if (np.diff(cell) == 0).any() else q.raw[:, cell, :2]
 
 
 def ladder(data: Points | Predictions | Sketch, threshold: float, seed: int = 0) -> tuple[Ladder, Population | Points]:

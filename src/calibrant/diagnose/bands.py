@@ -317,12 +317,8 @@ def banded(plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
     parts, top, masked = [], np.zeros(draws), 0
     # (1) Where each panel is drawn, and the largest standardised deviation of each draw over all of them.
     for panel in plan.panels:
-        own_sums, w, c = sums[panel.first : panel.first + panel.cells.size], panel.average, panel.cells
-        # Effective rows, mean score and null standard error of each point, and which points rest on enough.
-        rows, says = 1.0 / np.maximum((w * w) @ c.weight2, 1e-300), np.clip(w @ c.score, 0.0, 1.0)
-        null = np.sqrt((w * w) @ c.noise)
-        kept = np.flatnonzero(supported(rows, says, null) & panel.near)
-        rows, says, null = rows[kept], says[kept], null[kept]
+        own_sums = sums[panel.first : panel.first + panel.cells.size]
+        kept, rows, says, null = _drawn(panel)
         if law == SIGNS:  # the standard error of sums over clusters, where that is more
             seen = panel.average[kept] @ own_sums
             null = np.maximum(null, np.sqrt((seen * seen).mean(axis=1)))
@@ -346,6 +342,16 @@ def banded(plan: Plan, alpha: float, draws: int, seed: int) -> Banded:
         noise = np.maximum(null, _alternative(panel, kept, gap))
         bands.append(Band(panel, kept, says, gap, limit * noise, point * noise, rows))
     return Banded(tuple(bands), observed, p_value(observed, top), limit, masked, law)
+
+
+def _drawn(panel: Panel) -> tuple[Ints, Floats, Floats, Floats]:
+    """Which points rest on enough, their effective rows, their mean score and their null standard error."""
+    w, c = panel.average, panel.cells
+    square = w * w
+    rows = 1.0 / np.maximum(square @ c.weight2, 1e-300)
+    says, null = np.clip(w @ c.score, 0.0, 1.0), np.sqrt(square @ c.noise)
+    kept = np.flatnonzero(supported(rows, says, null) & panel.near)
+    return kept, rows[kept], says[kept], null[kept]
 
 
 def _alternative(panel: Panel, kept: Ints, gap: Floats) -> Floats:

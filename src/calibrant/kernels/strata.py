@@ -350,7 +350,7 @@ def _counted(at: Ints | Cells, columns: tuple[Floats, ...], cells: int) -> Float
 
 
 def plain_bin_sums(p: Floats, y: Labels, inputs: tuple[Floats, Floats], edges: Floats, bins: int) -> Floats:
-    """Six sums for each bin; given are rows and weights, empty for ones."""
+    """Six sums for each bin; `inputs` are rows and weights, empty for ones."""
     f, w = (_ones_or(v, len(p)) for v in inputs)
     b = np.searchsorted(edges, p, side="right") if len(edges) else np.minimum((p * bins).astype(np.int64), bins - 1)
     weight = f * w
@@ -359,7 +359,7 @@ def plain_bin_sums(p: Floats, y: Labels, inputs: tuple[Floats, Floats], edges: F
 
 
 def plain_spread(p: Floats, y: Labels, inputs: tuple[Floats, Floats], steps: int) -> Floats:
-    """Three sums for each of the points ``0, 1/steps, ..., 1``; given are rows and weights, empty for ones."""
+    """Three sums for each of the points ``0, 1/steps, ..., 1``; `inputs` are rows and weights, empty for ones."""
     f, w = (_ones_or(v, len(p)) for v in inputs)
     at = p * steps
     j = np.minimum(at.astype(np.int64), steps - 1)

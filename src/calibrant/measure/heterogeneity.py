@@ -188,12 +188,20 @@ class _SitesOfClusters(_Sites):
         return {"clusters": int(self.cluster.max()) + 1, "design_effect": effect}
 
 
+DEPENDENT = (
+    "sites {!r} are not independent: clusters (cluster=) have rows at several of them; name a site that holds whole "
+    "clusters"
+)
+
+
 def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
-    """Rows by site; say what is in the way."""
+    """Rows by site; refuse weights, extreme scores and too few sites."""
     refuse_rows(rows, weights=WEIGHTED)
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
+    if rows.crossing is not None:
+        raise NotComputable(DEPENDENT.format("cluster" if site is None else site))
     within = None if site is None or rows.cluster is None else _within(code, rows, site)
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
@@ -210,11 +218,8 @@ def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
     """The clusters within sites; None where they are the sites, or single rows."""
     cluster_code = codes_of(rows)
     cluster_sums, sites = int(cluster_code.max()) + 1, int(code.max()) + 1
-    if len(np.unique(code * cluster_sums + cluster_code)) > cluster_sums or rows.crossing is not None:
-        raise NotComputable(
-            f"sites {site!r} are not independent: clusters (cluster=) have rows at several of them; name a site that "
-            "holds whole clusters"
-        )
+    if len(np.unique(code * cluster_sums + cluster_code)) > cluster_sums:
+        raise NotComputable(DEPENDENT.format(site))
     return None if cluster_sums in (sites, rows.n) else cluster_code
 
 

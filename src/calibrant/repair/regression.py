@@ -28,7 +28,7 @@ Rows = Whole | slice  # which rows: their numbers, or a stretch of them
 
 
 def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
-    """The rows to fit a repair on; say why others will not do.
+    """The rows to fit a repair on; refuse other data, rows of one outcome and too few.
 
     Of outcomes by a horizon, by weights of censoring: those known, each by the inverse of how likely it was followed.
     """

@@ -68,7 +68,7 @@ class Settings:
     folds: int = FOLDS
 
     def checked(self) -> Settings:
-        """The settings as they will be used; say in one line which cannot be."""
+        """The settings as they will be used; refuse one that cannot be."""
         return replace(
             self,
             alternative=choice("alternative", self.alternative, ALTERNATIVES),
@@ -134,11 +134,11 @@ class DetectorInputs:
         return own, outside
 
     def clusters_at_peak(self, _rows: Rows, _inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-        """For results, clusters that have some of these rows, and that have others; nothing of independent rows."""
+        """How many clusters have rows up to the peak, and beyond it, for results; nothing of independent rows."""
         return {}
 
     def clusters_along(self, _rows: Rows, _at: Rows) -> dict[str, tuple[int, ...]]:
-        """For curves, how many clusters rows in an order have down to each point, and 0 before the first."""
+        """How many clusters the rows up to each point have, 0 before the first, for curves."""
         return {}
 
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:

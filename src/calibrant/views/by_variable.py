@@ -221,8 +221,9 @@ def checked_names(variable: str | Sequence[str]) -> tuple[str, ...]:
     """The name of one covariate, or the names of a pair."""
     if isinstance(variable, str):
         return (variable,)
-    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
-        return variable[0], variable[1]
+    pair = tuple(variable) if isinstance(variable, (list, tuple)) else ()
+    if len(pair) == 2 and all(isinstance(name, str) for name in pair) and pair[0] != pair[1]:
+        return pair
     raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
 
 
@@ -235,7 +236,7 @@ def checked_rows(data: object) -> Predictions:
 
 
 def covariate(rows: Predictions, variable: Any) -> Any:
-    """One covariate as a decoded Arrow column; say which there are if it is not among them."""
+    """One covariate as a decoded Arrow column; refuse an unknown name, and list those there are."""
     if not isinstance(variable, str):
         raise BadInput(f"variable={shown(variable)}: pass the name of one covariate")
     require([variable], () if rows.covariates is None else tuple(rows.covariates.schema.names), "covariate")

@@ -83,7 +83,7 @@ def checked_rows(data: object, **reasons: str) -> Predictions:
 
 
 def checked_classes(data: object, **reasons: str) -> MulticlassPredictions:
-    """Rows of several classes; refuse all else so."""
+    """Rows of several classes; refuse other data, and by its reason what no proof covers."""
     return _checked(checked_data(data, MulticlassPredictions), reasons)
 
 

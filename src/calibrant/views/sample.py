@@ -152,7 +152,7 @@ class Members:
 
     @classmethod
     def of(cls, data: Predictions | Sketch, sketch: Sketch) -> Members:
-        """Those of the rows that a sketch with groups was made of, or of those that it holds itself."""
+        """The groups of the rows that a sketch was made of, or of those that it holds itself."""
         rows = data.two_way if isinstance(data, Sketch) else data
         if rows is not None:
             return cls.of_rows(rows.covariates, rows.n, sketch)
@@ -161,7 +161,7 @@ class Members:
 
     @classmethod
     def of_rows(cls, table: pa.Table, n: int, sketch: Sketch) -> Members:
-        """Those of n rows with these covariates."""
+        """The groups of n rows with these covariates."""
         spec = sketch.spec
         codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
         out, start = np.empty((len(spec.groupings), n), dtype=np.int64), 0

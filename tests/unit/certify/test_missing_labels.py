@@ -62,6 +62,9 @@ def test_what_lacks_rows_without_a_label_or_the_groups_is_refused_by_its_own_rea
     for settings in ({}, {"cluster": who[~LOST]}):
         with pytest.raises(NotComputable, match="rows without a label were not kept"):
             cal.certify.missing_labels(cal.predictions(Y[~LOST], P[~LOST], **settings))
+    crossed = {"a": np.arange(N)[~LOST] % 50, "b": np.arange(N)[~LOST] // 50}
+    with pytest.raises(NotComputable, match="clusters cross, and rows without a label are kept apart by one column"):
+        cal.certify.missing_labels(cal.predictions(Y[~LOST], P[~LOST], cluster=crossed))
 
 
 def test_ranges_widen_with_what_is_not_assumed_and_agree_where_nothing_is_missing() -> None:

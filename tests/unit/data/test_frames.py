@@ -345,6 +345,9 @@ def test_text_in_views_is_read_from_frames_batches_and_files(tmp_path: Path) -> 
     text, lists = ["a", None, "b"] * 40, [["x"], [], ["y", None]] * 40
     frame = pl.DataFrame({"y": [0, 1, 1] * 40, "p": [i / 120 for i in range(120)], "text": text, "lists": lists})
     frame = frame.with_columns(inside=pl.struct("text"), bits=pl.col("text").cast(pl.Binary))
+    frame = frame.with_columns(
+        coded=pl.col("text").cast(pl.Categorical), listed=pl.col("text").cast(pl.Enum(["a", "b"]))
+    )
     frame = frame.with_columns(pair=pl.concat_list("text", "text").list.to_array(2))
     table, at = pa.table(frame), pa.array([2, 0, 119])
     assert table.schema.field("text").type == pa.string_view()

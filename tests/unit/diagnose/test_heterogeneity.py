@@ -222,6 +222,9 @@ def test_patients_of_several_hospitals_and_slopes_of_patients_are_refused() -> N
     moved = replace(data, cluster=np.arange(data.n) % 7, cache={})
     with pytest.raises(cal.NotComputable, match="rows at several"):
         cal.diagnose.heterogeneity(moved, site="hospital")
+    crossed = cal.predictions(data.y, data.p, cluster={"a": np.arange(data.n) % 7, "b": np.arange(data.n) // 7})
+    with pytest.raises(cal.NotComputable, match=r"sites 'cluster' are not independent: clusters .* rows at several"):
+        cal.diagnose.heterogeneity(crossed)
     with pytest.raises(cal.NotComputable, match="slopes"):
         cal.diagnose.heterogeneity(visits(2), site="hospital", measure="slope")
 

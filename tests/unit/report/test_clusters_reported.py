@@ -163,3 +163,15 @@ def test_clusters_of_one_row_each_are_certified_as_rows_and_tested_by_their_sign
     assert "random signs" not in markdown.render(rows)
     lost = cal.predictions(np.where(rng.uniform(size=600) < 0.1, np.nan, y), p, cluster=np.arange(600), missing="keep")
     assert "clusters have rows without an outcome" in markdown.render(cal.audit(lost, quick=True))
+
+
+def test_ranges_of_weighted_rows_say_so_where_rows_without_an_outcome_alone_are_weighted() -> None:
+    rng = np.random.default_rng(3)
+    p, lost = rng.beta(2, 5, 600), rng.uniform(size=600) < 0.1
+    y = np.where(lost, np.nan, rng.uniform(size=600) < p)
+    kept = {"y": y, "p": p, "w": np.where(lost, rng.uniform(0.5, 2.0, 600), 1.0)}
+    reported = [
+        markdown.render(cal.audit(kept, label="y", score="p", missing="keep", quick=True, **more))
+        for more in ({"weights": "w"}, {})
+    ]
+    assert ["Ranges are of the weighted rows." in text for text in reported] == [True, False]

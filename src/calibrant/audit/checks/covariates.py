@@ -66,11 +66,10 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], contex
         name in hidden and not few(sides, context.mask) and (levels := hidden[name]) is not None and worst not in levels
         for name, worst, sides in zip(c["variable"], c["worst"], people, strict=True)
     ]
+    # a level is reported as the group that it may be, a range as what was searched
+    sums = [context.sums if kind == "category" else context.searched for kind in c["kind"]]
     reported = [
-        # a level is reported as the group that it may be, a range as what was searched
-        reported_worst({k: c[k][i] for k in keys}, context.sums if c["kind"][i] == "category" else context.searched)
-        if kept
-        else dict.fromkeys(keys)
+        reported_worst({k: c[k][i] for k in keys}, sums[i]) if kept else dict.fromkeys(keys)
         for i, kept in enumerate(keep)
     ]
     worst = {k: tuple(line[k] for line in reported) for k in keys}

@@ -49,11 +49,11 @@ class Outward(Exact):
         return self.people.end(value, side, 0.0 if self.judge == "error" else -1.0, rises=self._rises)
 
     def over(self, limit: float) -> float:
-        """What an end from below must be."""
+        """What an end from below must reach to be over the limit."""
         return self.people.over(limit, rises=self._rises)
 
     def within(self, limit: float) -> float:
-        """What an end from above may be."""
+        """What an end from above may reach and be within the limit."""
         return self.people.within(limit, rises=self._rises)
 
     @property

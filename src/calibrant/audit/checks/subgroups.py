@@ -8,6 +8,7 @@ from dataclasses import replace
 from calibrant.audit.checks.everyone import status
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.judging import verdict_of
+from calibrant.audit.record import Status
 from calibrant.audit.subgroups import reported_map, reported_subgroups, reported_worst
 from calibrant.certify.subgroups import CLEAR_SIZE
 from calibrant.errors import NotComputable
@@ -40,13 +41,8 @@ def subgroups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         *(shares.of_subgroups() if context.judging.limited else ()),
         *(() if tested is None else (shares.of_test(),)),
     )
-    # Both ends are judged as they are reported: exact ones would follow from one limit after another. Where the mask
-    # leaves larger subgroups only under the ceiling, those between are not known to be within the limit; nor are those
-    # of covariates that a screen left out.
-    verdict = verdict_of(worst.interval.low, worst.interval.high, context.judging.limit)
-    unseen = worst.settings["clear_size"] > CLEAR_SIZE or context.screen is not None
     return CheckResult(
-        status="undecided" if verdict == "within" and unseen else status(verdict),
+        status=_status(context, worst),
         estimate=worst,
         outcome=tested,
         estimates={CODE: worst},
@@ -85,6 +81,18 @@ def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
     reported = reported_worst(least, most, tables, context, context.people.times(least))
     low = max(reported.interval.low, floor)
     return replace(reported, value=max(reported.value, low), interval=replace(reported.interval, low=low))
+
+
+def _status(context: AuditContext, worst: Estimate) -> Status:
+    """Judge both ends as they are reported: exact ones would follow from one limit after another.
+
+    Where the mask leaves larger subgroups only under the ceiling, those between are not known to be within the limit;
+    nor are those of covariates that a screen left out.
+    """
+    verdict = verdict_of(worst.interval.low, worst.interval.high, context.judging.limit)
+    if verdict == "within" and (worst.settings["clear_size"] > CLEAR_SIZE or context.screen is not None):
+        return "undecided"
+    return status(verdict)
 
 
 def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:

@@ -158,12 +158,8 @@ def labels(folder: Path, files: object | None, at: object) -> tuple[Monitor, Arr
             _check_names(folder, new.table.column(NAME), closing, s.key)
         # What cannot be used has been refused: from here on days enter, and labels are kept.
         entered, alarmed = _closed(folder, monitor, closing, at)
-        for other, fresh in ((d, labels_.fresh) for d, labels_ in own.items() if labels_.fresh.num_rows):
-            content = hashlib.sha256("\n".join(map(str, fresh.to_pydict().items())).encode()).hexdigest()[:16]
-            target = folder / LABELS / str(other) / f"{day}-{content}.parquet"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with temporary(target) as part:
-                pq.write_table(fresh, part)
+        for other, labels_ in own.items():
+            _keep(folder, other, labels_.fresh, day)
         state = None if monitor.last is None else monitor.state
         return monitor, Arrived(
             matched=matched,
@@ -308,6 +304,16 @@ def _check_names(folder: Path, names: pa.ChunkedArray, closing: Sequence[int], k
             f"none of {len(names):,} labels is of a row that waits, or that has entered: check --key {','.join(key)} "
             "and the days"
         )
+
+
+def _keep(folder: Path, day: int, fresh: pa.Table, came: int) -> None:
+    """Keep the labels of a day's rows that came on a day."""
+    if fresh.num_rows:
+        content = hashlib.sha256("\n".join(map(str, fresh.to_pydict().items())).encode()).hexdigest()[:16]
+        target = folder / LABELS / str(day) / f"{came}-{content}.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary(target) as part:
+            pq.write_table(fresh, part)
 
 
 def _known(folder: Path, day: int, until: int | None) -> pa.Table:

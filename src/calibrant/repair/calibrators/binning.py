@@ -353,12 +353,7 @@ class BBQ(Tunable):
         rows = fit_rows(data, "BBQ")
         result = _binnings(*scores_of(rows, int(self.fewest)), self.strategy, self.criterion)
         kept, weights = _elbow(np.array([one.log_weight for one in result]))
-        # The weighted mean of step functions, as a step function: the sum of their jumps.
-        used = list(zip((result[i] for i in kept), weights, strict=True))
-        edges, place = np.unique(np.concatenate([one.edges for one, _ in used]), return_inverse=True)
-        jumps = np.concatenate([w * np.diff(one.rates) for one, w in used])
-        start = sum(w * one.rates[0] for one, w in used)
-        shown = np.clip(start + np.concatenate([[0.0], np.cumsum(np.bincount(place, jumps, len(edges)))]), 0.0, 1.0)
+        edges, shown = _average([result[i] for i in kept], weights)
         return Steps(
             recipe="BBQ",
             settings={
@@ -433,6 +428,15 @@ def _elbow(log_weight: Floats) -> tuple[Places, Floats]:
         last += 1
     kept = order[: last + 1]
     return kept, weights[kept] / weights[kept].sum()
+
+
+def _average(binnings: list[Binning], weights: Floats) -> tuple[Floats, Floats]:
+    """The weighted mean of step functions, as a step function: the sum of their jumps."""
+    edges, place = np.unique(np.concatenate([one.edges for one in binnings]), return_inverse=True)
+    jumps = np.concatenate([w * np.diff(one.rates) for one, w in zip(binnings, weights, strict=True)])
+    start = sum(w * one.rates[0] for one, w in zip(binnings, weights, strict=True))
+    shown = start + np.concatenate([[0.0], np.cumsum(np.bincount(place, jumps, len(edges)))])
+    return edges, np.clip(shown, 0.0, 1.0)
 
 
 # ---- Isotonic regression: the best increasing map, whatever its shape ----

@@ -325,7 +325,7 @@ def softmax_map(
 
 
 def of_classes(data: object, who: str, does: str) -> MulticlassPredictions:
-    """Rows of several classes that hold the probability of each; say that others are none."""
+    """Rows of several classes that hold the probability of each; refuse other data."""
     if not isinstance(data, MulticlassPredictions):
         raise BadInput(f"{who} {does} several classes, not a {type(data).__name__}: use Beta for two")
     if data.rest:
@@ -334,7 +334,7 @@ def of_classes(data: object, who: str, does: str) -> MulticlassPredictions:
 
 
 def fit_classes(data: object, recipe: str) -> MulticlassPredictions:
-    """The rows of several classes to fit on; say why others will not do."""
+    """The rows of several classes to fit on; refuse rows of one class."""
     rows = of_classes(data, recipe, "is fitted on")
     if len(np.unique(rows.y)) < 2:
         only = shown(rows.name_of(int(rows.y[0])))

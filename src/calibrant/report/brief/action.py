@@ -469,21 +469,14 @@ def _keep(record: AuditRecord) -> Decision:
 def _collect(record: AuditRecord) -> Decision:
     """How many rows would decide, and of whom; no number where the estimate is over and the plan is for within."""
     one, few = record.everyone, facts.with_verdict(record, "undecided")
-    need, some = facts.median_need(few), few
-    if one.verdict == "undecided":
-        need, some = facts.need_of(one), [one]
-    elif need is None and facts.SUBGROUPS in record.estimates:
-        need = facts.subgroups_need(record.estimates[facts.SUBGROUPS])
+    need, some = (facts.need_of(one), [one]) if one.verdict == "undecided" else (_need(record, few), few)
     over = [f for f in some if f.limit is not None and _size(f) > f.limit] if need is None or need[1] else []
     if over and any(too_wide(record, f) for f in over):
         need = None
     elif over:
         first = facts.by_evidence(over)[0]
-        what = "gap" if first.by == "gap" else "calibration error"
-        who: Span | str = "everyone"
-        size = f", whose {what} is about {num.nearest(_size(first))} points"
-        if first.variables:
-            who, size = Span(clipped(group_named(first), LONG), "name"), _estimated(record, first)
+        who = Span(clipped(group_named(first), LONG), "name") if first.variables else "everyone"
+        size = _estimated_size(record, first)
         if _clear(first):
             more = f"{size}: estimated, not guaranteed."
             return Decision(say("Treat it as over the limit for ", who, more), _plan(record))
@@ -519,6 +512,21 @@ def _clear(finding: Finding) -> bool:
 
 def _size(finding: Finding) -> float:
     return abs(finding.gap.value) if finding.by == "gap" else finding.error.value
+
+
+def _estimated_size(record: AuditRecord, finding: Finding) -> str:
+    if finding.variables:
+        return _estimated(record, finding)
+    what = "gap" if finding.by == "gap" else "calibration error"
+    return f", whose {what} is about {num.nearest(_size(finding))} points"
+
+
+def _need(record: AuditRecord, undecided: Sequence[Finding]) -> Need | None:
+    """What would decide half of these groups, or the unlisted subgroups where no group needs more."""
+    need = facts.median_need(undecided)
+    if need is None and facts.SUBGROUPS in record.estimates:
+        return facts.subgroups_need(record.estimates[facts.SUBGROUPS])
+    return need
 
 
 def _plan(record: AuditRecord) -> str:

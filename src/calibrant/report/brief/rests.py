@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, size
+from calibrant.audit.record import AuditRecord, Finding, size
 from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
@@ -88,13 +88,16 @@ def reading(record: AuditRecord, *, drawn: bool) -> str:
         judged = f"Everyone and {who} are judged by {one}."
         apart = "Gaps are drawn, in which errors cancel; everyone is judged by calibration error, in which none do."
         text += f" {judged}" if one == groups else f" {apart}"
-    passing = (
-        f.verdict == "within" and f.limit is not None and f.by != "error" and size(*f.gap_ends)[1] > f.limit
-        for f in record.groups
-    )
-    if any(passing):
+    if any(_passes(f) for f in record.groups):
         text += " A group can be within by Holm's procedure although its range passes the limit."
     return text if drawn else f"{text} {jointly_wrong(record)}."  # the page says it where it is signed
+
+
+def _passes(finding: Finding) -> bool:
+    """Whether a group is within by its gap, and its range is not."""
+    if finding.verdict != "within" or finding.limit is None or finding.by == "error":
+        return False
+    return size(*finding.gap_ends)[1] > finding.limit
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:

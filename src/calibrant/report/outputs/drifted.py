@@ -122,10 +122,7 @@ def _pictures(drift: DriftNow) -> Iterator[doc.Node]:
     needed = -math.log(drift.alpha)
     ordered = sorted(drift.series, key=lambda s: (s.column is not None, -max(s.log_evidence)))
     shown, rest = ordered[:DRAWN], ordered[DRAWN:]
-    # The axis of evidence ends at a power of ten; here as a log to the base of ten.
-    largest = max(max(s.log_evidence) for s in drift.series)
-    room = max(min(largest / math.log(10.0), math.log10(MOST)), needed / math.log(10.0) + 0.5)
-    top = float(math.ceil(room - 1e-9))
+    top = _top(drift, needed)
     caption = say(
         "Line: the largest evidence of a change among the shares of each, day by day, on a log scale. Broken line: "
         f"1/alpha = {_written(1.0 / drift.alpha)}, from which on a change is named; dots: days with such evidence. The "
@@ -145,6 +142,13 @@ def _pictures(drift: DriftNow) -> Iterator[doc.Node]:
         most = _written(math.exp(max(max(s.log_evidence) for s in rest)))
         columns = "1 more column has" if len(rest) == 1 else f"{len(rest):,} more columns have"
         yield doc.Paragraph(say(f"{columns} no larger evidence: at most {most}."), "note")
+
+
+def _top(drift: DriftNow, needed: float) -> float:
+    """The end of the axis of evidence, a power of ten, as a log to the base of ten."""
+    most = max(max(s.log_evidence) for s in drift.series)
+    room = max(min(most / math.log(10.0), math.log10(MOST)), needed / math.log(10.0) + 0.5)
+    return float(math.ceil(room - 1e-9))
 
 
 def finding(drift: DriftNow) -> str:

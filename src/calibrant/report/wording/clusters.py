@@ -132,7 +132,8 @@ def independent(record: AuditRecord) -> Independent:
 def _rows(record: AuditRecord) -> Independent:
     alone = shared_by(record) is None and record.curve(TOGETHER).settings
     looked = (counts_as_independent(record),) if alone else ()
-    return Independent(called=noun(record), needed=noun(record), now=record.everyone.rows, looked=looked)
+    of, ranges = noun(record), weighing(record).ranges  # rows without an outcome may be weighted where others are not
+    return Independent(called=of, needed=of, now=record.everyone.rows, looked=looked, without_outcome=ranges)
 
 
 def _weighted(record: AuditRecord) -> Independent:
@@ -149,7 +150,6 @@ def _weighted(record: AuditRecord) -> Independent:
         apart="whole clusters",
         gaps_of="weighted rows",
         term="row",
-        without_outcome=weights.ranges,
     )
     return _certified(one, record, holds, capital(width))
 

@@ -290,7 +290,7 @@ class ClusterRanges:
 
     @staticmethod
     def _least_quickly(own: Side, bets: Floats, delta: Floats) -> Floats:
-        """Limits from below that are as sure, a little lower, and at most 0: all means up to them are refuted."""
+        """Means up to which all are refuted, by halving, at most 0; `own.least` where none is."""
         price, kept, free = -np.log(delta), own.least.copy(), np.zeros(len(own.least))
         for _ in range(HALVINGS):
             middle = 0.5 * (kept + free)

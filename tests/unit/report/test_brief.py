@@ -228,6 +228,16 @@ def test_what_stays_over_the_limit_and_what_still_finds_error_is_said():
     assert "On those rows the local test still finds error (p = 0.0040): audit it again once repaired." in plainly
 
 
+@pytest.mark.parametrize(("group", "perhaps"), [("within", True), ("over", False)])
+def test_error_is_perhaps_beyond_the_limit_only_where_nobody_is_over_it(group: str, perhaps: bool) -> None:
+    record = factories.mixture("undecided", [group])
+    shown = replace(record.everyone, error_shown=True)
+    record = replace(record, everyone=shown, error_shown={**record.error_shown, "everyone": True})
+    stated = plain(decision(record).text)
+    assert stated.startswith("Do not rely on it yet")
+    assert ("error is shown, perhaps beyond the limit" in stated) == perhaps
+
+
 def test_that_nothing_helps_is_an_answer():
     made = decision(factories.drawn(factories.whole(), fixed=factories.fixed(candidate="")))
     stated = plain(made.text)

@@ -170,7 +170,8 @@ def meanwhile(record: AuditRecord) -> str:
     """For whom not to rely on the score until that is done, or that undecided is no pass; empty where all is within."""
     if _off(record) and record.verdicts["everyone"] != "within":
         undecided = record.error_shown["everyone"] and facts.state(record, "everyone") == "undecided"
-        return f"Do not rely on it yet{': error is shown, perhaps beyond the limit' if undecided else ''}. "
+        perhaps = undecided and record.verdict != "over"  # nobody is surely beyond it
+        return f"Do not rely on it yet{': error is shown, perhaps beyond the limit' if perhaps else ''}. "
     off = [o for o in facts.shown_off(record) if o.finding is None or o.finding.verdict != "within"]
     names = [name for name in map(off_named, off[:1]) if name]
     if names:

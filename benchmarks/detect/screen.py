@@ -5,7 +5,7 @@
 Each data set has the quarter of the rows with both columns above their medians off by `--corner`, or one column off
 by `--single` times its sign; the other columns are noise. "all": every column is tested on every row, as far as the
 tests take them (100). "screen": a third of the rows chooses 24 columns, the others are tested. "told": the columns that
-carry the error are named beforehand. Rejections at level 0.05, in per cent; of the screen also how often every column
+carry the error are named beforehand. Rejections at level 0.05, in percent; of the screen also how often every column
 that carries the error was chosen.
 """
 

@@ -3,7 +3,7 @@
 Networks on Bank Marketing, on the cardiovascular data and on Adult (the predictions of Kelly and Smyth, 2023, in
 ``../shared/data``; what is absent is left out), the bundled classifier, and scores that are right. Each split fits on
 so many rows and judges on at most 10,000 others. A cell: the expected calibration error in ten bins, free of noise, in
-per cent, mean over splits; the range of the middle 95 % of splits; and in how many of them the Brier score rises.
+percent, mean over splits; the range of the middle 95 % of splits; and in how many of them the Brier score rises.
 
 Run with OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; ``--splits`` sets their number (default 100, 90 CPU seconds) and
 ``--data`` takes one of the five.
@@ -54,7 +54,7 @@ def sources() -> dict[str, tuple[Any, Any]]:
 
 
 def error(y: Any, p: Any) -> float:
-    """Return the expected calibration error, free of noise, in per cent."""
+    """Return the expected calibration error, free of noise, in percent."""
     return 100.0 * float(cal.measure.ece(cal.predictions(y, p), bins=10, debiased=True).value)
 
 

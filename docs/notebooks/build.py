@@ -1,6 +1,6 @@
 """Write docs/notebooks/employment.ipynb and run it: python docs/notebooks/build.py
 
-Needs nbformat, nbclient and ipykernel (written with 5.11.1, 0.11.0 and 7.4.0) beside calibrant, in an environment of
+Needs nbformat, nbclient and ipykernel (written with 5.11.1, 0.11.0 and 7.4.0) next to calibrant, in an environment of
 their own. No time stamps, no random ids: the same versions write the same bytes.
 """
 

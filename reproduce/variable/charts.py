@@ -23,7 +23,7 @@ def dots(
     frame = pd.DataFrame(rows)
     order = list(dict.fromkeys(frame[across]))
     base = alt.Chart(frame).encode(
-        x=alt.X("value:Q", title="per cent", scale=alt.Scale(zero=zero)), y=alt.Y(f"{across}:N", sort=order, title=None)
+        x=alt.X("value:Q", title="percent", scale=alt.Scale(zero=zero)), y=alt.Y(f"{across}:N", sort=order, title=None)
     )
     named = list(dict.fromkeys(frame[kinds]))
     legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=400)

@@ -63,7 +63,7 @@ def held(rows: list[Row]) -> dict[str, bool]:
         curve = [r for r in rows if r["kind"] == "variable" and (r["method"], r["way"]) == (PLATT, way)]
         age, gap = np.array([r["x"] for r in curve]), np.array([r["observed"] - r["predicted"] for r in curve])
         found = {
-            "After Platt scaling the ECE is below one per cent": v[PLATT, way, "ECE"] < 1,
+            "After Platt scaling the ECE is below one percent": v[PLATT, way, "ECE"] < 1,
             "The VECE of age is more than twice the ECE": v[PLATT, way, "VECE"] > 2 * v[PLATT, way, "ECE"],
             f"The network is underconfident for the younger, at every age below {YOUNG}": bool(
                 (gap[age < YOUNG] < 0).all()

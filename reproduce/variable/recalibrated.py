@@ -70,7 +70,7 @@ def errors(recipe: Any, folds: list[Fold], way: str) -> Any:
 
 
 def measured(shown: Any, variable: str, way: str) -> dict[str, float]:
-    """Return ECE and VECE in per cent: published in bins of the score before; by default its own, free of noise."""
+    """Return ECE and VECE in percent: published in bins of the score before; by default its own, free of noise."""
     if way == "as published":
         ece = cal.measure.vece(shown, "error before", paper=True, draws=99).value
         vece = cal.measure.vece(shown, variable, paper=True, draws=99).value

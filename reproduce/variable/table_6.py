@@ -25,7 +25,7 @@ WHEN = ("uncalibrated", "score-based", "variable-based")
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Of one data set, in per cent: uncalibrated, after a map of the score, after the tree.
+    """Of one data set, in percent: uncalibrated, after a map of the score, after the tree.
 
     Parameters
     ----------

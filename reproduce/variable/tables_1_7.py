@@ -56,7 +56,7 @@ def measures(name: str, rounds: list[list[models.Fold]]) -> list[Row]:
 
 
 def worst(shown: list[Any], variable: str) -> float:
-    """Return the mean over networks of the worst error along a variable, in per cent."""
+    """Return the mean over networks of the worst error along a variable, in percent."""
     found = [cal.diagnose.variable_curve(s, variable, span=0.9, draws=99).settings["worst_gap"] for s in shown]
     return 100 * float(sum(abs(f) for f in found)) / len(found)
 

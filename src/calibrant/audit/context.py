@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-import numpy as np
-
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import Name, People, pooled_counts, pooled_rows, sharing, shown_groups
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
@@ -24,7 +22,7 @@ from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.features import Screen, hash_split, strongest
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone, rows_of_people, sought
-from calibrant.views.unlabelled import cluster_rows
+from calibrant.views.unlabelled import Cells
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_NAMED = "no covariates were given"
@@ -199,10 +197,7 @@ class AuditContext:
     @cached_property
     def unlabelled(self) -> int:
         """How many people lack a label: rows, or clusters where rows share clusters."""
-        if self.sketch.kept is None:
-            return self.sketch.unlabelled
-        every = cluster_rows(self.sketch)
-        return len(np.unique(every.cluster[np.isnan(every.y)]))
+        return self.sketch.unlabelled if self.sketch.kept is None else Cells.of(self.sketch).people_missing
 
     @property
     def clustered(self) -> Predictions | None:

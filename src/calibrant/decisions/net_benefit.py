@@ -19,7 +19,7 @@ from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.cells import summed
 from calibrant.stats.decisions.net_benefit import Sums, widths
 from calibrant.stats.decisions.regret import Above, Below, Lots, below
-from calibrant.views.points import Points, parts, points, weights_of
+from calibrant.views.points import Points, parts, points
 from calibrant.views.population import QUANTISATION
 from calibrant.views.sample import keyed
 
@@ -140,10 +140,10 @@ class Seen:
     def of(cls, data: Points | Predictions | Sketch, at: Ladder) -> Seen:
         """Count; of a sketch's cells as the ladder does."""
         if isinstance(data, Predictions):
-            on, weights = data.p >= at.threshold - QUANTISATION, weights_of(data)
+            on, weight = data.p >= at.threshold - QUANTISATION, data.weights
             event, n, rows = data.y == 1, data.n, int(np.count_nonzero(on))
             classes = (on & event, on & ~event, ~on & event, ~on & ~event)
-            mass = [float(weights[c].sum()) for c in classes]
+            mass = [float(np.count_nonzero(c) if weight is None else weight[c].sum()) for c in classes]
         else:
             (rows, events), (left, missed) = at.acted, at.left
             n, mass = rows + left, [float(v) for v in (events, rows - events, missed, left - missed)]
@@ -226,13 +226,7 @@ def decision_curve(
     at = HUNDREDTHS if thresholds is None else np.array(arguments.thresholds("thresholds", thresholds))
     rows: list[tuple[object, ...]] = []
     left_out = 0
-    groups = names("by", by)
-    populations: Iterable[tuple[str, Predictions | Sketch | Points]]
-    if groups:
-        populations = ((keyed(name), part) for name, part in parts(data, groups))
-    else:
-        populations = [(EVERYONE, checked_data(data, Predictions, Sketch))]
-    for name, part in populations:
+    for name, part in _parts(data, names("by", by)):
         reported = list(_rows(name, part, at, level, seed))
         left_out += len(at) - len(reported)
         rows += reported
@@ -245,6 +239,13 @@ def decision_curve(
         columns=dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True)),
         settings={"alpha": level, "level": 1.0 - level, "left_out": left_out, "least_rows": ROWS, "seed": seed},
     )
+
+
+def _parts(data: Predictions | Sketch, by: tuple[str, ...]) -> Iterator[tuple[str, Predictions | Sketch | Points]]:
+    if not by:
+        yield EVERYONE, checked_data(data, Predictions, Sketch)
+    else:
+        yield from ((keyed(name), part) for name, part in parts(data, by))
 
 
 def _rows(

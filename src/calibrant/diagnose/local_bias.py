@@ -170,9 +170,7 @@ def local_bias(
         draws=checked_draws(draws, level),
         seed=checked_seed(seed),
     )
-    if choice("kernel", kernel, ("local", "published")) == "local" and gamma is not None:
-        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
-    published = positive("gamma", gamma, hint="such as 0.5, with kernel='published'") if kernel == "published" else None
+    published = _gamma(choice("kernel", kernel, ("local", "published")), gamma)
     both = sorted(set(ask.variables) & set(ask.by))
     if both:
         raise BadInput(f"{both[0]!r} is in variables and in by: name it once")
@@ -191,6 +189,15 @@ def local_bias(
 
 
 # ---- The bias as published: one kernel on the unscaled covariates and the score, at scattered points ----
+
+
+def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
+    """The gamma of the published kernel; None for ours."""
+    if kernel == "published":
+        return positive("gamma", gamma, hint="such as 0.5, with kernel='published'")
+    if gamma is not None:
+        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
+    return None
 
 
 def _published_axes(data: Predictions, wanted: tuple[str, ...]) -> tuple[Axis, ...]:

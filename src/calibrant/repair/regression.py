@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of
 from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.data.specs.horizon import all_known
 from calibrant.errors import BadInput, NotComputable
@@ -64,7 +64,7 @@ def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
     """The cluster of each row, or of some rows, as a number counted from 0; None without clusters."""
     if data.cluster is None:
         return None
-    return np.unique(data.cluster[rows], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.unique(codes_of(data)[rows], return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def independent(data: Predictions, rows: Rows = slice(None)) -> tuple[str, Whole]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import names
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, codes_of
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE, Coding
@@ -278,7 +278,7 @@ def by_cluster(
 ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
     """Each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
     off = (data.y - data.p) * even_weights(data)
-    cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
+    cluster = codes_of(data)
     size = int(cluster.max()) + 1
     if size < 2:
         raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")

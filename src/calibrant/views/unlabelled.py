@@ -82,6 +82,11 @@ class Cells:
         return int(self.unlabelled.sum())
 
     @property
+    def people_missing(self) -> int:
+        """How many people have a row without a label: rows, or clusters where rows share clusters."""
+        return self.missing
+
+    @property
     def expected(self) -> tuple[float, float]:
         """Sum of the scores of those with a label, and of those without."""
         first, second = self.sums.sum(axis=0) / STEPS
@@ -195,8 +200,11 @@ class ClusterCells(Cells):
     @property
     def clusters(self) -> tuple[int, int]:
         """Clusters, and those of them that have a row without a label."""
-        q = self.rows_of
-        return len(np.unique(q.cluster)), len(np.unique(q.cluster[np.isnan(q.y)]))
+        return len(np.unique(self.rows_of.cluster)), self.people_missing
+
+    @property
+    def people_missing(self) -> int:
+        return len(np.unique(self.rows_of.cluster[np.isnan(self.rows_of.y)]))
 
 
 def cluster_rows(sketch: Sketch) -> ClusterRows:

@@ -62,7 +62,7 @@ class Mark:
     aside: Size = (0, 0)  # pixels to the right and down
     align: str = "center"
     joined: str = "linear"
-    most: float = 0.0  # points of the strongest colour, which text on it must be told from
+    most: float = 0.0  # points of the strongest colour, which text on it must stand out from
 
 
 @dataclass(frozen=True)

@@ -288,7 +288,7 @@ def frozen_classes(
     p = column_each(p, labels)
     if way == "keep":
         how = by.turns_on("drop_missing")
-        raise BadInput(f"{by.name('missing')}=keep is of two classes: rows without a label are left out by {how}")
+        raise BadInput(f"{by.typed('missing', 'keep')} is of two classes: rows without a label are left out by {how}")
     order = class_names(classes, y_prob, labels, p.shape[1])
     numbers, known = class_numbers(labels, order, p.shape[1], called)
     if not (drops or known.all()):

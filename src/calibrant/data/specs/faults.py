@@ -165,7 +165,7 @@ class Faults:
         how = self.caller.turns_on("drop_missing")
         fix = f"fill them in, or pass {how} to leave those rows out and count them"
         if kind == LABEL_MISSING:
-            fix += f", or {self.caller.name('missing')}=keep to say what they could change"
+            fix += f", or {self.caller.typed('missing', 'keep')} to say what they could change"
         return fix
 
     def _hint(self, percent: bool) -> str:

@@ -216,7 +216,7 @@ example:
 REPAIR_STATUS = statuses(
     "a repair is shown, or estimated, to be better; its calibrator is written",
     "the one repair asked for is shown to be worse; its calibrator is written all the same",
-    three="no repair is shown or estimated to be better. With --method auto, or several, nothing is written",
+    three="no repair is recommended. With --method auto, or several, nothing is written",
 )
 APPLY_STATUS = statuses(
     "every row is written",

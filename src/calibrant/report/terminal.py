@@ -325,7 +325,8 @@ def recommendation(result: Comparison) -> str:
     changes = scores_of(result)
     if result.recommended == AS_AUDITED:
         least = min(result.calibrators, key=lambda name: result.row(name)["brier"])
-        text = f"None is recommended: no repair is shown or estimated to be better. {_error_shown(result)}"
+        text = "None is recommended: no repair is shown better, or estimated better in Brier score or log loss,"
+        text += f" without harm elsewhere. {_error_shown(result)}"
         return "\n".join(wrap(f"{text} The least Brier score has {least}: {changes[least]}."))
     first = ""
     if result.fixed.columns:

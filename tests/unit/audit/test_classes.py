@@ -189,7 +189,7 @@ def test_rows_that_lack_something_are_left_out_and_counted(tmp_path):
     assert (weighed.everyone.rows, weighed.data["dropped"]) == (2, 4)
     with pytest.raises(cal.BadInput, match=r"column 'kind': 2 values are missing, first in line 3 of log.csv: leave"):
         cal.audit(tmp_path / "log.csv", **options)
-    with pytest.raises(cal.BadInput, match="missing='keep' is of two classes: rows without a label are left out by drop"):
+    with pytest.raises(cal.BadInput, match="missing='keep' is of two classes: rows without a label are left out"):
         cal.audit(tmp_path / "log.csv", missing="keep", **options)
 
 

@@ -104,12 +104,13 @@ def answer(record: AuditRecord) -> Text:
     s, chosen, before = record.curve("repairs").settings, recommended(record), rows(record)[0]
     if chosen is None:
         tried = len(rows(record)) - 1
-        which = "the repair tried is" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
+        which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
         best = best_line(record)
         least = f" Best is {repair_named(best['recipe'])}: {scores_changed(changes_of(best))}." if best else ""
         return say(
             f"None is shown to help: on {num.count(s['rows_judged'])} {noun(record)} it was not fitted on, {which} "
-            f"shown or estimated to be better.{least} That is not proof that none would."
+            f"shown better, or estimated better in Brier score or log loss, without harm elsewhere.{least} "
+            "That is not proof that none would."
         )
     gaps = ""
     if s["groups"]:

@@ -81,8 +81,18 @@ def test_where_no_repair_helps_only_the_range_now_is_told() -> None:
     record = replace(of, curves={**of.curves, "fixed": factories.fixed(candidate="")})
     page = section(record)
     assert "None is shown to help" in page
+    tried = "repairs tried is shown better, or estimated better in Brier score or log loss, without harm elsewhere"
+    assert tried in plain(repair.answer(record))
     assert ">After" not in page
     assert "calibrant repair" not in page
+
+
+def test_the_one_repair_that_was_tried_is_not_said_to_help() -> None:
+    record = factories.repaired(recommended="as audited")
+    table = record.curve("repairs")
+    two = {name: column[:2] for name, column in table.columns.items()}
+    record = replace(record, curves={**record.curves, "repairs": replace(table, columns=two)})
+    assert "the one repair tried is not shown better" in plain(repair.answer(record))
 
 
 def test_the_command_is_whole_and_quoted() -> None:

@@ -494,13 +494,12 @@ def checked_alpha(alpha: object, name: str = "alpha") -> float:
     return number(name, alpha, above=0, most=0.5, what="an error probability", hint="such as 0.05 for level 0.95")
 
 
-def checked_beta(beta: object, name: str = "beta") -> tuple[float, float]:
+def checked_beta(beta: object) -> tuple[float, float]:
     """The two parameters of a beta distribution of scores."""
     values = tuple(beta) if isinstance(beta, Sequence) and not isinstance(beta, str) else ()
     if len(values) != 2 or not all(_finite(v) and 0.0 < v <= 1e6 for v in values):
-        refuse(
-            name, beta, "two numbers above 0, the parameters of a beta distribution", "such as 2,8 for a mean of 0.2"
-        )
+        what = "two numbers above 0, the parameters of a beta distribution"
+        refuse("beta", beta, what, "such as 2,8 for a mean of 0.2")
     return float(values[0]), float(values[1])
 
 

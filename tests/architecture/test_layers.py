@@ -104,7 +104,7 @@ BEYOND = {  # what applications import that is not public, and why; the list onl
         "the sums over pairs of the core's exact test, for the same rows",
     ),
 }
-TOOLKIT = 130  # names that applications may use beside the public functions; two are for writing in German
+TOOLKIT = 129  # names that applications may use beside the public functions; two are for writing in German
 ANYS = 300  # of the whole library; it only ever falls
 
 
@@ -263,6 +263,16 @@ def test_imports_run_downward() -> None:
 def test_no_circles() -> None:
     """Among files, and among folders: at every level, whatever lies side by side has an order."""
     assert {name_of(f): found for f in FOLDERS if (found := circle(neighbours(f)))} == {}
+
+
+def test_plug_ins_are_in_no_circle_for_type_checkers_either() -> None:
+    """What a plug-in may call on a parser is a protocol, so that nothing that the protocols name imports them."""
+    table = ROOT / "plugins.py"
+    reached = {MODULES[m] for m in stated(tree(table)) if m in MODULES}
+    while more := {q for p in reached for q in imported(p)} - reached:
+        reached |= more
+    assert reached
+    assert table not in reached
 
 
 def test_nothing_imports_the_face_of_its_own_folder() -> None:

@@ -20,7 +20,7 @@ import calibrant
 from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
 from calibrant.cli.commands import inputs_of, report_left_out, source
-from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
+from calibrant.cli.options import CHECK_STATUS, OWN, Listed, choices_of, names, taken
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
@@ -32,6 +32,7 @@ from calibrant.data.survey import EVERY
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
+from calibrant.plugins import Parser
 from calibrant.repair.judge.evaluate import audited_variables
 from calibrant.report.outputs import results
 from calibrant.results import Curve, Estimate, Outcome
@@ -176,11 +177,11 @@ VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
 def add_methods(
-    p: Command, face: str, notes: Mapping[str, str], own: Mapping[str, tuple[str, str, take.Options]]
+    p: Parser, face: str, notes: Mapping[str, str], own: Mapping[str, tuple[str, str, take.Options]]
 ) -> None:
     """Add the functions of a face as commands, each with its own settings; those of `own` have their options."""
     known, raw = methods(face), argparse.RawDescriptionHelpFormatter
-    each = p.add_subparsers(dest="method", metavar="METHOD", required=True, parser_class=Command)
+    each = p.add_subparsers(dest="method", metavar="METHOD", required=True)
     for name, m in known.items():
         about = ABOUT.format(example=m.example(face), page=m.page(face), status=CHECK_STATUS)
         line = f"{m.line}\n\n{notes[name]}" if name in notes else m.line
@@ -196,7 +197,7 @@ def add_methods(
     p.spelt = {name.replace("_", "-"): name for name in (*known, *own)}
 
 
-def _add_method(m: Method, p: Command) -> None:
+def _add_method(m: Method, p: Parser) -> None:
     """Add what a function can be asked with; what the reading of the data has already is reported there."""
     take.files(p, ", sketch")
     take.columns(p)
@@ -218,7 +219,7 @@ def _add_method(m: Method, p: Command) -> None:
     take.csv_form(p)
 
 
-def _own(p: Command, own: Setting) -> None:
+def _own(p: Parser, own: Setting) -> None:
     """Add a setting; where it is not given, the function has its default."""
     option, dest = f"--{own.name.replace('_', '-')}", OWN + own.name
     line = own.words.replace("`", "").replace("%", "%%")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from calibrant.cli.commands import source as source
     from calibrant.cli.methods import run_method as run_method
     from calibrant.cli.options import CHECK_STATUS as CHECK_STATUS
-    from calibrant.cli.options import Command as Command
     from calibrant.cli.options import names as names
     from calibrant.cli.parser import APPLY_STATUS as APPLY_STATUS
     from calibrant.cli.parser import CHECK as CHECK
@@ -26,7 +25,6 @@ _WHERE = {
     "APPLY_STATUS": "calibrant.cli.parser",
     "CHECK": "calibrant.cli.parser",
     "CHECK_STATUS": "calibrant.cli.options",
-    "Command": "calibrant.cli.options",
     "Progress": "calibrant.cli.progress",
     "asking": "calibrant.cli.parser",
     "inputs_of": "calibrant.cli.commands",

@@ -504,7 +504,7 @@ def _warnings(
         yield "one-class"
     if repeats:
         yield "equal-rows"
-    if any(c.kind in ("id", "cluster") and c.role == "left out" for c in columns):
+    if any(c.of_kind.identifies and c.role == "left out" for c in columns):
         yield "likely-id"
     if any(c.kind == "cluster" for c in columns):
         yield "several-rows-per-cluster"

@@ -27,6 +27,7 @@ MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
 LIST_ALL = "`calibrant plan --data` lists any groups and limit."
+OWN = {role: role for role in ("label", "score", "key", "weights", "cluster")}  # these roles say more than the kind
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
 
@@ -143,13 +144,13 @@ def _weight(c: Column, seen: Look) -> int:
     if first < 2 or len(seen.columns) <= MOST:
         return first
     offered = {name for names in seen.candidates.values() for name in names}
-    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.kind in ("id", "cluster") else 5
+    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.of_kind.identifies else 5
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    role = c.role if c.role in ("label", "score", "key", "weights", "cluster") else c.kind
-    role = "cluster" if c.name in seen.candidates.get("cluster", ()) and role == c.kind else role
-    return sanitize(c.name) or "(no name)", role, _missing(c, seen), sanitize(_holds(c))
+    likely = dict.fromkeys(seen.candidates.get("cluster", ()), "cluster")
+    interpreted = OWN.get(c.role) or likely.get(c.name, c.kind)
+    return sanitize(c.name) or "(no name)", interpreted, _missing(c, seen), sanitize(_holds(c))
 
 
 def _missing(c: Column, seen: Look) -> str:
@@ -180,7 +181,7 @@ def _holds(c: Column) -> str:
         return "nothing"
     if c.role == "cluster" and c.distinct is not None:
         return f"{num.count(c.distinct)} different"  # clusters are people, whom no one names
-    if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
+    if c.frequent and (c.role == "label" or c.of_kind.listed):
         kept = LISTED if c.role == "label" else VALUES
         shown = [
             clip(quote_blank(v), SPELT) + (f" {num.count(n)}" if c.role == "label" else "")
@@ -188,7 +189,7 @@ def _holds(c: Column) -> str:
         ]
         more = (c.distinct or 0) - len(shown)
         return ", ".join(shown) + (f" and {num.count(more)} more" if more > 0 else "")
-    if (c.kind in ("id", "cluster") or (c.kind in ("category", "code") and not c.frequent)) and c.distinct is not None:
+    if c.of_kind.names and c.distinct is not None:
         return f"{num.count(c.distinct)} different"
     if c.low is not None and c.high is not None:
         return f"{_end(c.low)} to {_end(c.high)}"
@@ -368,7 +369,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     marked |= {c.name: "Write a number there, or leave it empty" for c in seen.columns if f": {NO_NUMBER}" in c.why}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
         yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. {marked[c.name]}."
-    if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "cluster")]:
+    if out := [c.name for c in seen.columns if c.role == "left out" and c.of_kind.identifies]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
     if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
         yield "Left out", f"{_names(single)}: one value only, or none."

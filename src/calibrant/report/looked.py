@@ -333,16 +333,13 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
     dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     several = bool(seen.candidates.get("classes")) and not seen.score
     if not dependent and not several and not any("score" in why for why in gone):
-        without = "1 row" if unlabelled == 1 else f"{num.count(unlabelled)} rows"
+        without, _, _ = rows_of(unlabelled, rows).partition(" (")
         keep = f"--missing keep, in place of drop, counts the {without} without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."
 
 
-def _clusters(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield which columns rows share, unless the cluster was named, or rows were declared independent."""
-    clusters = seen.candidates.get("cluster", ())
-    if seen.settings.get("cluster"):
-        return
+def _shared(seen: Look, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield which columns rows share, where nobody named the cluster or declared rows independent."""
     if names := next(iter(seen.one_outcome), ()):
         option = sanitize(typed_option("cluster", ("+".join(names),)))
         label = sanitize(seen.label)
@@ -350,18 +347,37 @@ def _clusters(seen: Look) -> Iterator[tuple[str, str]]:
             f"All rows of one {_names(names)} have one {label}: one outcome seen many times, so {option}; or made from"
         )
         yield "Clusters", f"{text} the outcome, so leave it out. Labels were compared with columns, and with no score."
-    elif clusters:
-        option, both = (sanitize(typed_option("cluster", clusters[:k])) for k in (1, 2))
-        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(clusters) > 1 else ""
-        yield "Clusters", f"Rows share {_names(clusters)}: without {option} ranges assume independent rows.{more}"
+    elif columns:
+        option, both = (sanitize(typed_option("cluster", columns[:k])) for k in (1, 2))
+        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(columns) > 1 else ""
+        yield "Clusters", f"Rows share {_names(columns)}: without {option} ranges assume independent rows.{more}"
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    kept = {role: list(names) for role, names in seen.candidates.items()}
-    yield from _clusters(seen)
-    if (weights := kept.get("weights")) and not seen.settings.get("weights"):
-        name, option = sanitize(weights[0]), sanitize(typed_option("weights", weights[0]))
+    free = {role: names for role, names in seen.candidates.items() if not seen.settings.get(role)}  # of parts unnamed
+    if "cluster" in free:
+        yield from _shared(seen, free["cluster"])
+    for column in free.get("weights", ())[:1]:
+        name, option = sanitize(column), sanitize(typed_option("weights", column))
         yield "Weights", f"Does {name} say how many people a row stands for? Without {option} every row counts once."
+    yield from _unread(seen)
+    if out := [c.name for c in seen.columns if c.role == "left out" and c.of_kind.identifies]:
+        yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
+    if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
+        yield "Left out", f"{_names(single)}: one value only, or none."
+    yield from _of_outcome(free.get("outcome", ()))
+    if output := free.get("output"):
+        yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
+    if groups := free.get("by"):
+        yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
+    if len(ends := free.get("horizon", ())) == 2:
+        yield "Follow-up", _of_follow_up(ends, free.get("lost", ()))
+    if "words-for-missing" in seen.warnings:
+        yield "Words", "Texts such as NA or ? are levels of their own."
+
+
+def _unread(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what was not read, and what was read as text though it may be numbers or dates."""
     lost = [c for c in seen.columns if c.kind == "unusable" and not c.stored and c.why not in ("", *seen.refusals)]
     for why in list(dict.fromkeys(c.why for c in lost))[:LISTED]:
         yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {sanitize(why)}."
@@ -369,19 +385,6 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     marked |= {c.name: "Write a number there, or leave it empty" for c in seen.columns if f": {NO_NUMBER}" in c.why}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
         yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. {marked[c.name]}."
-    if out := [c.name for c in seen.columns if c.role == "left out" and c.of_kind.identifies]:
-        yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
-    if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
-        yield "Left out", f"{_names(single)}: one value only, or none."
-    yield from _of_outcome(kept.get("outcome", []))
-    if output := kept.get("output"):
-        yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
-    if (groups := kept.get("by")) and not seen.settings.get("by"):
-        yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
-    if len(ends := kept.get("horizon", ())) == 2:
-        yield "Follow-up", _of_follow_up(ends, kept.get("lost", ()))
-    if "words-for-missing" in seen.warnings:
-        yield "Words", "Texts such as NA or ? are levels of their own."
 
 
 def _of_follow_up(ends: Sequence[str], lost: Sequence[str]) -> str:

@@ -264,6 +264,8 @@ def test_several_classes_are_read(inside: None, capsys: pytest.CaptureFixture[st
     assert Estimate.from_dict(json.loads(capsys.readouterr().out)) != printed
     assert main(["measure", "klce", *several, "--score", "ill"]) == 2
     assert "--score and --scores name the same columns" in capsys.readouterr().err
+    assert main(["measure", "brier", *several, "--by", "site"]) == 2
+    assert "of several classes no group is measured: leave --by out" in capsys.readouterr().err
     assert main(["measure", "klce", "classes.csv", "--label", "y", "--score", "ill,well,dead", "--json"]) == 0
     assert Estimate.from_dict(json.loads(capsys.readouterr().out)) == printed
 

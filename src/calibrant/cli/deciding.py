@@ -12,7 +12,7 @@ from calibrant.arguments import COMMAND, Caller, names, of_declared
 from calibrant.audit.compare import audits_compared, compared, scores_of_columns, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source, source_of_rows
+from calibrant.cli.commands import EVERY, inputs_of, report_left_out, report_sketch, source, source_of_rows
 from calibrant.cli.options import CLASSES
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
@@ -69,9 +69,7 @@ def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predicti
     data = source(inputs_of(a), a.allow_same)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
-        whole = summarised(data, Reading.of(caller=COMMAND, **how))
-        report_left_out(whole)
-        return whole
+        return report_sketch(summarised(data, Reading.of(caller=COMMAND, **how)))
     several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
     if several.scores:
         return _seen(a, answers(classes_in_memory(data, several), by, options), several.by)

@@ -14,12 +14,12 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, cast, get_args, get_type_hints
 
 import calibrant
 from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
-from calibrant.cli.commands import inputs_of, report_left_out, source
+from calibrant.cli.commands import inputs_of, report_left_out, report_sketch, source
 from calibrant.cli.options import CHECK_STATUS, OWN, Listed, choices_of, names, taken
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
@@ -256,6 +256,7 @@ def _value(own: Setting, text: str) -> Any:
 
 Data = Predictions | MulticlassPredictions | Sketch
 NONE = "none"  # of the other columns
+NO_GROUPS = "of several classes no group is measured: leave --by out, or name one class by --score and --positive"
 
 
 def run_method(a: Namespace) -> int:
@@ -269,8 +270,9 @@ def run_method(a: Namespace) -> int:
         own[COVARIATES] = covariates
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always", CalibrantWarning)
-        if m.grouped and a.by is not None and not isinstance(data, MulticlassPredictions):
-            result = by_group(m.function, data, by=a.by, intersections=a.intersections, **own)
+        if m.grouped and a.by is not None:
+            two = cast("Predictions | Sketch", data)  # of several classes groups were refused
+            result = by_group(m.function, two, by=a.by, intersections=a.intersections, **own)
         else:
             result = m.function(data, **own)
     for warning in reported:
@@ -292,9 +294,7 @@ def _data(
     data = source(files)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *take.CLASSES, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
-        sketch = summarised(data, Reading.of(caller=COMMAND, **how))
-        report_left_out(sketch)
-        return sketch, None
+        return report_sketch(summarised(data, Reading.of(caller=COMMAND, **how))), None
     named = [n for s in m.settings if s.columns and s.name in own for n in _names(own[s.name]) if n != THE_SCORE]
     every = COVARIATES not in own and any(s.name == COVARIATES for s in m.settings)
     if own.get(COVARIATES) == NONE:
@@ -305,6 +305,8 @@ def _data(
     if m.several and (a.scores or options.scores):
         if a.scores and (options.score or options.scores):
             raise BadInput("--score and --scores name the same columns: leave one out")
+        if by:
+            raise BadInput(NO_GROUPS)
         rows = classes_in_memory(data, replace(options, scores=a.scores or options.scores), a.classes or ())
         seen = rows.top_label()
     else:

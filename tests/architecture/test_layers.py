@@ -134,7 +134,7 @@ def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
 
 
 def texts_of(module: ast.Module, name: str) -> dict[str, list[str]]:
-    """Texts that a name of a module stands for: of a constant its text, of a mapping its values."""
+    """Texts that a name of a module stands for: of a constant its text, of a mapping its values, of `where` its keys."""
     held = {"__name__": [name]}
     for node in module.body:
         match node:
@@ -142,6 +142,8 @@ def texts_of(module: ast.Module, name: str) -> dict[str, list[str]]:
                 ast.Assign(targets=[ast.Name(id=to)], value=value) | ast.AnnAssign(target=ast.Name(id=to), value=value)
             ):
                 values = value.values if isinstance(value, ast.Dict) else [value]
+                if isinstance(value, ast.Call) and ast.unparse(value.func) == "where":
+                    values = [key for argument in value.args if isinstance(argument, ast.Dict) for key in argument.keys]
                 held[to] = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
     return {name: texts for name, texts in held.items() if texts}
 
@@ -289,7 +291,7 @@ def test_imports_are_seen_wherever_they_stand() -> None:
     code = (
         "from calibrant.errors import BadInput\nif TYPE_CHECKING:\n    import calibrant.results\n"
         "DRAWN_BY = 'calibrant.report.figures.charts'\nENGINES = 'calibrant.data.engines'\n"
-        "_WHERE = {'a': 'calibrant.views.axes'}\n"
+        "_WHERE = where({'calibrant.views.axes': 'a b'})\n"
         "def f(name):\n    from calibrant import kernels\n    import_module('calibrant.data')\n"
         "    import_module(DRAWN_BY)\n    importlib.import_module(f'{ENGINES}.{name}')\n"
     )

@@ -134,7 +134,7 @@ def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
 
 
 def texts_of(module: ast.Module, name: str) -> dict[str, list[str]]:
-    """Texts that a name of a module stands for: of a constant its text, of a mapping its values, of `where` its keys."""
+    """Texts that a name of a module stands for: a constant its text, a mapping its values, `where` its keys."""
     held = {"__name__": [name]}
     for node in module.body:
         match node:

@@ -160,9 +160,9 @@ def _span(ends: Ends) -> str:
     return f"{low} up" if "least" in ends else low
 
 
-def share(name: str, value: object, *, what: str = "a number", hint: str = "") -> float:
+def share(name: str, value: object, *, hint: str = "") -> float:
     """A number strictly between 0 and 1."""
-    return number(name, value, above=0, below=1, what=what, hint=hint)
+    return number(name, value, above=0, below=1, hint=hint)
 
 
 def thresholds(name: str, value: object) -> tuple[float, ...]:
@@ -214,17 +214,17 @@ def increasing(name: str, value: object, *, hint: str = "") -> tuple[float, ...]
     return result
 
 
-def finite(name: str, value: object, *, what: str = "a finite number", hint: str = "") -> float:
+def finite(name: str, value: object) -> float:
     """A number that is neither infinite nor NaN."""
     if not _finite(value):
-        refuse(name, value, what, hint)
+        refuse(name, value, "a finite number")
     return float(value)
 
 
-def flag(name: str, value: object, *, hint: str = "") -> bool:
+def flag(name: str, value: object) -> bool:
     """True or False, and nothing that only counts as one."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
-        refuse(name, value, "True or False", hint)
+        refuse(name, value, "True or False")
     return bool(value)
 
 

@@ -333,7 +333,7 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
             results.append(Off(float(least), None, str(rule), where, attributes, levels, int(rows), *ends_))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
-    return sorted(results, key=lambda o: (-o.least, "" if o.finding is None else o.finding.id, o.rule))
+    return sorted(results, key=lambda o: (-o.least, o.rule))
 
 
 def unlisted_known(record: AuditRecord) -> list[Off]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files as resources
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from calibrant.arguments import COMMAND, lacking, of_declared
 from calibrant.audit.checks import gates
 from calibrant.audit.judging import Judging, JudgingOptions
 from calibrant.audit.run import audited
-from calibrant.cli.options import bin_edges
+from calibrant.cli.options import CLASSES, bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
@@ -22,7 +22,7 @@ from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
 from calibrant.data.read import fixed_spec, in_memory, summarised, with_classes
-from calibrant.data.reading import Reading, ReadingOptions
+from calibrant.data.reading import FORM, OF_ROWS, Reading, ReadingOptions
 from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.files import open_source
@@ -36,6 +36,8 @@ from calibrant.views.rules import selected
 
 EVERY = ("*",)
 Files = Query | list[str] | str
+Plain = dict[str, Any]  # arguments by name
+Data = TypeVar("Data")
 EXAMPLE = "calibrant-example.html"
 
 # ---- from options to what is read and what is judged ----
@@ -95,6 +97,15 @@ def report_sketch(sketch: Sketch) -> Sketch:
     """A sketch of which standard error says what it leaves out."""
     _report(sketch.log, (sketch.dropped, sketch.unlabelled), lacking(sketch.spec.cluster, sketch.spec.weights))
     return sketch
+
+
+def asked(a: Namespace, data: Sequence[str] | Sequence[Query], rows: Callable[[Files, Plain], Data]) -> Sketch | Data:
+    """The sketch that sketch files add up to, as it is asked; or what `rows` makes of files and how to read them."""
+    files = source(data, a.allow_same)
+    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
+    if isinstance(files, Sketch):
+        return report_sketch(summarised(files, Reading.of(caller=COMMAND, **how)))
+    return rows(files, how)
 
 
 def report_left_out(rows: Predictions) -> None:

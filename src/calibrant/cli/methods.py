@@ -19,14 +19,13 @@ from typing import Any, Literal, cast, get_args, get_type_hints
 import calibrant
 from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
-from calibrant.cli.commands import inputs_of, report_left_out, report_sketch, source
+from calibrant.cli.commands import Files, Plain, asked, inputs_of, report_left_out
 from calibrant.cli.options import CHECK_STATUS, OWN, Listed, choices_of, names, taken
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.read import classes_in_memory, in_memory, summarised
-from calibrant.data.reading import FORM, OF_ROWS, Reading
+from calibrant.data.read import classes_in_memory, in_memory
+from calibrant.data.reading import OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.query import Query
 from calibrant.data.specs.attributes import THE_SCORE
 from calibrant.data.survey import EVERY
 from calibrant.data.targets import checked_targets, written
@@ -254,7 +253,6 @@ def _value(own: Setting, text: str) -> Any:
 
 # ---- asked ----
 
-Data = Predictions | MulticlassPredictions | Sketch
 NONE = "none"  # of the other columns
 NO_GROUPS = "of several classes no group is measured: leave --by out, or name one class by --score and --positive"
 
@@ -265,9 +263,7 @@ def run_method(a: Namespace) -> int:
     own = {s.name: v for s in m.settings if (v := _passed(a, s)) is not None}
     files = inputs_of(a)
     checked_targets({f"-o {out}": results.checked(out, m.returns is Curve) for out in a.out}, files)
-    data, covariates = _data(a, m, own, files)
-    if covariates is not None:
-        own[COVARIATES] = covariates
+    data = asked(a, files, partial(_rows, a, m, own))
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always", CalibrantWarning)
         if m.grouped and a.by is not None:
@@ -284,17 +280,13 @@ def run_method(a: Namespace) -> int:
     return 0
 
 
-def _data(
-    a: Namespace, m: Method, own: dict[str, Any], files: Sequence[str] | Sequence[Query]
-) -> tuple[Data, tuple[str, ...] | None]:
-    """The data, and the covariates to read where a function takes them and none are named.
+def _rows(
+    a: Namespace, m: Method, own: dict[str, Any], files: Files, how: Plain
+) -> Predictions | MulticlassPredictions:
+    """The rows; of the columns only those are read that the function may look at.
 
-    Of the columns only those are read that the function may look at.
+    Where it takes covariates and none are named, those that can be used are put into its `own` settings.
     """
-    data = source(files)
-    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *take.CLASSES, "allow_same") if hasattr(a, k)}
-    if isinstance(data, Sketch):
-        return report_sketch(summarised(data, Reading.of(caller=COMMAND, **how))), None
     named = [n for s in m.settings if s.columns and s.name in own for n in _names(own[s.name]) if n != THE_SCORE]
     every = COVARIATES not in own and any(s.name == COVARIATES for s in m.settings)
     if own.get(COVARIATES) == NONE:
@@ -307,17 +299,16 @@ def _data(
             raise BadInput("--score and --scores name the same columns: leave one out")
         if by:
             raise BadInput(NO_GROUPS)
-        rows = classes_in_memory(data, replace(options, scores=a.scores or options.scores), a.classes or ())
+        rows = classes_in_memory(files, replace(options, scores=a.scores or options.scores), a.classes or ())
         seen = rows.top_label()
     else:
-        rows = seen = in_memory(data, options.named())
+        rows = seen = in_memory(files, options.named())
     report_left_out(seen)
-    if not every:
-        return rows, None
-    usable, left_out = audited_variables(seen, None, 0)
-    for name, why in left_out:
-        _say(f"left out {name}: {why}")
-    return rows, usable
+    if every:
+        own[COVARIATES], left_out = audited_variables(seen, None, 0)
+        for name, why in left_out:
+            _say(f"left out {name}: {why}")
+    return rows
 
 
 def _passed(a: Namespace, s: Setting) -> Any:

@@ -99,7 +99,7 @@ def report_sketch(sketch: Sketch) -> Sketch:
     return sketch
 
 
-def asked(a: Namespace, data: Sequence[str] | Sequence[Query], rows: Callable[[Files, Plain], Data]) -> Sketch | Data:
+def data_of(a: Namespace, data: Sequence[str] | Sequence[Query], rows: Callable[[Files, Plain], Data]) -> Sketch | Data:
     """The sketch that sketch files add up to, as it is asked; or what `rows` makes of files and how to read them."""
     files = source(data, a.allow_same)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}

@@ -13,7 +13,7 @@ from calibrant.arguments import COMMAND, Caller, names, of_declared
 from calibrant.audit.compare import audits_compared, compared, scores_of_columns, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import EVERY, Files, Plain, asked, inputs_of, report_left_out, source_of_rows
+from calibrant.cli.commands import EVERY, Files, Plain, data_of, inputs_of, report_left_out, source_of_rows
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import classes_in_memory, in_memory
@@ -45,7 +45,7 @@ def accept(a: Namespace) -> int:
     checked_targets({f"-o {out}": results.checked(out, True) for out in a.out}, files)
     how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
-    data = asked(a, files, partial(_rows, a, by=by, options=how))
+    data = data_of(a, files, partial(_rows, a, by=by, options=how))
     result = accepted(data, by, how)
     if a.out:
         curve, form = acceptance_at(data, by, how), results.CsvForm(a.csv_decimal, a.csv_digits)

@@ -19,7 +19,7 @@ from typing import Any, Literal, cast, get_args, get_type_hints
 import calibrant
 from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
-from calibrant.cli.commands import Files, Plain, asked, inputs_of, report_left_out
+from calibrant.cli.commands import Files, Plain, data_of, inputs_of, report_left_out
 from calibrant.cli.options import CHECK_STATUS, OWN, Listed, choices_of, names, taken
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
@@ -263,7 +263,7 @@ def run_method(a: Namespace) -> int:
     own = {s.name: v for s in m.settings if (v := _passed(a, s)) is not None}
     files = inputs_of(a)
     checked_targets({f"-o {out}": results.checked(out, m.returns is Curve) for out in a.out}, files)
-    data = asked(a, files, partial(_rows, a, m, own))
+    data = data_of(a, files, partial(_rows, a, m, own))
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always", CalibrantWarning)
         if m.grouped and a.by is not None:

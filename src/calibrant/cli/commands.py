@@ -95,7 +95,7 @@ def _sketches(data: Sequence[str] | Sequence[Query]) -> list[str]:
 
 def report_sketch(sketch: Sketch) -> Sketch:
     """A sketch of which standard error says what it leaves out."""
-    _report(sketch.log, (sketch.dropped, sketch.unlabelled), lacking(sketch.spec.cluster, sketch.spec.weights))
+    _report(sketch.log, sketch.dropped, sketch.unlabelled, lacking(sketch.spec.cluster, sketch.spec.weights))
     return sketch
 
 
@@ -111,10 +111,10 @@ def data_of(a: Namespace, data: Sequence[str] | Sequence[Query], rows: Callable[
 def report_left_out(rows: Predictions) -> None:
     """Say on standard error what rows leave out: of an unfinished log, and left out or counted apart, with why."""
     apart = 0 if rows.unlabelled is None else len(rows.unlabelled.p)
-    _report(rows, (rows.dropped, apart), lacking(rows.cluster is not None, rows.weights is not None))
+    _report(rows, rows.dropped, apart, lacking(rows.cluster is not None, rows.weights is not None))
 
 
-def _report(log: Log | Predictions, rows: tuple[int, int], without: str) -> None:
+def _report(log: Log | Predictions, dropped: int, apart: int, without: str) -> None:
     """Say what a log says of some rows; how many were left out, `without` what; and how many are counted apart."""
     for unfinished in log.unfinished:
         from calibrant.report.wording.notices import NOTICES
@@ -125,11 +125,11 @@ def _report(log: Log | Predictions, rows: tuple[int, int], without: str) -> None
     report_seen_events(log.seen_events)
     for some in log.excluded:
         print(f"left out {sanitize(some)}", file=sys.stderr)
-    report_rows(rows[0], "left out", f"without {without}")
+    report_rows(dropped, "left out", f"without {without}")
     if log.horizon:
-        report_rows(rows[1], "counted", "lost before the horizon, whose outcome is unknown")
+        report_rows(apart, "counted", "lost before the horizon, whose outcome is unknown")
     else:
-        report_rows(rows[1], "counted apart", "without a label: the answer is of the others")
+        report_rows(apart, "counted apart", "without a label: the answer is of the others")
 
 
 def report_seen_events(of: Mapping[str, str | int | float | bool]) -> None:

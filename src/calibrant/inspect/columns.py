@@ -317,7 +317,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         *(Column(name=n, kind=kind, role=role) for role, kind in OF_ROWS for n in spec.roles.get(role, ())),
         *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
     ]
-    event = "1" if spec.positive is None else spec.positive
+    event, others = ("1", "0") if spec.positive is None else (spec.positive, "others")
     gone = {f"missing {lacking(spec.cluster, spec.weights)}": sketch.dropped, UNLABELLED: sketch.unlabelled}
     return Look(
         name=sketch.name,
@@ -329,10 +329,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         label=spec.label,
         score=spec.score,
         event=event,
-        label_values=(
-            (event, sketch.events),
-            ("others" if spec.positive is not None else "0", sketch.n - sketch.events),
-        ),
+        label_values=((event, sketch.events), (others, sketch.n - sketch.events)),
         scale="probability",
         dropped={why: rows for why, rows in gone.items() if rows},
         warnings=("one-class",) if sketch.events in (0, sketch.n) else (),

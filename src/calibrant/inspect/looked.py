@@ -37,8 +37,7 @@ KINDS = {
     "constant": Kind(listed=True, ends=True),
     "category": Kind(names=True, listed=True, worded=True),
     "code": Kind(names=True, listed=True, ends=True),
-    "id": Kind(identifies=True, names=True, worded=True, ends=True),
-    "cluster": Kind(identifies=True, names=True, worded=True, ends=True),
+    **dict.fromkeys(("id", "cluster"), Kind(identifies=True, names=True, worded=True, ends=True)),
     "text": Kind(names=True),
     **dict.fromkeys(("date", "empty", "other", "unusable"), Kind()),
 }

@@ -160,9 +160,9 @@ def _span(ends: Ends) -> str:
     return f"{low} up" if "least" in ends else low
 
 
-def share(name: str, value: object, *, what: str = "a number", hint: str = "") -> float:
+def share(name: str, value: object, *, hint: str = "") -> float:
     """A number strictly between 0 and 1."""
-    return number(name, value, above=0, below=1, what=what, hint=hint)
+    return number(name, value, above=0, below=1, hint=hint)
 
 
 def thresholds(name: str, value: object) -> tuple[float, ...]:
@@ -214,17 +214,17 @@ def increasing(name: str, value: object, *, hint: str = "") -> tuple[float, ...]
     return result
 
 
-def finite(name: str, value: object, *, what: str = "a finite number", hint: str = "") -> float:
+def finite(name: str, value: object) -> float:
     """A number that is neither infinite nor NaN."""
     if not _finite(value):
-        refuse(name, value, what, hint)
+        refuse(name, value, "a finite number")
     return float(value)
 
 
-def flag(name: str, value: object, *, hint: str = "") -> bool:
+def flag(name: str, value: object) -> bool:
     """True or False, and nothing that only counts as one."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
-        refuse(name, value, "True or False", hint)
+        refuse(name, value, "True or False")
     return bool(value)
 
 
@@ -494,13 +494,12 @@ def checked_alpha(alpha: object, name: str = "alpha") -> float:
     return number(name, alpha, above=0, most=0.5, what="an error probability", hint="such as 0.05 for level 0.95")
 
 
-def checked_beta(beta: object, name: str = "beta") -> tuple[float, float]:
+def checked_beta(beta: object) -> tuple[float, float]:
     """The two parameters of a beta distribution of scores."""
     values = tuple(beta) if isinstance(beta, Sequence) and not isinstance(beta, str) else ()
     if len(values) != 2 or not all(_finite(v) and 0.0 < v <= 1e6 for v in values):
-        refuse(
-            name, beta, "two numbers above 0, the parameters of a beta distribution", "such as 2,8 for a mean of 0.2"
-        )
+        what = "two numbers above 0, the parameters of a beta distribution"
+        refuse("beta", beta, what, "such as 2,8 for a mean of 0.2")
     return float(values[0]), float(values[1])
 
 

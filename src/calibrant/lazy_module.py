@@ -1,12 +1,13 @@
 """Faces: packages that load each public name when it is first used, and show no others.
 
-A face says where its names live in a mapping `_WHERE`, and becomes one by ``sys.modules[__name__].__class__ = Face``.
+A face says where its names live in a mapping `_WHERE`, which `where` makes of the names of each module, and becomes one
+by ``sys.modules[__name__].__class__ = LazyModule``.
 ``"module:"`` is a module itself in place of a name in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,6 +35,11 @@ FIRST = {  # what a module, called as if it were a function, may be meant to be
     "measure": "measure.ece",
     "papers": "papers.published_kernel",
 }
+
+
+def where(modules: Mapping[str, str]) -> dict[str, str]:
+    """Each name of a face with its module, of the names by module, which are separated by spaces."""
+    return {name: module for module, names in modules.items() for name in names.split()}
 
 
 def synonym(name: str, own: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.apps.papers.adaptive_tests import adaptive_chi_square_test as adaptive_chi_square_test
@@ -31,29 +31,22 @@ if TYPE_CHECKING:
     from calibrant.measure.inferred import inferred_gap as inferred_gap
     from calibrant.measure.inferred import inferred_mean as inferred_mean
 
-_WHERE = {  # those of other folders are what the papers print, and tests or measures of ours as well
-    "Perturbed": "calibrant.apps.papers.perturbed",
-    "adaptive_chi_square_test": "calibrant.apps.papers.adaptive_tests",
-    "adaptive_score_cusum_test": "calibrant.apps.papers.adaptive_tests",
-    "adaptive_score_test": "calibrant.apps.papers.adaptive_tests",
-    "calibration_function": "calibrant.apps.papers.calibration_function",
-    "control_chart": "calibrant.diagnose.strong_diagnosis",
-    "hosmer_lemeshow_test": "calibrant.detect.classical",
-    "importance": "calibrant.diagnose.strong_diagnosis",
-    "inferred_gap": "calibrant.measure.inferred",
-    "inferred_mean": "calibrant.measure.inferred",
-    "jittered_classes": "calibrant.certify.classes",
-    "multicalibration_score_test": "calibrant.apps.papers.adaptive_tests",
-    "perturb": "calibrant.apps.papers.perturbed",
-    "published_kernel": "calibrant.apps.papers.certificates",
-    "published_lipschitz": "calibrant.apps.papers.certificates",
-    "published_local_bias": "calibrant.apps.papers.local_test",
-    "published_local_test": "calibrant.apps.papers.local_test",
-    "published_total_variation": "calibrant.apps.papers.certificates",
-    "published_variable_curve": "calibrant.apps.papers.variable_error",
-    "published_variable_table": "calibrant.apps.papers.variable_error",
-    "reliability_diagram": "calibrant.apps.papers.variable_error",
-    "score_test": "calibrant.detect.recalibration",
-}
+_WHERE = where(
+    {  # those of other folders are what the papers print, and tests or measures of ours as well
+        "calibrant.apps.papers.adaptive_tests": (
+            "adaptive_chi_square_test adaptive_score_cusum_test adaptive_score_test multicalibration_score_test"
+        ),
+        "calibrant.apps.papers.calibration_function": "calibration_function",
+        "calibrant.apps.papers.certificates": "published_kernel published_lipschitz published_total_variation",
+        "calibrant.apps.papers.local_test": "published_local_bias published_local_test",
+        "calibrant.apps.papers.perturbed": "Perturbed perturb",
+        "calibrant.apps.papers.variable_error": "published_variable_curve published_variable_table reliability_diagram",
+        "calibrant.certify.classes": "jittered_classes",
+        "calibrant.detect.classical": "hosmer_lemeshow_test",
+        "calibrant.detect.recalibration": "score_test",
+        "calibrant.diagnose.strong_diagnosis": "control_chart importance",
+        "calibrant.measure.inferred": "inferred_gap inferred_mean",
+    }
+)
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 from calibrant.errors import BadInput, NotComputable
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import Action, Namespace, _ActionsContainer
     from importlib.metadata import EntryPoint
     from pathlib import Path
 
-    from calibrant.cli.options import Command as Parser
+    from calibrant.arguments import Place
     from calibrant.data.sources.source import Form, Source
 
 
@@ -51,6 +51,31 @@ class Format(Protocol):
     def open(self, path: Path, name: str, form: Form) -> Source:
         """The rows of a file; `name` distinguishes its rows from those of other files of the same data set."""
         ...
+
+
+class Parser(Protocol):
+    """What `options` of an output or a command adds options to: a parser of `argparse`, whose help has headings.
+
+    ``p.add_argument("--channel", help="where to")``, ``p.add_subparsers(...)`` and ``p.set_defaults(...)`` are those of
+    `argparse`. ``p.under(OUTPUT, "--channel").add_argument("--channel", help="where to")`` puts an option under one of
+    the headings of `calibrant.arguments`, and leaves it out of the short help. Options that commands share take the
+    parser: ``options.files(p)``, of `calibrant.toolkit.command`.
+    """
+
+    spelt: Mapping[str, str]  # of commands within this one: other ways to write them, and what each is called
+
+    @property
+    def old(self) -> dict[str, Callable[[str, str], str]]:
+        """Options of before: from the option and the word behind it to what to write."""
+        ...
+
+    def add_argument(self, *names: str, **how: Any) -> Action: ...
+
+    def add_subparsers(self, *, dest: str, metavar: str, required: bool) -> Any: ...
+
+    def set_defaults(self, **values: object) -> None: ...
+
+    def under(self, place: Place, *options: str) -> _ActionsContainer: ...
 
 
 class Output(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.apps.trackers.frameworks import evidently_metric as evidently_metric
@@ -19,17 +19,14 @@ if TYPE_CHECKING:
     from calibrant.apps.trackers.summaries import metrics as metrics
     from calibrant.apps.trackers.summaries import model_card as model_card
 
-_WHERE = {
-    "CalibrationMetric": "calibrant.apps.trackers.streamed",
-    "audit_log": "calibrant.apps.trackers.logs",
-    "evidently_metric": "calibrant.apps.trackers.frameworks",
-    "inspect_hooks": "calibrant.apps.trackers.logs",
-    "inspect_metric": "calibrant.apps.trackers.logs",
-    "log_record": "calibrant.apps.trackers.mlflow",
-    "metrics": "calibrant.apps.trackers.summaries",
-    "mlflow_metrics": "calibrant.apps.trackers.mlflow",
-    "model_card": "calibrant.apps.trackers.summaries",
-    "torchmetrics_metric": "calibrant.apps.trackers.frameworks",
-}
+_WHERE = where(
+    {
+        "calibrant.apps.trackers.frameworks": "evidently_metric torchmetrics_metric",
+        "calibrant.apps.trackers.logs": "audit_log inspect_hooks inspect_metric",
+        "calibrant.apps.trackers.mlflow": "log_record mlflow_metrics",
+        "calibrant.apps.trackers.streamed": "CalibrationMetric",
+        "calibrant.apps.trackers.summaries": "metrics model_card",
+    }
+)
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -264,6 +265,8 @@ def test_several_classes_are_read(inside: None, capsys: pytest.CaptureFixture[st
     assert Estimate.from_dict(json.loads(capsys.readouterr().out)) != printed
     assert main(["measure", "klce", *several, "--score", "ill"]) == 2
     assert "--score and --scores name the same columns" in capsys.readouterr().err
+    assert main(["measure", "brier", *several, "--by", "site"]) == 2
+    assert "of several classes no group is measured: leave --by out" in capsys.readouterr().err
     assert main(["measure", "klce", "classes.csv", "--label", "y", "--score", "ill,well,dead", "--json"]) == 0
     assert Estimate.from_dict(json.loads(capsys.readouterr().out)) == printed
 
@@ -288,6 +291,11 @@ def test_a_sketch_is_asked_like_the_rows(inside: None, capsys: pytest.CaptureFix
     assert values[0] == pytest.approx(values[1], abs=1e-6)
     assert main(["measure", "klce", "log.sketch"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+    shutil.copy("log.sketch", "again.sketch")
+    assert main(["measure", "brier", "log.sketch", "again.sketch"]) == 2
+    assert "leave one out, or pass --allow-same" in capsys.readouterr().err
+    assert main(["measure", "brier", "log.sketch", "again.sketch", "--allow-same", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(values[1])
 
 
 # ---- what is refused, in one line ----

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from calibrant.arguments import OUTPUT
 from calibrant.errors import BadInput
 from calibrant.plugins import Command, Format, Output
 from calibrant.toolkit.command import options as take
@@ -70,6 +71,7 @@ class Tally(Command):
     def options(self, p):
         take.files(p)
         p.add_argument("--times", type=int, default=1)
+        p.under(OUTPUT, "--upper").add_argument("--upper", action="store_true", help="in capital letters")
 
     def run(self, given):
         if given.times < 0:
@@ -210,6 +212,9 @@ def test_help_lists_what_is_installed(installed: Installed, capsys: pytest.Captu
     assert "--channel" in out
     assert "-o r-code:OUT" in stated(capsys, ["apply", "--help-all"])[1]
     out = stated(capsys, ["tally", "--help"])[1]
+    assert "--upper" not in out
+    every = stated(capsys, ["tally", "--help-all"])[1]
+    assert re.search(r"^Output:\n  --upper +in capital letters$", every, re.MULTILINE)
     assert "As a test." in out
     assert "exit status:\n  5   always" in out
 

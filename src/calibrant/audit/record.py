@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
+PRINTED_BY = "calibrant.report.terminal"  # and this at a prompt
 PAGE_BY = "calibrant.report.html"
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
 READ_BY = "calibrant.audit.schema.record"  # and this when it is read: it knows all that a record may hold
@@ -411,7 +412,7 @@ class AuditRecord(Framed, Plain):
         return made
 
     def __repr__(self) -> str:
-        text: str = import_module(SHOWN_BY).brief_text(self)
+        text: str = import_module(PRINTED_BY).lines(self)
         return text
 
     def _repr_html_(self) -> str:

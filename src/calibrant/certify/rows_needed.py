@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 # ---- How many rows a certificate needs: expected bounds at a sample size not yet collected. Guides, not ----
 
 MOST = 10**12
-AVERAGING, LEARNING = 2.5, 1.4
+AVERAGING, LEARNING, BLOCKS = 2.5, 1.4, 8
 
 
 def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 1000.0) -> float:
@@ -94,7 +94,7 @@ def jittered_truth(mass: Floats, bandwidth: float) -> float:
     return float(np.abs(t * kernel.spread(mass) - kernel.spread(mass * t)).sum())
 
 
-def lower_gap(moment: float, n: float, delta: float, blocks: int = 8) -> float:
+def lower_gap(moment: float, n: float, delta: float) -> float:
     """Expected shortfall of Theorem L: ``sqrt(2 v L / n)``, with what learning and averaging cost.
 
     Averaging e-values costs about `AVERAGING` nats; learning signs on early blocks makes rows worth less by `LEARNING`.
@@ -102,7 +102,7 @@ def lower_gap(moment: float, n: float, delta: float, blocks: int = 8) -> float:
     changes it once; an error that alternates over narrow ranges takes several times as many.
     """
     nats = (-np.log(delta) + AVERAGING) * LEARNING
-    return float(np.sqrt(2.0 * moment * nats * blocks / ((blocks - 1) * n)))
+    return float(np.sqrt(2.0 * moment * nats * BLOCKS / ((BLOCKS - 1) * n)))
 
 
 def _mean_absolute(mean: Floats, sd: Floats) -> Floats:

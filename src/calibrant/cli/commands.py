@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files as resources
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from calibrant.arguments import COMMAND, lacking, of_declared
 from calibrant.audit.checks import gates
 from calibrant.audit.judging import Judging, JudgingOptions
 from calibrant.audit.run import audited
-from calibrant.cli.options import bin_edges
+from calibrant.cli.options import CLASSES, bin_edges
 from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver, only_target
 from calibrant.cli.standard_output import print_result
@@ -22,7 +22,7 @@ from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.progress import counted
 from calibrant.data.read import fixed_spec, in_memory, summarised, with_classes
-from calibrant.data.reading import Reading, ReadingOptions
+from calibrant.data.reading import FORM, OF_ROWS, Reading, ReadingOptions
 from calibrant.data.rewrite import checked_rows, extract
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.files import open_source
@@ -36,6 +36,8 @@ from calibrant.views.rules import selected
 
 EVERY = ("*",)
 Files = Query | list[str] | str
+Plain = dict[str, Any]  # arguments by name
+Data = TypeVar("Data")
 EXAMPLE = "calibrant-example.html"
 
 # ---- from options to what is read and what is judged ----
@@ -91,14 +93,29 @@ def _sketches(data: Sequence[str] | Sequence[Query]) -> list[str]:
     return sketches
 
 
-def report_left_out(data: Sketch | Predictions) -> None:
-    """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
-    log: Log | Predictions
-    if isinstance(data, Sketch):
-        log, apart, columns = data.log, data.unlabelled, (data.spec.cluster, data.spec.weights)
-    else:
-        log, apart = data, 0 if data.unlabelled is None else len(data.unlabelled.p)
-        columns = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
+def report_sketch(sketch: Sketch) -> Sketch:
+    """A sketch of which standard error says what it leaves out."""
+    _report(sketch.log, sketch.dropped, sketch.unlabelled, lacking(sketch.spec.cluster, sketch.spec.weights))
+    return sketch
+
+
+def data_of(a: Namespace, data: Sequence[str] | Sequence[Query], rows: Callable[[Files, Plain], Data]) -> Sketch | Data:
+    """The sketch that sketch files add up to, as it is asked; or what `rows` makes of files and how to read them."""
+    files = source(data, a.allow_same)
+    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
+    if isinstance(files, Sketch):
+        return report_sketch(summarised(files, Reading.of(caller=COMMAND, **how)))
+    return rows(files, how)
+
+
+def report_left_out(rows: Predictions) -> None:
+    """Say on standard error what rows leave out: of an unfinished log, and left out or counted apart, with why."""
+    apart = 0 if rows.unlabelled is None else len(rows.unlabelled.p)
+    _report(rows, rows.dropped, apart, lacking(rows.cluster is not None, rows.weights is not None))
+
+
+def _report(log: Log | Predictions, dropped: int, apart: int, without: str) -> None:
+    """Say what a log says of some rows; how many were left out, `without` what; and how many are counted apart."""
     for unfinished in log.unfinished:
         from calibrant.report.wording.notices import NOTICES
 
@@ -106,9 +123,9 @@ def report_left_out(data: Sketch | Predictions) -> None:
         print(f"{what}: {sanitize(unfinished)}. {advice}", file=sys.stderr)
     report_rows(int(log.horizon.get("late") or 0), "left out", "that entered too late to be followed to the horizon")
     report_seen_events(log.seen_events)
-    for rows in log.excluded:
-        print(f"left out {sanitize(rows)}", file=sys.stderr)
-    report_rows(data.dropped, "left out", f"without {lacking(*columns)}")
+    for some in log.excluded:
+        print(f"left out {sanitize(some)}", file=sys.stderr)
+    report_rows(dropped, "left out", f"without {without}")
     if log.horizon:
         report_rows(apart, "counted", "lost before the horizon, whose outcome is unknown")
     else:
@@ -242,7 +259,6 @@ def certify(a: Namespace) -> int:
     columns = {"tests": True} if tests else {"variables": ()}
     files, options = source(inputs_of(a), a.allow_same), reading(a, **columns)
     data = certified_data(files, options)
-    report_left_out(data.whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
     result, missed = [], {}
@@ -274,13 +290,14 @@ def certified_data(files: Sketch | Files, options: Reading) -> Certified:
     """The sketch of files; their rows where clusters cross, or rows without a label have clusters or weights."""
     try:
         if not options.keeps_attached:
-            full_sketch = summarised(files, options)
+            full_sketch = report_sketch(summarised(files, options))
             return Certified(full_sketch, {}, full_sketch.spec.cluster, full_sketch.spec.seed)
     except ClustersCross:
         pass
     if isinstance(files, Sketch):
         raise BadInput("a sketch brings its own columns: leave --cluster, --weights and --missing out")
     rows = in_memory(files, options.named())
+    report_left_out(rows)
     return Certified(rows, {"by": options.by, "intersections": options.intersections}, options.cluster, options.seed)
 
 

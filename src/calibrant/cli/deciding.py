@@ -6,19 +6,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, of_declared
 from calibrant.audit.compare import audits_compared, compared, scores_of_columns, settled
 from calibrant.audit.record import AuditRecord
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import EVERY, inputs_of, report_left_out, source, source_of_rows
-from calibrant.cli.options import CLASSES
+from calibrant.cli.commands import EVERY, Files, Plain, data_of, inputs_of, report_left_out, source_of_rows
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import Predictions
-from calibrant.data.read import classes_in_memory, in_memory, summarised
-from calibrant.data.reading import FORM, OF_ROWS, Reading
-from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.read import classes_in_memory, in_memory
+from calibrant.data.reading import FORM, Reading
 from calibrant.data.specs.options import OF_HORIZON
 from calibrant.data.survey import SPEC_IN_MEMORY, look_at, refuse_leaks, shared_columns
 from calibrant.data.targets import checked_targets, written
@@ -46,7 +45,7 @@ def accept(a: Namespace) -> int:
     checked_targets({f"-o {out}": results.checked(out, True) for out in a.out}, files)
     how = AcceptOptions.of(a.risk, a.end, a.target, a.alpha, a.seed)
     by, how = names("by", a.by), replace(how, allow=names("--allow", a.allow))
-    data = _read(a, by, how)
+    data = data_of(a, files, partial(_rows, a, by=by, options=how))
     result = accepted(data, by, how)
     if a.out:
         curve, form = acceptance_at(data, by, how), results.CsvForm(a.csv_decimal, a.csv_digits)
@@ -65,13 +64,7 @@ def _planned(a: Namespace) -> int:
     return WITHIN
 
 
-def _read(a: Namespace, by: tuple[str, ...], options: AcceptOptions) -> Predictions | Sketch:
-    data = source(inputs_of(a), a.allow_same)
-    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *CLASSES, "allow_same") if hasattr(a, k)}
-    if isinstance(data, Sketch):
-        whole = summarised(data, Reading.of(caller=COMMAND, **how))
-        report_left_out(whole)
-        return whole
+def _rows(a: Namespace, data: Files, how: Plain, by: tuple[str, ...], options: AcceptOptions) -> Predictions:
     several = Reading.of(caller=COMMAND, **how, by=tuple(name for name in by if name != CLASS), variables=EVERY)
     if several.scores:
         return _seen(a, answers(classes_in_memory(data, several), by, options), several.by)

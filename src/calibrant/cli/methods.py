@@ -14,24 +14,24 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, cast, get_args, get_type_hints
 
 import calibrant
 from calibrant.arguments import COMMAND
 from calibrant.cli import options as take
-from calibrant.cli.commands import inputs_of, report_left_out, source
-from calibrant.cli.options import CHECK_STATUS, OWN, Command, Listed, choices_of, names, taken
+from calibrant.cli.commands import Files, Plain, data_of, inputs_of, report_left_out
+from calibrant.cli.options import CHECK_STATUS, OWN, Listed, choices_of, names, taken
 from calibrant.cli.standard_output import print_result
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.read import classes_in_memory, in_memory, summarised
-from calibrant.data.reading import FORM, OF_ROWS, Reading
+from calibrant.data.read import classes_in_memory, in_memory
+from calibrant.data.reading import OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.query import Query
 from calibrant.data.specs.attributes import THE_SCORE
 from calibrant.data.survey import EVERY
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, CalibrantWarning
 from calibrant.measure import by_group
+from calibrant.plugins import Parser
 from calibrant.repair.judge.evaluate import audited_variables
 from calibrant.report.outputs import results
 from calibrant.results import Curve, Estimate, Outcome
@@ -176,11 +176,11 @@ VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
 def add_methods(
-    p: Command, face: str, notes: Mapping[str, str], own: Mapping[str, tuple[str, str, take.Options]]
+    p: Parser, face: str, notes: Mapping[str, str], own: Mapping[str, tuple[str, str, take.Options]]
 ) -> None:
     """Add the functions of a face as commands, each with its own settings; those of `own` have their options."""
     known, raw = methods(face), argparse.RawDescriptionHelpFormatter
-    each = p.add_subparsers(dest="method", metavar="METHOD", required=True, parser_class=Command)
+    each = p.add_subparsers(dest="method", metavar="METHOD", required=True)
     for name, m in known.items():
         about = ABOUT.format(example=m.example(face), page=m.page(face), status=CHECK_STATUS)
         line = f"{m.line}\n\n{notes[name]}" if name in notes else m.line
@@ -196,7 +196,7 @@ def add_methods(
     p.spelt = {name.replace("_", "-"): name for name in (*known, *own)}
 
 
-def _add_method(m: Method, p: Command) -> None:
+def _add_method(m: Method, p: Parser) -> None:
     """Add what a function can be asked with; what the reading of the data has already is reported there."""
     take.files(p, ", sketch")
     take.columns(p)
@@ -218,7 +218,7 @@ def _add_method(m: Method, p: Command) -> None:
     take.csv_form(p)
 
 
-def _own(p: Command, own: Setting) -> None:
+def _own(p: Parser, own: Setting) -> None:
     """Add a setting; where it is not given, the function has its default."""
     option, dest = f"--{own.name.replace('_', '-')}", OWN + own.name
     line = own.words.replace("`", "").replace("%", "%%")
@@ -253,8 +253,8 @@ def _value(own: Setting, text: str) -> Any:
 
 # ---- asked ----
 
-Data = Predictions | MulticlassPredictions | Sketch
 NONE = "none"  # of the other columns
+NO_GROUPS = "of several classes no group is measured: leave --by out, or name one class by --score and --positive"
 
 
 def run_method(a: Namespace) -> int:
@@ -263,13 +263,12 @@ def run_method(a: Namespace) -> int:
     own = {s.name: v for s in m.settings if (v := _passed(a, s)) is not None}
     files = inputs_of(a)
     checked_targets({f"-o {out}": results.checked(out, m.returns is Curve) for out in a.out}, files)
-    data, covariates = _data(a, m, own, files)
-    if covariates is not None:
-        own[COVARIATES] = covariates
+    data = data_of(a, files, partial(_rows, a, m, own))
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always", CalibrantWarning)
-        if m.grouped and a.by is not None and not isinstance(data, MulticlassPredictions):
-            result = by_group(m.function, data, by=a.by, intersections=a.intersections, **own)
+        if m.grouped and a.by is not None:
+            two = cast("Predictions | Sketch", data)  # of several classes groups were refused
+            result = by_group(m.function, two, by=a.by, intersections=a.intersections, **own)
         else:
             result = m.function(data, **own)
     for warning in reported:
@@ -281,19 +280,13 @@ def run_method(a: Namespace) -> int:
     return 0
 
 
-def _data(
-    a: Namespace, m: Method, own: dict[str, Any], files: Sequence[str] | Sequence[Query]
-) -> tuple[Data, tuple[str, ...] | None]:
-    """The data, and the covariates to read where a function takes them and none are named.
+def _rows(
+    a: Namespace, m: Method, own: dict[str, Any], files: Files, how: Plain
+) -> Predictions | MulticlassPredictions:
+    """The rows; of the columns only those are read that the function may look at.
 
-    Of the columns only those are read that the function may look at.
+    Where it takes covariates and none are named, those that can be used are put into its `own` settings.
     """
-    data = source(files)
-    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, *take.CLASSES, "allow_same") if hasattr(a, k)}
-    if isinstance(data, Sketch):
-        sketch = summarised(data, Reading.of(caller=COMMAND, **how))
-        report_left_out(sketch)
-        return sketch, None
     named = [n for s in m.settings if s.columns and s.name in own for n in _names(own[s.name]) if n != THE_SCORE]
     every = COVARIATES not in own and any(s.name == COVARIATES for s in m.settings)
     if own.get(COVARIATES) == NONE:
@@ -304,17 +297,18 @@ def _data(
     if m.several and (a.scores or options.scores):
         if a.scores and (options.score or options.scores):
             raise BadInput("--score and --scores name the same columns: leave one out")
-        rows = classes_in_memory(data, replace(options, scores=a.scores or options.scores), a.classes or ())
+        if by:
+            raise BadInput(NO_GROUPS)
+        rows = classes_in_memory(files, replace(options, scores=a.scores or options.scores), a.classes or ())
         seen = rows.top_label()
     else:
-        rows = seen = in_memory(data, options.named())
+        rows = seen = in_memory(files, options.named())
     report_left_out(seen)
-    if not every:
-        return rows, None
-    usable, left_out = audited_variables(seen, None, 0)
-    for name, why in left_out:
-        _say(f"left out {name}: {why}")
-    return rows, usable
+    if every:
+        own[COVARIATES], left_out = audited_variables(seen, None, 0)
+        for name, why in left_out:
+            _say(f"left out {name}: {why}")
+    return rows
 
 
 def _passed(a: Namespace, s: Setting) -> Any:

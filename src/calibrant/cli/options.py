@@ -19,7 +19,7 @@ from calibrant.arguments import COMMAND, HEADINGS, INPUT, OUTPUT, Option, Place,
 from calibrant.data.sources.standard_input import READ
 from calibrant.data.specs.options import OF_HORIZON, CommandOptions
 from calibrant.errors import BadInput
-from calibrant.plugins import OUTPUTS, Output
+from calibrant.plugins import OUTPUTS, Output, Parser
 from calibrant.plugins import Command as CommandPlugin
 from calibrant.sanitize import as_message
 
@@ -271,17 +271,17 @@ def names(text: str) -> tuple[str, ...]:
 class Listed(argparse.Action):
     """Names that add up where an option is given more than once."""
 
-    def __call__(self, _: Any, namespace: Any, values: Any, __: Any = None) -> None:
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
         """Add names to those before them."""
         setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), *values))
 
 
-def listed(p: argparse._ActionsContainer, option: str, line: str, metavar: str = "COLUMNS") -> None:
+def listed(p: Parser | argparse._ActionsContainer, option: str, line: str, metavar: str = "COLUMNS") -> None:
     """Add an option that takes names, once or more."""
     p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
 
 
-def csv_form(p: Command) -> None:
+def csv_form(p: Parser) -> None:
     """Add how numbers are written in tables of CSV."""
     at = p.under(OUTPUT, "--csv-decimal", "--csv-digits")
     line = "decimal mark in CSV that is written, . or , (cells are then separated by ;)"
@@ -359,7 +359,7 @@ def choices_of(plain: Iterable[object]) -> tuple[str, ...]:
     return tuple(c for t in plain if get_origin(t) is Literal for c in get_args(t))
 
 
-def add(p: Command, name: str, hint: object, it: Option) -> None:
+def add(p: Parser, name: str, hint: object, it: Option) -> None:
     """Add an argument as an option; of several, an option given twice adds up where one alone is enough, too."""
     option = COMMAND.name(name)
     how: dict[str, Any] = {"metavar": it.value, "help": it.words}
@@ -393,7 +393,7 @@ def one_or_names(text: str) -> tuple[str, ...]:
     return names(text) if "," in text else (text,)
 
 
-def of_options(p: Command, options: type, *names: str, **words: str) -> None:
+def of_options(p: Parser, options: type, *names: str, **words: str) -> None:
     """Add declared arguments, all if none are named; `words` replace those of the declaration."""
     every = declared(options)
     for name in names or [name for name, (_, it) in every.items() if it.words]:
@@ -401,7 +401,7 @@ def of_options(p: Command, options: type, *names: str, **words: str) -> None:
         add(p, name, hint, replace(it, words=words.get(name, it.words)))
 
 
-def of_function(p: Command, function: Callable[..., object], **words: str | tuple[str, str]) -> None:
+def of_function(p: Parser, function: Callable[..., object], **words: str | tuple[str, str]) -> None:
     """Add arguments of a function, each with its words, or with how its value is written and its words."""
     hints, parameters = get_type_hints(function), inspect.signature(function).parameters
     for name, stated in words.items():
@@ -418,7 +418,7 @@ CLASSES = "renormalize", "logits", "listed", "rest", "ordered"
 GROUPS = "by", "variables", "bins", "intersections", "allow"
 
 
-def files(p: Command, more: str = "") -> None:
+def files(p: Parser, more: str = "") -> None:
     """Add the files, or the query in their place."""
     what = f"{READ}{more}; a quoted glob or a directory works too, and - for standard input"
     p.add_argument("files", nargs="*", metavar="FILE", help=what)
@@ -426,29 +426,29 @@ def files(p: Command, more: str = "") -> None:
     source(p)
 
 
-def source(p: Command) -> None:
+def source(p: Parser) -> None:
     """Add a query, and how files are written."""
     line = "one SELECT in DuckDB's SQL in place of files, which is only read"
     p.under(INPUT, "--sql").add_argument("--sql", metavar="SELECT", help=line)
     reading(p, "encoding", "delimiter", "decimal", "sheet", "dates", "format")
 
 
-def reading(p: Command, *names: str, **words: str) -> None:
+def reading(p: Parser, *names: str, **words: str) -> None:
     """Add arguments of what is read."""
     of_options(p, CommandOptions, *names, **words)
 
 
-def columns(p: Command) -> None:
+def columns(p: Parser) -> None:
     """Add the columns of labels and scores, and what rows are."""
     reading(p, *COLUMNS)
 
 
-def seed(p: Command) -> None:
+def seed(p: Parser) -> None:
     """Add the seed."""
     reading(p, "seed")
 
 
-def as_json(p: Command, line: str = "print JSON instead of a table") -> None:
+def as_json(p: Parser, line: str = "print JSON instead of a table") -> None:
     """Add JSON in place of what is printed."""
     p.under(OUTPUT, "--json").add_argument("--json", action="store_true", help=line)
 
@@ -468,13 +468,13 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def one_out(p: Command, line: str, metavar: str = "OUT", *, required: bool = False) -> None:
+def one_out(p: Parser, line: str, metavar: str = "OUT", *, required: bool = False) -> None:
     """Add where to write one file."""
     at = p.under(OUTPUT.first)
     at.add_argument("-o", "--out", action=Once, metavar=metavar, required=required, help=line)
 
 
-def out(p: Command, line: str, metavar: str = "OUT") -> None:
+def out(p: Parser, line: str, metavar: str = "OUT") -> None:
     """Add where to write, given once or more."""
     p.under(OUTPUT.first).add_argument("-o", "--out", action="append", default=[], metavar=metavar, help=line)
 

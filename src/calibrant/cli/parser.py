@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -24,6 +24,7 @@ from calibrant.cli.options import (
 )
 from calibrant.errors import BadInput
 from calibrant.plugins import COMMANDS as PLUGGED
+from calibrant.plugins import Parser
 from calibrant.report.languages.catalogue import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
     top = Command(prog="calibrant", description=ABOUT, epilog=STATUS, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"calibrant {__version__}")
     top.lists = "more"
-    commands = top.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, parser_class=Command, help=argparse.SUPPRESS
-    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
 
     def add(name: str, line: str, more: str, options: Options, status: str) -> None:
         sub = commands.add_parser(name, help=line, description=f"{line}\n\n{more}", epilog=status, formatter_class=raw)
@@ -375,13 +374,13 @@ def _settings(p: Command, known: Sequence[Offer]) -> None:
 
 def asking(
     face: str, notes: Mapping[str, str] | None = None, own: Mapping[str, tuple[str, str, Options]] | None = None
-) -> Options:
+) -> Callable[[Parser], None]:
     """What adds the functions of a face, each with its note in the help, if it has one; and commands besides.
 
     `own`: of each its line, its help, and what adds its options.
     """
 
-    def options(p: Command) -> None:
+    def options(p: Parser) -> None:
         from calibrant.cli.methods import add_methods
 
         add_methods(p, face, notes or {}, own or {})

@@ -13,6 +13,7 @@ from calibrant.cli.commands import (
     reading,
     report_left_out,
     report_seen_events,
+    report_sketch,
     source,
     source_of_rows,
 )
@@ -135,10 +136,9 @@ def _log(a: Namespace) -> list[Curve]:
     files, options = source(inputs_of(a)), reading(a)
     groups: dict[str, object] = {}
     if options.scores:
-        whole: Sketch | Predictions = with_classes(files, options)[1]
+        whole: Sketch | Predictions = report_sketch(with_classes(files, options)[1])
     else:
         whole, groups, *_ = certified_data(files, options)
-    report_left_out(whole)
     how: dict[str, Any] = groups | {
         name: value for name in ("limit", "power", "judge", "draws") if (value := getattr(a, name)) is not None
     }

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.cli import options as take
-from calibrant.cli.options import Command as Parser
 from calibrant.cli.options import Options, statuses
 from calibrant.errors import BadInput
-from calibrant.plugins import Command
+from calibrant.plugins import Command, Parser
 
 if TYPE_CHECKING:
     from calibrant.audit.monitor.folder import Arrived
@@ -68,7 +67,7 @@ class Watch(Command):
     def options(self, p: Parser) -> None:
         """Add what can be done."""
         raw = argparse.RawDescriptionHelpFormatter
-        each = p.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+        each = p.add_subparsers(dest="action", metavar="ACTION", required=True)
         for name, (line, options, _) in ACTIONS.items():
             sub = each.add_parser(name, help=line, description=line, epilog=STATUS, formatter_class=raw)
             sub.options = options

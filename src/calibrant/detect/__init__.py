@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.detect.classical import cumulative_test as cumulative_test
@@ -23,22 +23,18 @@ if TYPE_CHECKING:
     from calibrant.detect.subgroup_tests import scan_test as scan_test
     from calibrant.detect.subgroup_tests import subgroup_test as subgroup_test
 
-_WHERE = {
-    "cox_test": "calibrant.detect.recalibration",
-    "cumulative_test": "calibrant.detect.classical",
-    "hosmer_lemeshow_test": "calibrant.detect.classical",
-    "jeffreys_test": "calibrant.detect.jeffreys",
-    "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
-    "kernel_tuning": "calibrant.detect.kernel_calibration_test",
-    "local_calibration_test": "calibrant.detect.local_calibration_test",
-    "rows_needed": "calibrant.detect.rows_needed",
-    "scan_test": "calibrant.detect.subgroup_tests",
-    "score_test": "calibrant.detect.recalibration",
-    "smallest_error": "calibrant.detect.rows_needed",
-    "spiegelhalter_test": "calibrant.detect.classical",
-    "strong_calibration_test": "calibrant.detect.strong_calibration_test",
-    "subgroup_test": "calibrant.detect.subgroup_tests",
-}
-__all__ = list(_WHERE)
+_WHERE = where(
+    {
+        "calibrant.detect.classical": "cumulative_test hosmer_lemeshow_test spiegelhalter_test",
+        "calibrant.detect.jeffreys": "jeffreys_test",
+        "calibrant.detect.kernel_calibration_test": "kernel_calibration_test kernel_tuning",
+        "calibrant.detect.local_calibration_test": "local_calibration_test",
+        "calibrant.detect.recalibration": "cox_test score_test",
+        "calibrant.detect.rows_needed": "rows_needed smallest_error",
+        "calibrant.detect.strong_calibration_test": "strong_calibration_test",
+        "calibrant.detect.subgroup_tests": "scan_test subgroup_test",
+    }
+)
+__all__ = sorted(_WHERE)
 
 sys.modules[__name__].__class__ = LazyModule

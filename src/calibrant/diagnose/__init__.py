@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from calibrant.measure.heterogeneity import heterogeneity as heterogeneity
     from calibrant.measure.unlabelled import missing_labels as missing_labels
 
-_WHERE = {
-    "ReliabilityDisplay": "calibrant.diagnose.reliability_display",
-    "acceptance_curve": "calibrant.decisions.acceptance_curve",
-    "control_chart": "calibrant.diagnose.strong_diagnosis",
-    "curve_by_horizon": "calibrant.measure.by_horizon",
-    "decision_curve": "calibrant.decisions.net_benefit",
-    "heterogeneity": "calibrant.measure.heterogeneity",
-    "importance": "calibrant.diagnose.strong_diagnosis",
-    "local_bias": "calibrant.diagnose.local_bias",
-    "missing_labels": "calibrant.measure.unlabelled",
-    "rank_variables": "calibrant.diagnose.rank_variables",
-    "reliability_curve": "calibrant.diagnose.reliability_curve",
-    "subgroup_map": "calibrant.diagnose.subgroups",
-    "subgroups": "calibrant.diagnose.subgroups",
-    "variable_curve": "calibrant.diagnose.variable_curve",
-}
-__all__ = list(_WHERE)
+_WHERE = where(
+    {
+        "calibrant.decisions.acceptance_curve": "acceptance_curve",
+        "calibrant.decisions.net_benefit": "decision_curve",
+        "calibrant.diagnose.local_bias": "local_bias",
+        "calibrant.diagnose.rank_variables": "rank_variables",
+        "calibrant.diagnose.reliability_curve": "reliability_curve",
+        "calibrant.diagnose.reliability_display": "ReliabilityDisplay",
+        "calibrant.diagnose.strong_diagnosis": "control_chart importance",
+        "calibrant.diagnose.subgroups": "subgroup_map subgroups",
+        "calibrant.diagnose.variable_curve": "variable_curve",
+        "calibrant.measure.by_horizon": "curve_by_horizon",
+        "calibrant.measure.heterogeneity": "heterogeneity",
+        "calibrant.measure.unlabelled": "missing_labels",
+    }
+)
+__all__ = sorted(_WHERE)
 
 sys.modules[__name__].__class__ = LazyModule

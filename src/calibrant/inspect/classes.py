@@ -126,7 +126,7 @@ def _order(classes: ClassColumns) -> tuple[str, ...]:
 
 def _listed(table: pa.Table, columns: Sequence[Column]) -> ClassColumns | None:
     """Columns of the probabilities of each row's most probable classes, next to those that name the classes."""
-    texts = [c for c in columns if c.kind in ("category", "text", "id", "cluster", "code")]
+    texts = [c for c in columns if c.of_kind.names]
     own = [c.name for c in columns if _scale(c)]
     pairs = {name: f"{name}{CLASS}" for name in own if f"{name}{CLASS}" in table.column_names}
     for some, others in product(_numbered(own), _numbered([c.name for c in texts])):

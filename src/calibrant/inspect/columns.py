@@ -23,7 +23,7 @@ from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
 from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput
-from calibrant.inspect.looked import NO_NUMBER, UNLABELLED, Column, Look, Role
+from calibrant.inspect.looked import KINDS, NO_NUMBER, UNLABELLED, Column, Look, Role
 from calibrant.inspect.roles import GROUPS, KEYS, called
 from calibrant.kernels import field_patterns as fields
 
@@ -171,7 +171,6 @@ SHOWN = 12  # most frequent values kept of a category, code or label
 DECIMALS, NEARLY, LEAST_DECIMALS = r"^\s*[-+]?\d*[.,]\d+([eE][-+]?\d+)?\s*$", 0.9, 20  # of texts that are numbers
 SHARED = 1.2  # rows a value, on average, from which on an identifier is of a cluster that several rows share
 NO_COVARIATE = ("id", "constant", "unusable")
-COUNTED = ("yes/no", "code", "category", "constant")
 
 
 def seen(rows: Sampled, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
@@ -196,9 +195,9 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
     of = ColumnProfile(column, name)
     _percents(of)
     kind, t = _kind(of), column.type
-    if kind in ("category", "id", "cluster") and (shaped := _shaped(of, why) or _nearly_numbers(of, why)):
+    if KINDS[kind].worded and (shaped := _shaped(of, why) or _nearly_numbers(of, why)):
         kind, why = "text", shaped
-    listed = kind in COUNTED or (kind == "number" and 0 < of.distinct <= SHOWN)
+    listed = KINDS[kind].listed or (kind == "number" and 0 < of.distinct <= SHOWN)
     people = names_cluster(name) and not called(name, {*GROUPS}) and of.distinct >= FEWEST
     return Column(
         name=name,
@@ -264,7 +263,7 @@ def _end(text: str, kind: str) -> float | str | None:
     """The end of numbers or dates."""
     if kind == "date":
         return text.split(" ")[0]
-    if kind in ("number", "yes/no", "constant", "id", "cluster", "code"):
+    if KINDS[kind].ends:
         with suppress(ValueError):
             return float(text) if math.isfinite(float(text)) else None
     return None
@@ -318,7 +317,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         *(Column(name=n, kind=kind, role=role) for role, kind in OF_ROWS for n in spec.roles.get(role, ())),
         *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
     ]
-    event = "1" if spec.positive is None else spec.positive
+    event, others = ("1", "0") if spec.positive is None else (spec.positive, "others")
     gone = {f"missing {lacking(spec.cluster, spec.weights)}": sketch.dropped, UNLABELLED: sketch.unlabelled}
     return Look(
         name=sketch.name,
@@ -330,10 +329,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         label=spec.label,
         score=spec.score,
         event=event,
-        label_values=(
-            (event, sketch.events),
-            ("others" if spec.positive is not None else "0", sketch.n - sketch.events),
-        ),
+        label_values=((event, sketch.events), (others, sketch.n - sketch.events)),
         scale="probability",
         dropped={why: rows for why, rows in gone.items() if rows},
         warnings=("one-class",) if sketch.events in (0, sketch.n) else (),

@@ -20,6 +20,29 @@ WEIGHTLESS = "weight of 0"  # why a row is left out whatever is done about missi
 Role = Literal["", "label", "score", "group", "key", "cluster", "weights", "covariate", "left out"]
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What follows from the kind of a column."""
+
+    identifies: bool = False  # a value tells one row, or one cluster of rows, from all others
+    names: bool = False  # values are names: how many differ says more than where they begin and end
+    listed: bool = False  # the most frequent values are kept, and shown
+    worded: bool = False  # text, perhaps of numbers or dates but for a few values
+    ends: bool = False  # where values are numbers, the least and the greatest are kept
+
+
+KINDS = {
+    "number": Kind(ends=True),
+    "yes/no": Kind(listed=True, ends=True),
+    "constant": Kind(listed=True, ends=True),
+    "category": Kind(names=True, listed=True, worded=True),
+    "code": Kind(names=True, listed=True, ends=True),
+    **dict.fromkeys(("id", "cluster"), Kind(identifies=True, names=True, worded=True, ends=True)),
+    "text": Kind(names=True),
+    **dict.fromkeys(("date", "empty", "other", "unusable"), Kind()),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Column(Plain):
     """What one column holds, seen by itself: no column is ever held against another.
@@ -60,6 +83,11 @@ class Column(Plain):
     low: float | str | None = None
     high: float | str | None = None
     frequent: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def of_kind(self) -> Kind:
+        """What follows from its kind."""
+        return KINDS[self.kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -275,7 +275,8 @@ def looked_at(
         kept_refusals = (r for r in refusals if not (r.startswith(outside) and OUTSIDE in r))
         refusals = (*kept_refusals, _points(kept[score], options))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
-    looks = options.at is None and not (options.final or several or opened.log.tool) and label in kept
+    made = options.at is not None or options.final  # outcomes are of times already, or said to be final
+    looks = not (made or several or opened.log.tool) and label in kept
     times = [c for c in rows.table.column_names if c not in {score, *options.scores, options.weights, *options.by}]
     pair = seen_events(label, positive, times, rows.table.column) if looks else None
     if pair is not None and pair.sure and options.label:
@@ -314,7 +315,7 @@ def looked_at(
             "classes": () if classes is None else classes.columns,
             "truth": () if classes is None else classes.truth,
             "grade": (grade,) if grade else (),
-            "horizon": (ends := (pair.time, pair.label) if pair else _by_names(columns, options)),
+            "horizon": (ends := (pair.time, pair.label) if pair else () if made else roles.follow_up(columns)),
             "lost": (str(pair.lost), str(pair.none)) if pair else followed_less(rows.table, ends),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in known),
         },
@@ -331,11 +332,6 @@ def looked_at(
         | ({"grades": with_grades(files, proposed, grade)} if grade else {})
         | ({"log": facts(opened.log, files, proposed)} if opened.log.tool else {}),
     )
-
-
-def _by_names(columns: Sequence[Column], options: Reading) -> tuple[str, ...]:
-    """The columns of times and of what ended them, by their names; none where outcomes are made of them."""
-    return () if options.at is not None or options.final else roles.follow_up(columns)
 
 
 def _decided_by(rows: Sampled, proposed: Reading) -> Curve | None:
@@ -504,7 +500,7 @@ def _warnings(
         yield "one-class"
     if repeats:
         yield "equal-rows"
-    if any(c.kind in ("id", "cluster") and c.role == "left out" for c in columns):
+    if any(c.of_kind.identifies and c.role == "left out" for c in columns):
         yield "likely-id"
     if any(c.kind == "cluster" for c in columns):
         yield "several-rows-per-cluster"

@@ -17,7 +17,7 @@ from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.record import About, AuditRecord
 from calibrant.data.specs.column_names import AT_MOST, names_cluster
 from calibrant.data.specs.options import NONE
-from calibrant.report.findings import drops_missing, groupings, lost
+from calibrant.report.findings import crossing, drops_missing, groupings, lost
 from calibrant.report.spans import label
 from calibrant.report.wording.in_python import DATA, FORM, OF_ROWS, WIDTH, arguments, call, called, in_code, rows_where
 from calibrant.sanitize import sanitize
@@ -150,7 +150,7 @@ def plan(record: AuditRecord) -> str:
     files, limit = listed(record.data.get("sources") or record.data.get("files")), record.everyone.limit
     if not from_python(record) and (len(files) != 1 or files[0] == "-"):
         return ""
-    if record.data.get("two_way") or record.data.get("missing") == "keep":
+    if crossing(record) or record.data.get("missing") == "keep":
         return ""
     words = [] if limit is None else _typed([("--limit", limit)])
     text = _reading(record, "plan", PLANNING, words)

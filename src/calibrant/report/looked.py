@@ -27,6 +27,7 @@ MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
 LIST_ALL = "`calibrant plan --data` lists any groups and limit."
+OWN = {role: role for role in ("label", "score", "key", "weights", "cluster")}  # these roles say more than the kind
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
 
@@ -143,13 +144,13 @@ def _weight(c: Column, seen: Look) -> int:
     if first < 2 or len(seen.columns) <= MOST:
         return first
     offered = {name for names in seen.candidates.values() for name in names}
-    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.kind in ("id", "cluster") else 5
+    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.of_kind.identifies else 5
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    role = c.role if c.role in ("label", "score", "key", "weights", "cluster") else c.kind
-    role = "cluster" if c.name in seen.candidates.get("cluster", ()) and role == c.kind else role
-    return sanitize(c.name) or "(no name)", role, _missing(c, seen), sanitize(_holds(c))
+    likely = dict.fromkeys(seen.candidates.get("cluster", ()), "cluster")
+    interpreted = OWN.get(c.role) or likely.get(c.name, c.kind)
+    return sanitize(c.name) or "(no name)", interpreted, _missing(c, seen), sanitize(_holds(c))
 
 
 def _missing(c: Column, seen: Look) -> str:
@@ -180,7 +181,7 @@ def _holds(c: Column) -> str:
         return "nothing"
     if c.role == "cluster" and c.distinct is not None:
         return f"{num.count(c.distinct)} different"  # clusters are people, whom no one names
-    if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
+    if c.frequent and (c.role == "label" or c.of_kind.listed):
         kept = LISTED if c.role == "label" else VALUES
         shown = [
             clip(quote_blank(v), SPELT) + (f" {num.count(n)}" if c.role == "label" else "")
@@ -188,7 +189,7 @@ def _holds(c: Column) -> str:
         ]
         more = (c.distinct or 0) - len(shown)
         return ", ".join(shown) + (f" and {num.count(more)} more" if more > 0 else "")
-    if (c.kind in ("id", "cluster") or (c.kind in ("category", "code") and not c.frequent)) and c.distinct is not None:
+    if c.of_kind.names and c.distinct is not None:
         return f"{num.count(c.distinct)} different"
     if c.low is not None and c.high is not None:
         return f"{_end(c.low)} to {_end(c.high)}"
@@ -332,16 +333,13 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
     dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     several = bool(seen.candidates.get("classes")) and not seen.score
     if not dependent and not several and not any("score" in why for why in gone):
-        without = "1 row" if unlabelled == 1 else f"{num.count(unlabelled)} rows"
+        without, _, _ = rows_of(unlabelled, rows).partition(" (")
         keep = f"--missing keep, in place of drop, counts the {without} without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."
 
 
-def _clusters(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield which columns rows share, unless the cluster was named, or rows were declared independent."""
-    clusters = seen.candidates.get("cluster", ())
-    if seen.settings.get("cluster"):
-        return
+def _shared(seen: Look, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield which columns rows share, where nobody named the cluster or declared rows independent."""
     if names := next(iter(seen.one_outcome), ()):
         option = sanitize(typed_option("cluster", ("+".join(names),)))
         label = sanitize(seen.label)
@@ -349,18 +347,37 @@ def _clusters(seen: Look) -> Iterator[tuple[str, str]]:
             f"All rows of one {_names(names)} have one {label}: one outcome seen many times, so {option}; or made from"
         )
         yield "Clusters", f"{text} the outcome, so leave it out. Labels were compared with columns, and with no score."
-    elif clusters:
-        option, both = (sanitize(typed_option("cluster", clusters[:k])) for k in (1, 2))
-        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(clusters) > 1 else ""
-        yield "Clusters", f"Rows share {_names(clusters)}: without {option} ranges assume independent rows.{more}"
+    elif columns:
+        option, both = (sanitize(typed_option("cluster", columns[:k])) for k in (1, 2))
+        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(columns) > 1 else ""
+        yield "Clusters", f"Rows share {_names(columns)}: without {option} ranges assume independent rows.{more}"
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    kept = {role: list(names) for role, names in seen.candidates.items()}
-    yield from _clusters(seen)
-    if (weights := kept.get("weights")) and not seen.settings.get("weights"):
-        name, option = sanitize(weights[0]), sanitize(typed_option("weights", weights[0]))
+    free = {role: names for role, names in seen.candidates.items() if not seen.settings.get(role)}  # of parts unnamed
+    if "cluster" in free:
+        yield from _shared(seen, free["cluster"])
+    for column in free.get("weights", ())[:1]:
+        name, option = sanitize(column), sanitize(typed_option("weights", column))
         yield "Weights", f"Does {name} say how many people a row stands for? Without {option} every row counts once."
+    yield from _unread(seen)
+    if out := [c.name for c in seen.columns if c.role == "left out" and c.of_kind.identifies]:
+        yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
+    if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
+        yield "Left out", f"{_names(single)}: one value only, or none."
+    yield from _of_outcome(free.get("outcome", ()))
+    if output := free.get("output"):
+        yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
+    if groups := free.get("by"):
+        yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
+    if len(ends := free.get("horizon", ())) == 2:
+        yield "Follow-up", _of_follow_up(ends, free.get("lost", ()))
+    if "words-for-missing" in seen.warnings:
+        yield "Words", "Texts such as NA or ? are levels of their own."
+
+
+def _unread(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what was not read, and what was read as text though it may be numbers or dates."""
     lost = [c for c in seen.columns if c.kind == "unusable" and not c.stored and c.why not in ("", *seen.refusals)]
     for why in list(dict.fromkeys(c.why for c in lost))[:LISTED]:
         yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {sanitize(why)}."
@@ -368,19 +385,6 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     marked |= {c.name: "Write a number there, or leave it empty" for c in seen.columns if f": {NO_NUMBER}" in c.why}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
         yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. {marked[c.name]}."
-    if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "cluster")]:
-        yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
-    if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
-        yield "Left out", f"{_names(single)}: one value only, or none."
-    yield from _of_outcome(kept.get("outcome", []))
-    if output := kept.get("output"):
-        yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
-    if (groups := kept.get("by")) and not seen.settings.get("by"):
-        yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
-    if len(ends := kept.get("horizon", ())) == 2:
-        yield "Follow-up", _of_follow_up(ends, kept.get("lost", ()))
-    if "words-for-missing" in seen.warnings:
-        yield "Words", "Texts such as NA or ? are levels of their own."
 
 
 def _of_follow_up(ends: Sequence[str], lost: Sequence[str]) -> str:

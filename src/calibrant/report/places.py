@@ -223,6 +223,6 @@ def forest_ends(
     return -step * math.ceil(low / step - 1e-9), step * math.ceil(high / step - 1e-9), step
 
 
-def anchor(points: float, top: float, near: float = 0.0) -> str:
+def anchor(points: float, top: float) -> str:
     """On which side of a place its words stand, so that they stay inside a ruler."""
-    return "start" if points <= near * top else "end" if points >= (1 - near) * top else "middle"
+    return "start" if points <= 0.0 else "end" if points >= top else "middle"

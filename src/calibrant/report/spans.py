@@ -75,9 +75,9 @@ def pointer(text: str, target: str) -> Span:
     return Span(text, "lead", f"#{target}")
 
 
-def name(finding: Finding, *, linked: bool = False) -> Span:
+def name(finding: Finding) -> Span:
     """The name of a group, such as "nativity = foreign born"; a very long one is cut, and whole in its table."""
-    return Span(clipped(label(finding)), "name", f"#{finding.id}" if linked else "")
+    return Span(clipped(label(finding)), "name")
 
 
 def clipped(text: str, most: int = 90) -> str:

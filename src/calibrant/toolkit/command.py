@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.cli import options as options
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from calibrant.cli.commands import source as source
     from calibrant.cli.methods import run_method as run_method
     from calibrant.cli.options import CHECK_STATUS as CHECK_STATUS
-    from calibrant.cli.options import Command as Command
     from calibrant.cli.options import names as names
     from calibrant.cli.parser import APPLY_STATUS as APPLY_STATUS
     from calibrant.cli.parser import CHECK as CHECK
@@ -22,20 +21,16 @@ if TYPE_CHECKING:
     from calibrant.cli.progress import Progress as Progress
     from calibrant.cli.standard_output import print_result as print_result
 
-_WHERE = {
-    "APPLY_STATUS": "calibrant.cli.parser",
-    "CHECK": "calibrant.cli.parser",
-    "CHECK_STATUS": "calibrant.cli.options",
-    "Command": "calibrant.cli.options",
-    "Progress": "calibrant.cli.progress",
-    "asking": "calibrant.cli.parser",
-    "inputs_of": "calibrant.cli.commands",
-    "names": "calibrant.cli.options",
-    "options": "calibrant.cli.options:",
-    "print_result": "calibrant.cli.standard_output",
-    "reading": "calibrant.cli.commands",
-    "run_method": "calibrant.cli.methods",
-    "source": "calibrant.cli.commands",
-}
+_WHERE = where(
+    {
+        "calibrant.cli.commands": "inputs_of reading source",
+        "calibrant.cli.methods": "run_method",
+        "calibrant.cli.options": "CHECK_STATUS names",
+        "calibrant.cli.options:": "options",
+        "calibrant.cli.parser": "APPLY_STATUS CHECK asking",
+        "calibrant.cli.progress": "Progress",
+        "calibrant.cli.standard_output": "print_result",
+    }
+)
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.data.calls import takes_arrays as takes_arrays
@@ -56,54 +56,28 @@ if TYPE_CHECKING:
     from calibrant.data.targets import checked_targets as checked_targets
     from calibrant.data.targets import written as written
 
-_WHERE = {
-    "CONFIDENCE": "calibrant.data.specs.column_names",
-    "Codes": "calibrant.data.specs.coding",
-    "FORM": "calibrant.data.reading",
-    "Floats": "calibrant.data.columns",
-    "Form": "calibrant.data.sources.source",
-    "JUDGE": "calibrant.data.specs.column_names",
-    "LevelCounts": "calibrant.data.profile",
-    "Log": "calibrant.data.sources.source",
-    "OF_ROWS": "calibrant.data.reading",
-    "Reading": "calibrant.data.reading",
-    "SAMPLED": "calibrant.data.specs.column_names",
-    "STATED": "calibrant.data.specs.column_names",
-    "Source": "calibrant.data.sources.source",
-    "TOKENS": "calibrant.data.specs.column_names",
-    "afford": "calibrant.data.sources.budget",
-    "afford_columns": "calibrant.data.sources.budget",
-    "afford_json": "calibrant.data.sources.budget",
-    "afford_name": "calibrant.data.sources.budget",
-    "as_covariates": "calibrant.data.columns",
-    "as_text": "calibrant.data.columns",
-    "checked_data": "calibrant.data.predictions",
-    "checked_rows": "calibrant.data.rewrite",
-    "checked_targets": "calibrant.data.targets",
-    "classes_in_memory": "calibrant.data.read",
-    "clipped": "calibrant.data.columns",
-    "cluster_codes": "calibrant.data.inputs",
-    "codings": "calibrant.data.specs.coding",
-    "column": "calibrant.data.sources.formats",
-    "column_of": "calibrant.data.specs.column_names",
-    "counted": "calibrant.data.progress",
-    "decoded": "calibrant.data.layouts",
-    "encode": "calibrant.data.specs.coding",
-    "finite_numbers": "calibrant.data.columns",
-    "in_memory": "calibrant.data.read",
-    "is_number": "calibrant.data.columns",
-    "json_text": "calibrant.data.sources.formats",
-    "level_codes": "calibrant.data.columns",
-    "levels_of": "calibrant.data.inputs",
-    "number_texts": "calibrant.data.columns",
-    "open_source": "calibrant.data.sources.files",
-    "plain": "calibrant.data.layouts",
-    "require": "calibrant.data.columns",
-    "rewrite": "calibrant.data.rewrite",
-    "takes_arrays": "calibrant.data.calls",
-    "weights_of": "calibrant.data.inputs",
-    "whole": "calibrant.data.sources.formats",
-    "written": "calibrant.data.targets",
-}
+_WHERE = where(
+    {
+        "calibrant.data.calls": "takes_arrays",
+        "calibrant.data.columns": (
+            "Floats as_covariates as_text clipped finite_numbers is_number level_codes number_texts require"
+        ),
+        "calibrant.data.inputs": "cluster_codes levels_of weights_of",
+        "calibrant.data.layouts": "decoded plain",
+        "calibrant.data.predictions": "checked_data",
+        "calibrant.data.profile": "LevelCounts",
+        "calibrant.data.progress": "counted",
+        "calibrant.data.read": "classes_in_memory in_memory",
+        "calibrant.data.reading": "FORM OF_ROWS Reading",
+        "calibrant.data.rewrite": "checked_rows rewrite",
+        "calibrant.data.sources.budget": "afford afford_columns afford_json afford_name",
+        "calibrant.data.sources.files": "open_source",
+        "calibrant.data.sources.formats": "column json_text whole",
+        "calibrant.data.sources.source": "Form Log Source",
+        "calibrant.data.specs.coding": "Codes codings encode",
+        "calibrant.data.specs.column_names": "CONFIDENCE JUDGE SAMPLED STATED TOKENS column_of",
+        "calibrant.data.targets": "checked_targets written",
+    }
+)
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.data.specs.coding import Coding as Coding
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from calibrant.repair.formulas.expression import Term as Term
     from calibrant.repair.formulas.expression import Writer as Writer
 
-_WHERE = {
-    "Among": "calibrant.repair.formulas.expression",
-    "Chosen": "calibrant.repair.formulas.expression",
-    "Coding": "calibrant.data.specs.coding",
-    "Formula": "calibrant.repair.formulas.expression",
-    "Term": "calibrant.repair.formulas.expression",
-    "Writer": "calibrant.repair.formulas.expression",
-}
+_WHERE = where(
+    {
+        "calibrant.data.specs.coding": "Coding",
+        "calibrant.repair.formulas.expression": "Among Chosen Formula Term Writer",
+    }
+)
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.lazy_module import LazyModule
+from calibrant.lazy_module import LazyModule, where
 
 if TYPE_CHECKING:
     from calibrant.audit.compare import audits_compared as audits_compared
@@ -68,66 +68,34 @@ if TYPE_CHECKING:
     from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.sample import keyed as keyed
 
-_WHERE = {
-    "Cell": "calibrant.report.document",
-    "Column": "calibrant.report.document",
-    "Difference": "calibrant.decisions.comparison",
-    "Document": "calibrant.report.document",
-    "ENGLISH": "calibrant.report.languages.catalogue",
-    "EVERYONE": "calibrant.decisions.comparison",
-    "Finding": "calibrant.audit.record",
-    "Heading": "calibrant.report.document",
-    "Node": "calibrant.report.document",
-    "Opening": "calibrant.report.document",
-    "Paragraph": "calibrant.report.document",
-    "Parts": "calibrant.report.document",
-    "Row": "calibrant.report.document",
-    "Section": "calibrant.report.document",
-    "Span": "calibrant.report.spans",
-    "Table": "calibrant.report.document",
-    "Text": "calibrant.report.spans",
-    "VERDICTS": "calibrant.report.wording.terms",
-    "audits_compared": "calibrant.audit.compare",
-    "cells": "calibrant.report.terminal",
-    "certified_range": "calibrant.report.wording.terms",
-    "clip": "calibrant.report.terminal",
-    "clipped": "calibrant.report.spans",
-    "code": "calibrant.report.spans",
-    "decision": "calibrant.report.brief.action",
-    "document": "calibrant.report.outline",
-    "facts": "calibrant.report.brief",
-    "headline": "calibrant.report.wording.headline",
-    "independent": "calibrant.report.wording.clusters",
-    "inside": "calibrant.report.markdown",
-    "judged_range": "calibrant.report.wording.terms",
-    "keyed": "calibrant.views.sample",
-    "label": "calibrant.report.spans",
-    "limit_of": "calibrant.report.findings",
-    "literal": "calibrant.report.spans",
-    "marked": "calibrant.report.markdown",
-    "name": "calibrant.report.spans",
-    "notices": "calibrant.report.wording.notices",
-    "noun": "calibrant.report.findings",
-    "number_table": "calibrant.report.document",
-    "numbers": "calibrant.report.numbers:",
-    "ordered": "calibrant.report.findings",
-    "pad": "calibrant.report.terminal",
-    "page": "calibrant.report.html",
-    "page_title": "calibrant.report.wording.headline",
-    "parts": "calibrant.report.brief",
-    "plain": "calibrant.report.spans",
-    "repair_named": "calibrant.report.wording.terms",
-    "results": "calibrant.report.outputs.results:",
-    "say": "calibrant.report.spans",
-    "screened": "calibrant.report.findings",
-    "sentence": "calibrant.report.spans",
-    "shared_by": "calibrant.report.findings",
-    "stated_of": "calibrant.report.findings",
-    "states": "calibrant.report.findings",
-    "verdict_word": "calibrant.report.wording.parts",
-    "worded": "calibrant.report.languages.translator",
-    "write_all": "calibrant.report.outputs.files",
-    "written": "calibrant.report.markdown",
-}
+_WHERE = where(
+    {
+        "calibrant.audit.compare": "audits_compared",
+        "calibrant.audit.record": "Finding",
+        "calibrant.decisions.comparison": "Difference EVERYONE",
+        "calibrant.report.brief": "facts parts",
+        "calibrant.report.brief.action": "decision",
+        "calibrant.report.document": (
+            "Cell Column Document Heading Node Opening Paragraph Parts Row Section Table number_table"
+        ),
+        "calibrant.report.findings": "limit_of noun ordered screened shared_by stated_of states",
+        "calibrant.report.html": "page",
+        "calibrant.report.languages.catalogue": "ENGLISH",
+        "calibrant.report.languages.translator": "worded",
+        "calibrant.report.markdown": "inside marked written",
+        "calibrant.report.numbers:": "numbers",
+        "calibrant.report.outline": "document",
+        "calibrant.report.outputs.files": "write_all",
+        "calibrant.report.outputs.results:": "results",
+        "calibrant.report.spans": "Span Text clipped code label literal name plain say sentence",
+        "calibrant.report.terminal": "cells clip pad",
+        "calibrant.report.wording.clusters": "independent",
+        "calibrant.report.wording.headline": "headline page_title",
+        "calibrant.report.wording.notices": "notices",
+        "calibrant.report.wording.parts": "verdict_word",
+        "calibrant.report.wording.terms": "VERDICTS certified_range judged_range repair_named",
+        "calibrant.views.sample": "keyed",
+    }
+)
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,12 @@ import pytest
 import calibrant as cal
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
-from calibrant.data import employment_path
+from calibrant.data import employment_path, profile
+from calibrant.data.specs import coding
 from calibrant.inspect import columns as sample
 from calibrant.inspect import roles
 from calibrant.inspect.columns import LEAST, sampled
-from calibrant.inspect.looked import Column, Look
+from calibrant.inspect.looked import KINDS, Column, Look
 from calibrant.report.looked import WIDTH, html, short, typed, written
 from calibrant.report.terminal import cells
 
@@ -1029,3 +1030,9 @@ def test_a_column_that_is_called_score_stands_for_itself_and_one_class_is_said(t
     seen = str(cal.look(path))
     assert "y is 0 in every row. Add rows of the other outcome" in " ".join(seen.split())
     assert "Run, once rows of both outcomes are there:" in seen
+
+
+def test_of_every_kind_of_column_it_is_known_what_follows() -> None:
+    stored = {*get_args(profile.Name), *get_args(coding.Kind)}  # of rows and of sketches
+    assert stored - {"label"} < {*KINDS}
+    assert {name for name, kind in KINDS.items() if kind.identifies} == {"id", "cluster"}

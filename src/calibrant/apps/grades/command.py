@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 
-from calibrant.plugins import Command
+from calibrant.plugins import Command, Parser
 from calibrant.toolkit.command import CHECK_STATUS
-from calibrant.toolkit.command import Command as Parser
 from calibrant.toolkit.command import options as take
 
 MORE = """\

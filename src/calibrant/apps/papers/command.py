@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import NamedTuple
 
-from calibrant.plugins import Command
+from calibrant.plugins import Command, Parser
 from calibrant.toolkit.command import CHECK, CHECK_STATUS, asking
-from calibrant.toolkit.command import Command as Parser
 from calibrant.toolkit.command import options as take
 
 

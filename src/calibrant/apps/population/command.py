@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from calibrant.plugins import Command
+from calibrant.plugins import Command, Parser
 from calibrant.toolkit.command import APPLY_STATUS
-from calibrant.toolkit.command import Command as Parser
 from calibrant.toolkit.command import options as take
 
 MORE = """\

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from calibrant.arguments import OUTPUT
 from calibrant.errors import BadInput
-from calibrant.plugins import Output
+from calibrant.plugins import Output, Parser
 
 if TYPE_CHECKING:
     from calibrant import AuditRecord
-    from calibrant.toolkit.command import Command
 
 
 class Summary(Output):
@@ -21,7 +20,7 @@ class Summary(Output):
 
     line, metavar = "a short Markdown summary, for a pull request", "OUT.md"
 
-    def options(self, p: Command) -> None:
+    def options(self, p: Parser) -> None:
         """Add the earlier record, where an audit has not."""
         line = "of -o summary: an earlier record; says what changed"
         with suppress(ArgumentError):

@@ -60,10 +60,6 @@ def judged(record: AuditRecord) -> bool:
     return bool(record.curve(facts.FIXED).columns.get("id"))
 
 
-def helped(record: AuditRecord) -> bool:
-    return judged(record) and bool(candidate(record))
-
-
 def left(record: AuditRecord) -> str:
     """Which tests still find error after the repair, and which do not any more."""
     tests = record.curve(facts.FIXED).settings.get("tests") or {}
@@ -150,7 +146,7 @@ def state_of(record: AuditRecord) -> str:
         "in question": bool(in_question(record)),
         "repair of classes helps": (_off(record) or undecided) and class_repair(record) is not None,
         "class off": _class_off(record) is not None,
-        "repair helps": (_off(record) or undecided) and helped(record),
+        "repair helps": (_off(record) or undecided) and judged(record) and bool(candidate(record)),
         "shown, within the limit": _off(record) and judged(record) and within,
         "off by a horizon": _off(record) and bool(facts.lost(record)) and not judged(record),
         "off, look at it": _off(record) and bool(_first_off(record)[1]) and judged(record),

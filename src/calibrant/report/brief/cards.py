@@ -15,8 +15,9 @@ from calibrant.report.wording.missing_labels import happened, known_only
 from calibrant.report.wording.parts import gap_shows_none, subgroups_reported, unshown_reason, verdict_word
 from calibrant.report.wording.terms import (
     ATTRIBUTES,
+    certified_range,
     classes_counted,
-    judged_range,
+    gap_guaranteed,
     over_expected,
     p_reported,
 )
@@ -59,12 +60,6 @@ def least_error(finding: Finding) -> str:
     """The lower end of the certified calibration error, with the digits that show it to be above 0 where it is."""
     reported, low = num.lower_bound(finding.error_ends[0], finding.limit), finding.lower.interval.low
     return num.lower_bound(low, 0.0001) if finding.error_shown and low > 0 and float(reported) == 0 else reported
-
-
-def gap_guaranteed(record: AuditRecord, finding: Finding) -> str:
-    """The guaranteed range of a gap, rounded outward; of rare events to hundredths of a point."""
-    low, high = num.signed_range(*finding.gap_ends, decimals(record))
-    return f"{low} to {high}"
 
 
 # ---- the cards ----
@@ -110,7 +105,7 @@ def _everyone(record: AuditRecord) -> Text:
 
 
 def _error(finding: Finding) -> str:
-    reported = judged_range(finding)
+    reported = certified_range(finding)
     if reported.startswith("0.0 "):
         reported = f"{least_error(finding)}{reported.removeprefix('0.0')}"
     return reported if finding.two_scores else f"calibration error {reported}"

@@ -10,12 +10,12 @@ from calibrant.report import document as doc
 from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places
-from calibrant.report.brief.cards import by_error, estimate_of, gap_guaranteed, least_error, shown
+from calibrant.report.brief.cards import by_error, estimate_of, least_error, shown
 from calibrant.report.places import THINNEST, anchor, percent, place, signed
 from calibrant.report.spans import clipped, label
 from calibrant.report.svg import Svg, tag
 from calibrant.report.wording.parts import state_of
-from calibrant.report.wording.terms import VERDICTS
+from calibrant.report.wording.terms import VERDICTS, gap_guaranteed
 from calibrant.sanitize import sanitize
 
 ROWS, FOLDED, SUBGROUPS = 12, 8, 2  # lines that are seen, those opened on demand, and of subgroups

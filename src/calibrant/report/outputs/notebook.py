@@ -28,7 +28,6 @@ from calibrant.report.sections.curves import HEADS, cells, finding, further, hea
 from calibrant.report.sections.decisions import drawn as worth
 from calibrant.report.sections.decisions import numbers as worth_numbers
 from calibrant.report.spans import clipped, plain, shown
-from calibrant.report.terminal import lines
 from calibrant.report.wording.decisions import in_the_pool
 from calibrant.report.wording.terms import TOO
 from calibrant.results import Curve
@@ -302,11 +301,6 @@ def drawn(drawings: Sequence[Drawing]) -> str:
 
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(CURVE)
     return framed(template.render(drawings=drawings))
-
-
-def brief_text(of: AuditRecord) -> str:
-    """A record as a prompt shows it."""
-    return lines(of)
 
 
 # ---- the page's style, inside one element ----

@@ -25,6 +25,7 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    gap_guaranteed,
     in_json,
     joined,
     over_expected,
@@ -198,27 +199,19 @@ def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     digits = facts.decimals(record)
-    first, last = num.signed_range(*f.gap_ends, digits)
     made = doc.row(
         say(literal(label(f))) if f.variables else "Everyone",
         num.count(f.rows),
         num.reported_rate(predicted, reported_in, digits),
         num.reported_rate(observed, reported_in, digits),
-        f"{num.reported_gap(f.gap.value, reported_in, digits)} ({first} to {last})",
+        f"{num.reported_gap(f.gap.value, reported_in, digits)} ({gap_guaranteed(record, f)})",
         "–" if reported_in else over_expected(f),
         doc.Cell(sort=f"{low:.4g}", picture=track),
-        error_range(f),
+        certified_range(f, dashed=True),
         doc.Cell(say(verdict_on(f)), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return replace(made, id=f.id)
-
-
-def error_range(f: Finding) -> str:
-    """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if f.by == "gap" or f.two_scores:
-        return certified_range(f, dashed=True)
-    return num.span(*f.shown, f.limit)
 
 
 def _caption(record: AuditRecord) -> str:

@@ -26,6 +26,7 @@ from calibrant.report.wording.terms import (
     cardinal,
     certified_range,
     error_at_most,
+    gap_guaranteed,
     joined,
     judged_range,
     people_share,
@@ -107,8 +108,7 @@ def overall_answer(record: AuditRecord) -> Text:
         "unclear": "On balance it is not shown to be off: the model",
     }.get(facts.gap_side(record) or "", "The model")
     if facts.lost(record):
-        low, high = num.signed_range(*one.gap_ends, facts.decimals(record))
-        return say(f"The gap is {low} to {high} points. {happened(record, predicted, observed)}.")
+        return say(f"The gap is {gap_guaranteed(record, one)} points. {happened(record, predicted, observed)}.")
     return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 

@@ -122,11 +122,9 @@ class Independent:
 
 def independent(record: AuditRecord) -> Independent:
     """What counts as independent in an audit."""
-    if not cluster_totals(record):
-        return _alone(record) if record.data.get("cluster") else _rows(record)
     if crossing(record):
         return _crossing(record)
-    return _clusters(record) if record.data.get("cluster") else _weighted(record)
+    return KINDS[bool(cluster_totals(record)), bool(record.data.get("cluster"))](record)
 
 
 def _rows(record: AuditRecord) -> Independent:
@@ -183,7 +181,7 @@ def _by_column(record: AuditRecord) -> str:
 def _without_outcome(record: AuditRecord) -> str:
     """How many clusters have rows without an outcome, and that each is one bet; nothing where every row has one."""
     s = record.curve("missing_labels").settings
-    if "clusters" not in s:
+    if not s:
         return ""
     return (
         f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "
@@ -286,6 +284,10 @@ def _certified(by: Independent, record: AuditRecord, holds: Text, width: str) ->
         effective=num.count(result["effective"]),
     )
     return replace(by, part=part, lines=lines, methods=(Entry("Clusters and weights", say(chosen)),))
+
+
+# By whether clusters or weights were counted, and whether a column names clusters.
+KINDS = {(False, False): _rows, (True, False): _weighted, (False, True): _alone, (True, True): _clusters}
 
 
 def chance(record: AuditRecord, draws: int) -> str:

@@ -10,6 +10,7 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import (
     by_gap,
     check_of,
+    decimals,
     draws_of,
     gaps_of,
     impossible,
@@ -160,6 +161,11 @@ def judged_range(finding: Finding) -> str:
     if finding.by == "error":
         return certified_range(finding)
     return " to ".join(num.bounds(*finding.shown, finding.limit))
+
+
+def gap_guaranteed(record: AuditRecord, finding: Finding) -> str:
+    """The guaranteed range of a gap, rounded outward; of rare events to hundredths of a point."""
+    return " to ".join(num.signed_range(*finding.gap_ends, decimals(record)))
 
 
 def over_expected(finding: Finding) -> str:

@@ -165,13 +165,13 @@ def pair_radius(alpha: float, pairs: int, bound: float = 1.0) -> float:
     return bound * math.sqrt(-2.0 * math.log(alpha) / pairs)
 
 
-def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> float:
+def typical_distance(kernel: Kernel, order: ArrayLike) -> float:
     """The median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
 
     `order` (rows,): anything that sorts the rows at random, such as their identities.
     """
     rows = kernel.rows
-    at = np.argpartition(order, sample)[:sample] if rows > sample else np.arange(rows)
+    at = np.argpartition(order, SAMPLE)[:SAMPLE] if rows > SAMPLE else np.arange(rows)
     few = Kernel(kernel.points[at], kernel.codes[at], kernel.penalties)
     w = few.points - few.points.mean(axis=0)
     own = np.einsum("ij,ij->i", w, w)

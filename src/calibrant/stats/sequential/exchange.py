@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import cache
 from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,27 +23,23 @@ SIGNS = (1.0, -1.0)  # the level is more frequent than before, or less
 LEAST = 1e-300  # ranks below count as this: a bet then wins less than it might
 
 
-class Chances(NamedTuple):
-    """Hypergeometric chances of fewer than a count, of the count, and of more, each of shape (levels,)."""
+def chances(counts: Ints, total: Ints | int, having: Ints, drawn: int) -> tuple[Floats, Floats, Floats]:
+    """Hypergeometric chances of fewer than a count, of the count, and of more, each of shape (levels,).
 
-    fewer: Floats
-    equal: Floats
-    more: Floats
-
-
-def chances(counts: Ints, total: Ints | int, having: Ints, drawn: int) -> Chances:
-    """Chances around counts that can occur, among `drawn` of `total` rows of which `having` have each level."""
+    Of counts that can occur, among `drawn` of `total` rows of which `having` have each level.
+    """
     ufuncs = _ufuncs()
     if ufuncs is None:
         from scipy.stats import hypergeom
 
         those = total, having, drawn
-        return Chances(hypergeom.cdf(counts - 1, *those), hypergeom.pmf(counts, *those), hypergeom.sf(counts, *those))
+        return hypergeom.cdf(counts - 1, *those), hypergeom.pmf(counts, *those), hypergeom.sf(counts, *those)
     law = having, drawn, total
     least, most = np.maximum(drawn - (total - having), 0), np.minimum(having, drawn)
     fewer = np.where(counts > least, ufuncs._hypergeom_cdf(np.maximum(counts - 1, least), *law), 0.0)
     more = np.where(counts < most, ufuncs._hypergeom_sf(counts, *law), 0.0)
-    return Chances(*(np.clip(v, 0.0, 1.0) for v in (fewer, ufuncs._hypergeom_pmf(counts, *law), more)))
+    equal = ufuncs._hypergeom_pmf(counts, *law)
+    return np.clip(fewer, 0.0, 1.0), np.clip(equal, 0.0, 1.0), np.clip(more, 0.0, 1.0)
 
 
 @cache

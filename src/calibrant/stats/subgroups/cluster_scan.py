@@ -79,7 +79,7 @@ class ScannedRows:
         """The variance of each box: of more events than predicted, and of fewer where that differs."""
         return [expected]
 
-    def rest(self, scan: ClusterScan, _least: float) -> NDArray[np.bool_]:
+    def rest(self, scan: ClusterScan) -> NDArray[np.bool_]:
         """Which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
         return np.ones(scan.family.size, dtype=bool)
 
@@ -124,9 +124,9 @@ class ScannedClusters(ScannedRows):
         gaps = (scan.tolerance, -scan.tolerance)[: 2 if scan.tolerance else 1]
         return [np.maximum(scan._squares(self.cluster, self.size(gap)), expected) for gap in gaps]
 
-    def rest(self, scan: ClusterScan, least: float) -> NDArray[np.bool_]:
+    def rest(self, scan: ClusterScan) -> NDArray[np.bool_]:
         squares = scan._squares(self.cluster, self.weight)
-        return np.asarray(scan.mass**2 >= least * squares * (1.0 - 1e-9))
+        return np.asarray(scan.mass**2 >= LEAST_CLUSTERS * squares * (1.0 - 1e-9))
 
     def drawn(self, cuts: Sequence[_Cut], side: _Side, first: int, count: int) -> Iterator[Counts]:
         signs = 2 * outcomes(self.ids, np.full(len(self.ids), 0.5), first, count, SALT).astype(np.int32) - 1
@@ -318,6 +318,6 @@ class ClusterScan(BoxScan):
         return np.stack([middle + reach, middle - reach])
 
 
-def rests_on_clusters(family: Family, rows: ScannedRows, least: float = LEAST_CLUSTERS) -> NDArray[np.bool_]:
+def rests_on_clusters(family: Family, rows: ScannedRows) -> NDArray[np.bool_]:
     """Which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
-    return rows.rest(ClusterScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN)), least)
+    return rows.rest(ClusterScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN)))

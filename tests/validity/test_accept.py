@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.views.sample import cluster_totals
+from calibrant.views.people import cluster_totals
 from validity.accept_designs import DESIGNS
 from validity.acceptance import SETS, check
 

@@ -27,8 +27,8 @@ from calibrant.repair.judge.rows import Ends, Fits, People
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
+from calibrant.views.people import sides_in
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import sides_in
 
 Whole = NDArray[np.int64]
 

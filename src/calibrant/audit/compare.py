@@ -31,9 +31,10 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import comparison as losses
 from calibrant.stats.decisions.comparison import PairedClusters, cluster_areas, row_areas
 from calibrant.stats.measures import placements
+from calibrant.views.people import assumed, cluster_totals, named, reported
 from calibrant.views.points import weights_of
 from calibrant.views.population import BY_SCORES, INDEPENDENT
-from calibrant.views.sample import assumed, cluster_totals, keyed, named, reported, rows_of_groups
+from calibrant.views.sample import keyed, rows_of_groups
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

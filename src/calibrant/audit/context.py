@@ -20,8 +20,9 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.features import Screen, hash_split, strongest
+from calibrant.views.people import people_of
 from calibrant.views.population import Population
-from calibrant.views.sample import everyone, rows_of_people, sought
+from calibrant.views.sample import everyone, sought
 from calibrant.views.unlabelled import Cells
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
@@ -207,7 +208,7 @@ class AuditContext:
     @cached_property
     def fewest_rows(self) -> int:
         """The rows that are of enough people to be shown, whosever they are; of clusters by those that are held."""
-        return rows_of_people(self.clustered, self.mask)
+        return people_of(self.sketch).most_rows(self.mask)
 
     @property
     def tested(self) -> Predictions | Sketch:

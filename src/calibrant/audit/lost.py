@@ -32,7 +32,7 @@ from calibrant.stats.measures import normal_quantile
 from calibrant.stats.missing import survival
 from calibrant.stats.nulls import holm
 from calibrant.stats.smoothing import run_starts
-from calibrant.views.sample import Members
+from calibrant.views.people import Members
 from calibrant.views.unlabelled import Cells, FollowedRows
 
 Flags = NDArray[np.bool_]

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.rounding import few
-from calibrant.data.inputs import Crossing
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -23,8 +21,11 @@ from calibrant.data.specs.coding import MISSING, OTHER
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.repair import disclosure
 from calibrant.results import Estimate, Outcome
+from calibrant.views.people import ClusteredPeople as AmongClusters
+from calibrant.views.people import CrossingPeople, people_in, people_of
+from calibrant.views.people import People as Among
 from calibrant.views.population import Population
-from calibrant.views.sample import Members, clusters_in, groups_of, people_in
+from calibrant.views.sample import groups_of
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
@@ -351,10 +352,17 @@ def _two_way_table(
         for number, members in enumerate(shown):
             of[np.array(members) - start[(name,)]] = number
         place.append(of)
+    sides = len(groups[0]), len(groups[1])
+
+    def cells(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        result: NDArray[np.int64] = place[0][a] * sides[1] + place[1][b]
+        return result
+
     if names in start:  # a table of the pair
-        first = start[names]
-        a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
-        counts, cluster = People.of(sketch).in_groups()[first : first + len(a)], None
+        first, size = start[names], shape[0] * shape[1]
+        people = people_of(sketch).in_groups(sketch)[first : first + size]
+        there = np.flatnonzero(people)
+        table = np.bincount(cells(*np.divmod(there, shape[1])), people[there], minlength=sides[0] * sides[1])
     elif (
         rows is not None
         and rows.covariates is not None
@@ -362,16 +370,10 @@ def _two_way_table(
         and all(holds_levels(sketch, rows, spec.by_name[n]) for n in names)
     ):
         a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
-        counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
+        table = people_in(rows, cells(a, b), sides[0] * sides[1])
     else:
         return None
-    cell = place[0][a] * len(groups[1]) + place[1][b]
-    if cluster is not None:
-        cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
-        counts = np.ones(len(cell), dtype=np.int64)
-    there = counts > 0
-    sides = len(groups[0]), len(groups[1])
-    return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
+    return table.astype(np.int64).reshape(sides)
 
 
 def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
@@ -383,32 +385,24 @@ def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
 
 
 class People:
-    """Who the people of a sketch are: here its rows, each of them another."""
+    """Who the people of a sketch are, as an audit reports them: here its rows, each of them another."""
 
-    are_rows = True
     called = ""  # what a group must have enough of to be shown; empty for what rows are called
     crossing: Mapping[str, int] = MappingProxyType({})  # the two columns whose clusters cross, each with their number
     one_column = ""  # why a question is left open where clusters cross, and the way out
 
-    def __init__(self, sketch: Sketch) -> None:
-        self.sketch = sketch
+    def __init__(self, sketch: Sketch, among: Among) -> None:
+        self.sketch, self.among, self.are_rows = sketch, among, among.are_rows
 
     @classmethod
     def of(cls, sketch: Sketch) -> People:
         """Those of a sketch."""
-        if sketch.two_way is not None and (crossing := sketch.two_way.crossing) is not None:
-            return TwoWayPeople(sketch, crossing)
-        return ClusteredPeople(sketch) if sketch.spec.cluster else cls(sketch)
-
-    @cached_property
-    def rows(self) -> NDArray[np.int64]:
-        """The rows of each group."""
-        rows: NDArray[np.int64] = self.sketch.group_levels.sum(axis=(1, 2, 3))
-        return rows
+        among = people_of(sketch)
+        return REPORTED.get(type(among), cls)(sketch, among)
 
     def in_groups(self) -> NDArray[np.int64]:
         """How many each group has."""
-        return self.rows
+        return self.among.in_groups(self.sketch)
 
     def needed(self, among: Callable[[int], float], _everyone: Population) -> tuple[int | None, int | None]:
         """The rows and the clusters that a finding needs, by how many a log of so many calls for."""
@@ -422,15 +416,7 @@ class People:
 class ClusteredPeople(People):
     """Clusters of rows, of those that are held: a cluster may be one person with many rows."""
 
-    are_rows = False
     called = "clusters"
-
-    def in_groups(self) -> NDArray[np.int64]:
-        return self._in_groups(Members.of(self.sketch, self.sketch).group) if len(self.rows) else self.rows
-
-    def _in_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        cluster = np.unique(self.sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
-        return clusters_in(groups, cluster, len(self.rows))
 
     def needed(self, among: Callable[[int], float], everyone: Population) -> tuple[int | None, int | None]:
         if not everyone.diagonals:  # each is one row, and they count alike: certified as rows are
@@ -446,17 +432,17 @@ class ClusteredPeople(People):
 class TwoWayPeople(ClusteredPeople):
     """Clusters of two columns that cross, of the column of which a group has fewer."""
 
-    def __init__(self, sketch: Sketch, crossing: Crossing) -> None:
-        super().__init__(sketch)
-        self.codes, self.crossing = crossing.codes, dict(zip(crossing.names, crossing.clusters, strict=True))
+    def __init__(self, sketch: Sketch, among: CrossingPeople) -> None:
+        super().__init__(sketch, among)
+        crossing = among.crossing
+        self.crossing = dict(zip(crossing.names, crossing.clusters, strict=True))
         self.called, self.one_column = (text.format(*crossing.names) for text in (OF_EITHER, ONE_COLUMN))
-
-    def _in_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        one, other = (clusters_in(groups, code, len(self.rows)) for code in self.codes)
-        return np.minimum(one, other)
 
     def needed(self, _among: Callable[[int], float], _everyone: Population) -> tuple[None, None]:
         return None, None  # of persons, of questions or of both: no plan says how many of which
+
+
+REPORTED: dict[type[Among], Callable[..., People]] = {AmongClusters: ClusteredPeople, CrossingPeople: TwoWayPeople}
 
 
 def pair_pools(

@@ -45,9 +45,10 @@ from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
+from calibrant.views.people import alone
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
-from calibrant.views.sample import alone, everyone
+from calibrant.views.sample import everyone
 from calibrant.views.unlabelled import with_lost
 
 RECORDED = (  # settings, in the order of a record; what else an audit is judged by follows

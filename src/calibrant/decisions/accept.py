@@ -26,18 +26,10 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
 from calibrant.views.kinds import ByKind
+from calibrant.views.people import assumed, cluster_totals, reported
 from calibrant.views.points import weights_of
 from calibrant.views.population import INDEPENDENT
-from calibrant.views.sample import (
-    assumed,
-    cluster_totals,
-    grouped_sketch,
-    keyed,
-    named_groups,
-    reported,
-    rows_of_groups,
-    sketch_of,
-)
+from calibrant.views.sample import grouped_sketch, keyed, named_groups, rows_of_groups, sketch_of
 
 End = Literal["high", "low"]
 Target = Literal["population", "rows"]

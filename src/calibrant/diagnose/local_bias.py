@@ -35,8 +35,8 @@ from calibrant.views.axes import (
     stated,
     widths_of,
 )
+from calibrant.views.people import people_in
 from calibrant.views.points import clusters_or_rows, even_weights
-from calibrant.views.sample import people_in
 
 Kernel = Literal["local", "published"]
 At = Literal["grid", "rows"]

@@ -31,7 +31,8 @@ from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.sample import Group, Members, counted, grouped_sketch, rows_of_groups, two_way_of
+from calibrant.views.people import CrossingPeople, Members, people_of
+from calibrant.views.sample import Group, counted, grouped_sketch, rows_of_groups
 
 TWO_WAY = "clusters cross, and rows without a label are kept apart by one column alone: name one of them"
 NONE_KEPT = (
@@ -242,7 +243,7 @@ def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (),
     # A sketch whose groups are others is refused for these first: it must be made again anyway.
     whole = grouped_sketch(data, by, intersections, seed) if by else counted(data, seed)
     if "unlabelled" not in whole.parts:
-        raise NotComputable(TWO_WAY if two_way_of(data, seed) else NONE_KEPT)
+        raise NotComputable(TWO_WAY if isinstance(people_of(data), CrossingPeople) else NONE_KEPT)
     return whole
 
 

@@ -14,8 +14,8 @@ from calibrant.audit.pooling import guarded
 from calibrant.audit.rounding import Sums, few, reported_peak, reported_rules
 from calibrant.diagnose.searched_subgroups import SubgroupOptions, described
 from calibrant.search.detectors import Settings, detector_inputs
+from calibrant.views.people import people_in, sides_in
 from calibrant.views.rules import columns_of
-from calibrant.views.sample import people_in, sides_in
 
 PATIENTS, MASK = 300, 20
 

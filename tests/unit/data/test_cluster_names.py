@@ -15,7 +15,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
-from calibrant.views.sample import cluster_totals
+from calibrant.views.people import cluster_totals
 
 CLUSTERS, SIZE = 150, 4
 DAY = date(2024, 1, 31)

@@ -25,8 +25,8 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.subgroups.row_gaps import binomial
+from calibrant.views.people import people_in
 from calibrant.views.population import Population, fixed_scores
-from calibrant.views.sample import people_in
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate rounded to fives is within a few points

@@ -36,9 +36,10 @@ from calibrant.results import Outcome
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
+from calibrant.views.people import people_in
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
-from calibrant.views.sample import group, people_in
+from calibrant.views.sample import group
 
 # ---- Scores before and after ----
 

@@ -27,9 +27,10 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
+from calibrant.views.people import ClusterSample, alone, cluster_totals
 from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
-from calibrant.views.sample import ClusterSample, Group, alone, cluster_totals, keyed, part_of
+from calibrant.views.sample import Group, keyed, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

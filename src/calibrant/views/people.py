@@ -1,0 +1,440 @@
+"""Who the people of rows are, asked once: rows, clusters, or clusters of two columns that cross; and what is certified.
+
+A kind of data is a class of `People` here, made by `people_of` and nowhere else, with its `Sample`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant.arguments import Caller, shown
+from calibrant.data.columns import Ids, row_ids
+from calibrant.data.inputs import ALL_AS_ONE, ClustersCross, Crossing
+from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of, remembered
+from calibrant.data.sketches.sample import Origin, RowAttributes, hashes_of, identities_of
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
+from calibrant.errors import NotComputable
+from calibrant.stats.clusters.clusters import Clusters, Design
+from calibrant.views.population import OfClusters, Population
+
+# ---- Who the people are: rows, clusters, or clusters of two columns that cross ----
+
+
+class People:
+    """Rows that are independent and count alike: each is one of the people, and certificates read counts."""
+
+    are_rows = True
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
+
+    @property
+    def rows(self) -> Predictions:
+        """All rows, or those of the clusters that a sketch holds, which are named by hash.
+
+        Which clusters a sketch holds, their hashes alone decide, so that outcomes play no part.
+        """
+        return self.holder.rows
+
+    @property
+    def alone(self) -> Predictions:
+        """The rows without clusters and weights: what is counted and shown, not what is certified."""
+        return self.rows
+
+    def clusters(self, _seed: int) -> Clusters | None:
+        """See `cluster_totals`."""
+        return None
+
+    def sample(self, _seed: int) -> Sample:
+        """What certificates read of them."""
+        return Sample()
+
+    def ids(self, seed: int) -> Ids:
+        """One random number a row, that of its unit: a hash of the cluster's name and the seed, and of nothing else.
+
+        The number by which a sketch of the same column and seed knows the cluster, whichever other clusters there are
+        and however rows are stored, split or ordered. Without clusters a row is known by its number.
+        """
+        known = self.rows.cluster_ids
+        return self._hashes(seed) if known is None else known
+
+    def _hashes(self, seed: int) -> Ids:
+        return hashes_of(identities_of(self.rows.n, seed))
+
+    def needs_two(self, _caller: Caller | None = None) -> None:
+        """Refuse rows that are all of one cluster."""
+
+    def among(self, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
+        """How many there are at each of so many codes of rows."""
+        counts: NDArray[np.int64] = np.bincount(code, minlength=of)
+        return counts
+
+    def in_groups(self, sketch: Sketch) -> NDArray[np.int64]:
+        """How many each group of the sketch has."""
+        rows: NDArray[np.int64] = sketch.group_levels.sum(axis=(1, 2, 3))
+        return rows
+
+    def most_rows(self, people: int) -> int:
+        """How many rows are certain to belong to so many of them, whichever rows they are."""
+        return people
+
+
+class WeighedPeople(People):
+    """Rows that are independent, and count more or less."""
+
+    @property
+    def alone(self) -> Predictions:
+        nothing: dict[str, Any] = dict.fromkeys(("weights", "cluster", "cluster_ids", "crossing"))
+        return remembered(self.rows, "rows alone", lambda: replace(self.rows, **nothing, cache={}))
+
+    def clusters(self, seed: int) -> Clusters | None:
+        return remembered(self.rows, ("clusters", seed), lambda: self._hash_split(seed))
+
+    def sample(self, seed: int) -> Sample:
+        clusters = self.clusters(seed)
+        return Sample() if clusters is None else ClusterSample((clusters,), (clusters.within,), self.holder.whose)
+
+    def _hash_split(self, seed: int) -> Clusters | None:
+        """Choose pilot clusters and deal the others; None where every row is one and counts as much as any other."""
+        rows, weight = self.rows, weights_of(self.rows)
+        ids, cluster = self._numbered(self.ids(seed))
+        if len(ids) == rows.n and bool((weight == weight[0]).all()):
+            return None
+        return Clusters.hash_split(cluster, rows.p, rows.y, weight, ids)
+
+    def _numbered(self, ids: Ids) -> tuple[Ids, NDArray[np.int64]]:
+        """The numbers of units, and which of them each row belongs to."""
+        return ids, np.arange(len(ids))
+
+
+class ClusteredPeople(WeighedPeople):
+    """Clusters of rows, which may depend on one another: one person may have many rows."""
+
+    are_rows = False
+
+    def _hash_split(self, seed: int) -> Clusters | None:
+        result, columns = super()._hash_split(seed), tuple(name for name, _ in self.rows.levels)
+        return result if result is None else replace(result, columns=columns)
+
+    def _numbered(self, ids: Ids) -> tuple[Ids, NDArray[np.int64]]:
+        self.needs_two()
+        ids, cluster = np.unique(ids, return_inverse=True)
+        return ids, cluster.reshape(-1)
+
+    def _hashes(self, seed: int) -> Ids:
+        names = RowAttributes(row_ids([pa.array(self.rows.cluster)], seed, ("cluster",), "cluster"))
+        result = Origin(row_attributes=names).clusters(Spec(label="y", score="p", seed=seed))
+        return hashes_of(np.zeros(0, dtype=np.uint64) if result is None else result)
+
+    def needs_two(self, caller: Caller | None = None) -> None:
+        """Refuse one cluster, by which column and which value as far as they are known, and say the way out."""
+        cluster = np.asarray(self.rows.cluster)
+        if (cluster != cluster[0]).any():
+            return
+        says = "cluster= (--cluster)" if caller is None else caller.says("cluster")
+        column, value = self.holder.only(says)
+        kept = f"is {value} in every row" if value else "takes one value"
+        raise NotComputable(
+            f"{column} {kept}: all rows are one cluster, and nothing independent separates its noise from an error; "
+            f"name in {says} a column that distinguishes clusters, or leave it out if rows are independent"
+        )
+
+    def among(self, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
+        return clusters_in(code, codes_of(self.rows), of)
+
+    def in_groups(self, sketch: Sketch) -> NDArray[np.int64]:
+        rows = super().in_groups(sketch)
+        return self.among(self.holder.members(sketch).group, len(rows)) if len(rows) else rows
+
+    def most_rows(self, people: int) -> int:
+        sizes = np.sort(np.bincount(codes_of(self.rows)))[::-1]
+        return int(sizes[: people - 1].sum()) + 1
+
+
+class CrossingPeople(ClusteredPeople):
+    """Clusters of two columns that cross: as many as there are of the column of which there are fewer."""
+
+    def __init__(self, holder: Holder, crossing: Crossing) -> None:
+        super().__init__(holder)
+        self.crossing = crossing
+
+    def clusters(self, _seed: int) -> Clusters | None:
+        raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
+
+    def sample(self, seed: int) -> Sample:
+        rows, crossing = self.rows, self.crossing
+
+        def made() -> TwoWaySample:
+            design = Design(crossing.codes.astype(np.int64), seed)
+            blocks = [
+                replace(each, clusters=replace(each.clusters, columns=crossing.names))
+                for each in design.diagonal_blocks(rows.p, rows.y, weights_of(rows))
+            ]
+            return TwoWaySample(tuple(each.clusters for each in blocks), tuple(each.within for each in blocks))
+
+        return remembered(rows, ("two_way", seed), made)
+
+    def among(self, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
+        one, other = (clusters_in(code, each, of) for each in self.crossing.codes)
+        return np.minimum(one, other)
+
+    def most_rows(self, people: int) -> int:
+        sizes = (np.sort(np.bincount(code))[::-1] for code in self.crossing.codes)
+        return max(int(size[: people - 1].sum()) + 1 for size in sizes)
+
+
+@singledispatch
+def people_of(data: Predictions | Sketch) -> People:
+    """Who the people of rows are, or of what a sketch holds: what kind of data this is, asked here alone."""
+    rows = cast(Predictions, data)
+    if rows.crossing is not None:
+        return CrossingPeople(InMemory(rows), rows.crossing)
+    return _of_one_column(InMemory(rows))
+
+
+@people_of.register
+def _of_sketch(data: Sketch) -> People:
+    if not data.by_clusters:
+        return People(InCounts(data))
+    return _of_one_column(InSketch(data)) if data.two_way is None else people_of(data.two_way)
+
+
+def _of_one_column(holder: Holder) -> People:
+    if holder.rows.cluster is not None:
+        return ClusteredPeople(holder)
+    return People(holder) if holder.rows.weights is None else WeighedPeople(holder)
+
+
+def cluster_totals(data: Predictions | Sketch, seed: int) -> Clusters | None:
+    """The clusters of rows, or those that a sketch holds; None where rows are independent and count alike.
+
+    Whether a cluster is a pilot, and its block, hashes of the values of `cluster` decide (`People.ids`), whatever the
+    order of rows and the same from rows and from a sketch; without `cluster` a row is a cluster, known by its number.
+
+    Raises
+    ------
+    ClustersCross
+        Columns of clusters cross: they have blocks of each shift, as `Sample` has them.
+    """
+    return people_of(data).clusters(seed)
+
+
+def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
+    """How many people there are at each of so many codes of rows."""
+    return people_of(data).among(code, of)
+
+
+def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:
+    """How many people there are among some rows, and among the others."""
+    outside, own = people_in(data, inside.astype(np.intp), 2).tolist()
+    return own, outside
+
+
+def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
+    """How many clusters, which have numbers, have rows at each of so many codes."""
+    count = int(cluster.max(initial=0)) + 1
+    pairs = np.unique(code.astype(np.int64) * count + cluster)
+    result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
+    return result
+
+
+# ---- What holds the rows, and which groups of a sketch each of them is in ----
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Rows in memory."""
+
+    rows: Predictions
+    whose: ClassVar[str] = ""  # which clusters these are, in words; empty where they are all
+
+    def only(self, says: str) -> tuple[str, str]:
+        """The column of clusters that has one, and its value as far as it is known."""
+        column = f"column {self.rows.levels[0][0]!r}" if self.rows.levels else says.split(" ")[0]
+        known = None if self.rows.cluster_ids is not None else self.rows.cluster  # otherwise named by hash
+        return column, "" if known is None else shown(pa.array(known[:1])[0].as_py())
+
+    def members(self, sketch: Sketch) -> Members:
+        """The groups of the rows, of which the sketch was made."""
+        return Members.of_rows(self.rows.covariates, self.rows.n, sketch)
+
+
+@dataclass(frozen=True)
+class InSketch:
+    """Rows of whole clusters that a sketch holds."""
+
+    sketch: Sketch
+
+    @property
+    def rows(self) -> Predictions:
+        return self.sketch.rows()
+
+    @property
+    def whose(self) -> str:
+        kept, column = self.sketch.parts["sample"], self.sketch.spec.cluster
+        if not kept.cut:
+            return ""
+        noun = f"clusters ({column})" if column else "rows"
+        return f"the rows of {kept.clusters:,} of about {kept.of_clusters:,} {noun}, chosen without looking at outcomes"
+
+    def only(self, _says: str) -> tuple[str, str]:
+        return f"column {self.sketch.spec.cluster!r}", self.sketch.faults.cluster
+
+    def members(self, sketch: Sketch) -> Members:
+        bases, kept = np.cumsum([0, *sketch.spec.sizes]), sketch.parts["sample"]
+        return Members(np.array([kept.levels(i) + bases[i] for i in range(len(sketch.spec.groupings))]))
+
+
+@dataclass(frozen=True)
+class InCounts(InSketch):
+    """Rows of which a sketch holds counts."""
+
+    @property
+    def rows(self) -> Predictions:
+        self.sketch.checked()
+        raise NotComputable(
+            "the sketch was made without cluster= and weights=: its rows are independent and of equal weight"
+        )
+
+
+Holder = InMemory | InSketch
+
+
+@dataclass(frozen=True)
+class Members:
+    """Which group of each grouping every row is in."""
+
+    group: NDArray[np.int64]  # shape (groupings, n): numbers of a sketch's groups
+
+    @classmethod
+    def of_rows(cls, table: pa.Table, n: int, sketch: Sketch) -> Members:
+        """The groups of n rows with these covariates."""
+        spec = sketch.spec
+        codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
+        out, start = np.empty((len(spec.groupings), n), dtype=np.int64), 0
+        for i, (names, size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
+            out[i] = codes[names[0]]
+            for name in names[1:]:
+                out[i] = out[i] * len(spec.by_name[name].labels) + codes[name]
+            out[i], start = out[i] + start, start + size
+        return cls(out)
+
+    def rows(self, groups: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows are in one of the groups."""
+        return np.asarray(np.isin(self.group, list(groups)).any(axis=0))
+
+
+# ---- What certificates read of them ----
+
+
+def weights_of(rows: Predictions | MulticlassPredictions) -> NDArray[np.float64]:
+    """The weight of each row, 1 where there are none."""
+    return np.ones(rows.n) if rows.weights is None else rows.weights
+
+
+def alone(data: Predictions) -> Predictions:
+    """The rows without clusters and weights: what is counted and shown, not what is certified."""
+    return people_of(data).alone
+
+
+FIXED_WEIGHTS = "weights that do not depend on outcomes"
+ANY_WITHIN = "independent clusters, rows of one cluster as dependent as they like"
+ASSUMED = {  # where clusters have several rows or not, and weights differ or not
+    (False, False): "independent rows",
+    (False, True): f"independent rows, {FIXED_WEIGHTS}",
+    (True, False): ANY_WITHIN,
+    (True, True): f"{ANY_WITHIN}, {FIXED_WEIGHTS}",
+}
+
+
+def assumed(clusters: Clusters, whose: str = "") -> str:
+    """Say what certificates of clusters take for granted, and whose they are."""
+    unlike = bool((clusters.input_weights != clusters.input_weights[:1]).any())
+    return "; ".join(filter(None, (ASSUMED[len(clusters.cluster) > clusters.count, unlike], whose)))
+
+
+def reported(clusters: Clusters) -> dict[str, object]:
+    """What the settings of a result tell of clusters."""
+    return named(clusters.columns) | {
+        "clusters": clusters.count,
+        "effective_clusters": clusters.effective,
+        "pilot_clusters": clusters.pilots,
+        "largest_cluster": clusters.largest,
+        "truncated_clusters": clusters.truncated_weights,
+    }
+
+
+def named(columns: Sequence[str]) -> dict[str, object]:
+    """What settings tell of columns that named clusters, the coarsest first; nothing unless they are several."""
+    return {"cluster": columns[0], "nested": tuple(columns[1:])} if columns else {}
+
+
+class Sample:
+    """Whose rows are certified: independent ones, that count alike."""
+
+    def population(self, counts: Population) -> Population:
+        """Everyone's, of counts of all rows."""
+        return counts
+
+    def of_class(self, counts: Population, _: NDArray[np.float64], __: NDArray[np.int8]) -> Population:
+        """That of all rows, for other scores and outcomes."""
+        return counts
+
+    def groups(self, counts: list[Population], _: Callable[[], list[NDArray[np.bool_]]]) -> list[Population]:
+        """Those of some rows each, of their counts; `rows` says which they are."""
+        return counts
+
+
+@dataclass(frozen=True)
+class ClusterSample(Sample):
+    """Clusters, or rows that do not count alike."""
+
+    clusters: tuple[Clusters, ...]  # of every shift
+    within: tuple[Callable[[NDArray[np.bool_]], Clusters], ...]  # those of some rows
+    whose: str = ""  # which clusters these are, where a sketch does not hold all
+
+    def population(self, counts: Population) -> Population:
+        return self._certified(counts, self.clusters)
+
+    def of_class(self, counts: Population, p: NDArray[np.float64], y: NDArray[np.int8]) -> Population:
+        return self._certified(counts, tuple(replace(u, p=p, y=y) for u in self.clusters))
+
+    def groups(self, counts: list[Population], rows: Callable[[], list[NDArray[np.bool_]]]) -> list[Population]:
+        return [self._part(q, each) for q, each in zip(counts, rows(), strict=True)]
+
+    def _part(self, q: Population, rows: NDArray[np.bool_]) -> Population:
+        """The population of some rows, of the shifts that have any."""
+        parts = tuple(within(rows) for within in self.within)
+        return self._certified(q, tuple(u for u in parts if u.count) or parts[:1])
+
+    def _certified(self, q: Population, clusters: tuple[Clusters, ...]) -> Population:
+        assumes, of = assumed(clusters[0], self.whose), reported(clusters[0])
+        return OfClusters(q.raw, q.fine, q.scores, q.by_score, diagonals=clusters, assumes=assumes, reported=of)
+
+
+class TwoWaySample(ClusterSample):
+    """Clusters of two columns that cross: blocks of every shift."""
+
+    def _certified(self, q: Population, clusters: tuple[Clusters, ...]) -> Population:
+        first, second = clusters[0].columns
+        assumes = (
+            f"independent clusters of {first} and of {second}: rows that share neither are independent; which rows "
+            "there are, and what they weigh, does not depend on scores and outcomes"
+        )
+        of = {  # blocks are of the mean shift
+            "two_way": clusters[0].columns,
+            "diagonals": len(clusters),
+            "blocks": round(sum(u.count for u in clusters) / len(clusters)),
+            "effective_blocks": sum(u.effective for u in clusters) / len(clusters),
+            "largest_block": max(u.largest for u in clusters),
+        }
+        counts = q.raw, q.fine, q.scores, q.by_score
+        return OfClusters(*counts, diagonals=clusters, two_way=True, assumes=assumes, reported=of)

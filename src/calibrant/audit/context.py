@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import cast
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import Name, People, pooled_counts, pooled_rows, sharing, shown_groups
+from calibrant.audit.pooling import Name, pooled_counts, pooled_rows, sharing, shown_groups
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
@@ -20,7 +20,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.features import Screen, hash_split, strongest
-from calibrant.views.people import people_of
+from calibrant.views.people import People, people_of
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone, sought
 from calibrant.views.unlabelled import Cells
@@ -66,7 +66,7 @@ class AuditContext:
     @cached_property
     def people(self) -> People:
         """Who its people are."""
-        return People.of(self.sketch)
+        return people_of(self.sketch)
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -208,7 +208,7 @@ class AuditContext:
     @cached_property
     def fewest_rows(self) -> int:
         """The rows that are of enough people to be shown, whosever they are; of clusters by those that are held."""
-        return people_of(self.sketch).most_rows(self.mask)
+        return self.people.most_rows(self.mask)
 
     @property
     def tested(self) -> Predictions | Sketch:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,21 +19,14 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import MISSING, OTHER
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.repair import disclosure
-from calibrant.results import Estimate, Outcome
-from calibrant.views.people import ClusteredPeople as AmongClusters
-from calibrant.views.people import CrossingPeople, people_in, people_of
-from calibrant.views.people import People as Among
+from calibrant.results import Outcome
+from calibrant.views.people import people_of
 from calibrant.views.population import Population
 from calibrant.views.sample import groups_of
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
 RATED = re.compile(r"grade|rating|class|tier|band|stage", re.IGNORECASE)  # columns whose letters are in order
-OF_EITHER = "clusters of {} or of {}"
-ONE_COLUMN = (
-    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
-    "which answers it for these clusters of {1}, or --cluster {1}"
-)
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
 
@@ -200,7 +192,7 @@ def _pooled_text(name: str, column: Any, rows: Predictions, smallest: int) -> An
 
     coded = pc.dictionary_encode(column)
     labels, codes = coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    counts = people_in(rows, np.where(codes < 0, len(labels), codes), len(labels) + 1).tolist()
+    counts = people_of(rows).among(np.where(codes < 0, len(labels), codes), len(labels) + 1).tolist()
     groups = pool_levels(counts, smallest, order_of(name, [*labels, None]))
     if not groups:
         return None
@@ -291,7 +283,7 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
     count would follow from the pair table's margins.
     """
     out: list[tuple[Name, list[int], int]] = []
-    base, rows = 0, People.of(sketch).in_groups()
+    base, rows = 0, people_of(sketch).in_groups(sketch)
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
     for g, names in enumerate(sketch.spec.groupings):
@@ -370,7 +362,7 @@ def _two_way_table(
         and all(holds_levels(sketch, rows, spec.by_name[n]) for n in names)
     ):
         a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
-        table = people_in(rows, cells(a, b), sides[0] * sides[1])
+        table = people_of(rows).among(cells(a, b), sides[0] * sides[1])
     else:
         return None
     return table.astype(np.int64).reshape(sides)
@@ -382,67 +374,6 @@ def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
     if how is None or rows.covariates is None or v.name not in rows.covariates.column_names:
         return False
     return how.kind != "category" or not set(v.values) - set(how.levels)
-
-
-class People:
-    """Who the people of a sketch are, as an audit reports them: here its rows, each of them another."""
-
-    called = ""  # what a group must have enough of to be shown; empty for what rows are called
-    crossing: Mapping[str, int] = MappingProxyType({})  # the two columns whose clusters cross, each with their number
-    one_column = ""  # why a question is left open where clusters cross, and the way out
-
-    def __init__(self, sketch: Sketch, among: Among) -> None:
-        self.sketch, self.among, self.are_rows = sketch, among, among.are_rows
-
-    @classmethod
-    def of(cls, sketch: Sketch) -> People:
-        """Those of a sketch."""
-        among = people_of(sketch)
-        return REPORTED.get(type(among), cls)(sketch, among)
-
-    def in_groups(self) -> NDArray[np.int64]:
-        """How many each group has."""
-        return self.among.in_groups(self.sketch)
-
-    def needed(self, among: Callable[[int], float], _everyone: Population) -> tuple[int | None, int | None]:
-        """The rows and the clusters that a finding needs, by how many a log of so many calls for."""
-        return int(among(self.sketch.n)), None
-
-    def times(self, tested: Estimate) -> float:
-        """How many times as many there are as were tested."""
-        return self.sketch.n / tested.n
-
-
-class ClusteredPeople(People):
-    """Clusters of rows, of those that are held: a cluster may be one person with many rows."""
-
-    called = "clusters"
-
-    def needed(self, among: Callable[[int], float], everyone: Population) -> tuple[int | None, int | None]:
-        if not everyone.diagonals:  # each is one row, and they count alike: certified as rows are
-            return super().needed(among, everyone)
-        return None, int(among(everyone.diagonals[0].count))
-
-    def times(self, tested: Estimate) -> float:
-        if "clusters" not in tested.settings:
-            return super().times(tested)
-        return float(self.sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
-
-
-class TwoWayPeople(ClusteredPeople):
-    """Clusters of two columns that cross, of the column of which a group has fewer."""
-
-    def __init__(self, sketch: Sketch, among: CrossingPeople) -> None:
-        super().__init__(sketch, among)
-        crossing = among.crossing
-        self.crossing = dict(zip(crossing.names, crossing.clusters, strict=True))
-        self.called, self.one_column = (text.format(*crossing.names) for text in (OF_EITHER, ONE_COLUMN))
-
-    def needed(self, _among: Callable[[int], float], _everyone: Population) -> tuple[None, None]:
-        return None, None  # of persons, of questions or of both: no plan says how many of which
-
-
-REPORTED: dict[type[Among], Callable[..., People]] = {AmongClusters: ClusteredPeople, CrossingPeople: TwoWayPeople}
 
 
 def pair_pools(
@@ -498,7 +429,7 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     if isinstance(read, Predictions):
         of = by_variable_of(read, name)
         strata = of.strata
-        people = people_in(read, of.cell, len(strata.rows)).tolist()
+        people = people_of(read).among(of.cell, len(strata.rows)).tolist()
     else:
         strata = strata_of(read, name)
         people = [int(n) for n in strata.rows]

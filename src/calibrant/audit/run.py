@@ -45,7 +45,6 @@ from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
-from calibrant.views.people import alone
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone
@@ -438,7 +437,7 @@ def _wider(context: AuditContext) -> float | None:
     q = context.everyone  # counts are of all rows: where not all clusters are held, of those alone
     part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
     every = Population(q.raw, q.fine, q.scores, q.by_score)
-    rows = everyone(alone(context.sketch.rows()), context.seed) if part else every
+    rows = everyone(context.people.alone, context.seed) if part else every
     by_clusters, by_rows = (gap(each, context.judging.alpha, "population") for each in (q, rows))
     width = _width(by_rows)
     return _width(by_clusters) / width if width > 0.0 else None

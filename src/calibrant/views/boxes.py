@@ -33,7 +33,7 @@ from calibrant.stats.subgroups.ranges import Ranges, RowRanges
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.features import chunks, first_look
 from calibrant.views.kinds import ByKind
-from calibrant.views.people import assumed, cluster_totals, people_of, sides_in
+from calibrant.views.people import assumed, cluster_totals, people_of
 from calibrant.views.rules import Condition, Rule
 
 Floats = NDArray[np.float64]
@@ -412,7 +412,7 @@ class ClusterBoxed(Boxed):
 
     def people(self, inside: NDArray[np.bool_]) -> int:
         """How many clusters have some of the rows."""
-        return sides_in(self.data, inside)[0]
+        return people_of(self.data).sides(inside)[0]
 
 
 def boxed(data: Predictions | Sketch, tables: Tables) -> Boxed:

@@ -5,9 +5,10 @@ A kind of data is a class of `People` here, made by `people_of` and nowhere else
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -22,8 +23,15 @@ from calibrant.data.sketches.sample import Origin, RowAttributes, hashes_of, ide
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
+from calibrant.results import Estimate
 from calibrant.stats.clusters.clusters import Clusters, Design
 from calibrant.views.population import OfClusters, Population
+
+OF_EITHER = "clusters of {} or of {}"
+ONE_COLUMN = (
+    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
+    "which answers it for these clusters of {1}, or --cluster {1}"
+)
 
 # ---- Who the people are: rows, clusters, or clusters of two columns that cross ----
 
@@ -32,6 +40,9 @@ class People:
     """Rows that are independent and count alike: each is one of the people, and certificates read counts."""
 
     are_rows = True
+    called = ""  # what a group must have enough of to be shown; empty for what rows are called
+    columns: Mapping[str, int] = MappingProxyType({})  # the two whose clusters cross, each with their number
+    one_column = ""  # why a question is left open where clusters cross, and the way out
 
     def __init__(self, holder: Holder) -> None:
         self.holder = holder
@@ -77,10 +88,23 @@ class People:
         counts: NDArray[np.int64] = np.bincount(code, minlength=of)
         return counts
 
+    def sides(self, inside: NDArray[np.bool_]) -> tuple[int, int]:
+        """How many there are among some rows, and among the others."""
+        outside, own = self.among(inside.astype(np.intp), 2).tolist()
+        return own, outside
+
     def in_groups(self, sketch: Sketch) -> NDArray[np.int64]:
         """How many each group of the sketch has."""
         rows: NDArray[np.int64] = sketch.group_levels.sum(axis=(1, 2, 3))
         return rows
+
+    def needed(self, log: Callable[[int], float], everyone: Population) -> tuple[int | None, int | None]:
+        """The rows and the clusters that a finding needs, by how many a log of so many calls for."""
+        return int(log(everyone.n)), None
+
+    def times(self, sketch: Sketch, tested: Estimate) -> float:
+        """How many times as many a sketch is of as were tested."""
+        return sketch.n / tested.n
 
     def most_rows(self, people: int) -> int:
         """How many rows are certain to belong to so many of them, whichever rows they are."""
@@ -119,6 +143,7 @@ class ClusteredPeople(WeighedPeople):
     """Clusters of rows, which may depend on one another: one person may have many rows."""
 
     are_rows = False
+    called = "clusters"
 
     def _hash_split(self, seed: int) -> Clusters | None:
         result, columns = super()._hash_split(seed), tuple(name for name, _ in self.rows.levels)
@@ -154,6 +179,16 @@ class ClusteredPeople(WeighedPeople):
         rows = super().in_groups(sketch)
         return self.among(self.holder.members(sketch).group, len(rows)) if len(rows) else rows
 
+    def needed(self, log: Callable[[int], float], everyone: Population) -> tuple[int | None, int | None]:
+        if not everyone.diagonals:  # each is one row, and they count alike: certified as rows are
+            return super().needed(log, everyone)
+        return None, int(log(everyone.diagonals[0].count))
+
+    def times(self, sketch: Sketch, tested: Estimate) -> float:
+        if "clusters" not in tested.settings:
+            return super().times(sketch, tested)
+        return float(sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
+
     def most_rows(self, people: int) -> int:
         sizes = np.sort(np.bincount(codes_of(self.rows)))[::-1]
         return int(sizes[: people - 1].sum()) + 1
@@ -164,7 +199,8 @@ class CrossingPeople(ClusteredPeople):
 
     def __init__(self, holder: Holder, crossing: Crossing) -> None:
         super().__init__(holder)
-        self.crossing = crossing
+        self.crossing, self.columns = crossing, dict(zip(crossing.names, crossing.clusters, strict=True))
+        self.called, self.one_column = (text.format(*crossing.names) for text in (OF_EITHER, ONE_COLUMN))
 
     def clusters(self, _seed: int) -> Clusters | None:
         raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
@@ -185,6 +221,9 @@ class CrossingPeople(ClusteredPeople):
     def among(self, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
         one, other = (clusters_in(code, each, of) for each in self.crossing.codes)
         return np.minimum(one, other)
+
+    def needed(self, _log: Callable[[int], float], _everyone: Population) -> tuple[None, None]:
+        return None, None  # of persons, of questions or of both: no plan says how many of which
 
     def most_rows(self, people: int) -> int:
         sizes = (np.sort(np.bincount(code))[::-1] for code in self.crossing.codes)
@@ -225,17 +264,6 @@ def cluster_totals(data: Predictions | Sketch, seed: int) -> Clusters | None:
         Columns of clusters cross: they have blocks of each shift, as `Sample` has them.
     """
     return people_of(data).clusters(seed)
-
-
-def people_in(data: Predictions, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
-    """How many people there are at each of so many codes of rows."""
-    return people_of(data).among(code, of)
-
-
-def sides_in(data: Predictions, inside: NDArray[np.bool_]) -> tuple[int, int]:
-    """How many people there are among some rows, and among the others."""
-    outside, own = people_in(data, inside.astype(np.intp), 2).tolist()
-    return own, outside
 
 
 def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:
@@ -338,11 +366,6 @@ class Members:
 def weights_of(rows: Predictions | MulticlassPredictions) -> NDArray[np.float64]:
     """The weight of each row, 1 where there are none."""
     return np.ones(rows.n) if rows.weights is None else rows.weights
-
-
-def alone(data: Predictions) -> Predictions:
-    """The rows without clusters and weights: what is counted and shown, not what is certified."""
-    return people_of(data).alone
 
 
 FIXED_WEIGHTS = "weights that do not depend on outcomes"

@@ -25,7 +25,7 @@ from calibrant.sanitize import keyed as keyed
 from calibrant.stats.cells import FINE_GRID, Cells, thin_starts
 from calibrant.stats.clusters.shared_values import Looked, shared_values
 from calibrant.views.kinds import ByKind
-from calibrant.views.people import alone, people_of
+from calibrant.views.people import people_of
 from calibrant.views.population import UNPROVED, Population, are_few, fixed_scores
 
 Group = tuple[tuple[str, str], ...]
@@ -41,11 +41,11 @@ def _stored(data: Sketch, seed: int, by: Sequence[str] = (), intersections: bool
 
 def _counted(data: Predictions, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     by, seed = tuple(by), checked_seed(seed)
-    return sketch_rows(alone(data), Reading(by=by, allow=by, intersections=intersections, seed=seed))
+    return sketch_rows(people_of(data).alone, Reading(by=by, allow=by, intersections=intersections, seed=seed))
 
 
 def _unweighed(data: Predictions, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    if alone(data) is not data:
+    if people_of(data).alone is not data:
         raise NotComputable(UNPROVED)
     return _counted(data, seed, by, intersections)
 

@@ -14,7 +14,7 @@ from calibrant.audit.pooling import guarded
 from calibrant.audit.rounding import Sums, few, reported_peak, reported_rules
 from calibrant.diagnose.searched_subgroups import SubgroupOptions, described
 from calibrant.search.detectors import Settings, detector_inputs
-from calibrant.views.people import people_in, sides_in
+from calibrant.views.people import people_of
 from calibrant.views.rules import columns_of
 
 PATIENTS, MASK = 300, 20
@@ -38,12 +38,12 @@ def context_of(data: cal.Predictions) -> AuditContext:
 def test_people_of_a_set_are_rows_or_clusters() -> None:
     data = visits(3)
     old = np.asarray(data.covariates["age"]) == 90.0
-    assert sides_in(data, old) == (3, PATIENTS)
-    assert people_in(data, old.astype(int), 2).tolist() == [PATIENTS, 3]
+    assert people_of(data).sides(old) == (3, PATIENTS)
+    assert people_of(data).among(old.astype(int), 2).tolist() == [PATIENTS, 3]
     alone = cal.predictions(data.y, data.p, data.covariates)
-    assert sides_in(alone, old) == (60, 2 * PATIENTS)
+    assert people_of(alone).sides(old) == (60, 2 * PATIENTS)
     straddling = np.arange(data.n) % 2 == 0  # patients with rows on both sides are people of both
-    assert sides_in(data, straddling) == (PATIENTS + 3, PATIENTS + 3)
+    assert people_of(data).sides(straddling) == (PATIENTS + 3, PATIENTS + 3)
 
 
 def test_few_people_are_some_and_not_enough() -> None:

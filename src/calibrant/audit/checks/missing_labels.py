@@ -76,7 +76,7 @@ def shown(context: AuditContext) -> Iterator[Shown]:
     the margins would tell it.
     """
     whole, mask, first = context.sketch, context.mask, 0
-    rows, apart = context.people.in_groups(), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
+    rows, apart = context.people.in_groups(whole), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
     if whole.kept is not None and len(rows):  # people are clusters
         apart = cluster_rows(whole).people(len(rows), labelled=False)
     for g, (names, size) in enumerate(zip(whole.spec.groupings, whole.spec.sizes, strict=True)):

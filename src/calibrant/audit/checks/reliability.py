@@ -25,7 +25,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.subgroups.row_gaps import binomial
-from calibrant.views.people import people_in
+from calibrant.views.people import people_of
 from calibrant.views.population import Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
@@ -66,14 +66,14 @@ class Few:
         """People by range, shape (ranges,), of which each cell of the score is in one."""
         if self.rows is None:
             return np.bincount(which, q.counted.totals.sum(axis=1)).astype(np.int64)
-        return people_in(self.rows, which[_cell(q, self.rows.p)], int(which[-1]) + 1)
+        return people_of(self.rows).among(which[_cell(q, self.rows.p)], int(which[-1]) + 1)
 
     def sides(self, q: Population, which: NDArray[np.int64], of: Ladder) -> NDArray[np.int64]:
         """Those of each range who are left, and who are acted on: shape (ranges, 2)."""
         ranges, cut = int(which[-1]) + 1, of.acts_from * q.grid
         if self.rows is not None:
             acted = self.rows.p >= of.acts_from - 1e-9
-            return people_in(self.rows, 2 * which[_cell(q, self.rows.p)] + acted, 2 * ranges).reshape(ranges, 2)
+            return people_of(self.rows).among(2 * which[_cell(q, self.rows.p)] + acted, 2 * ranges).reshape(ranges, 2)
         people, first = q.counted.totals.sum(axis=1), math.ceil(cut - 1e-9)
         above = np.where(np.arange(q.grid) >= first, people, 0)
         if first > 0:  # the threshold may lie within a cell

@@ -27,7 +27,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
-from calibrant.views.people import ClusterSample, alone, cluster_totals
+from calibrant.views.people import ClusterSample, cluster_totals, people_of
 from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
 from calibrant.views.sample import Group, keyed, part_of
@@ -170,7 +170,7 @@ class Judged:
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
         """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""
-        data, clusters, whole = alone(self.under(name)), self.clusters(name, seed), len(rows) == self.data.n
+        data, clusters, whole = people_of(self.under(name)).alone, self.clusters(name, seed), len(rows) == self.data.n
         q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
         if clusters is None:
             return q

@@ -23,7 +23,7 @@ from calibrant.views.features import Screen, hash_split, strongest
 from calibrant.views.people import People, people_of
 from calibrant.views.population import Population
 from calibrant.views.sample import everyone, sought
-from calibrant.views.unlabelled import Cells
+from calibrant.views.unlabelled import kind_of
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_NAMED = "no covariates were given"
@@ -198,7 +198,7 @@ class AuditContext:
     @cached_property
     def unlabelled(self) -> int:
         """How many people lack a label: rows, or clusters where rows share clusters."""
-        return self.sketch.unlabelled if self.sketch.kept is None else Cells.of(self.sketch).people_missing
+        return kind_of(self.sketch).people_apart(self.sketch)
 
     @property
     def clustered(self) -> Predictions | None:

@@ -495,6 +495,11 @@ def missing_way(drop_missing: bool, missing: str, caller: Caller = PYTHON) -> Mi
     return "drop"
 
 
+WAYS = {  # what to pass to a function of such kinds of data, the first of those it takes
+    "Sketch": "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)",
+    "Predictions": "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read",
+    "MulticlassPredictions": "calibrant.multiclass_predictions(y_true, y_prob)",
+}
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
 
 
@@ -513,12 +518,7 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
         return all_known(data)
     if isinstance(data, MulticlassPredictions):
         raise BadInput(SEVERAL)
-    if kinds == (MulticlassPredictions,):
-        way = "calibrant.multiclass_predictions(y_true, y_prob)"
-    elif any(kind.__name__ == "Sketch" for kind in kinds):
-        way = "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)"
-    else:
-        way = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"
+    way = next(way for kind, way in WAYS.items() if kind in {each.__name__ for each in kinds})
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 

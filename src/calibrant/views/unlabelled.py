@@ -31,7 +31,7 @@ from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.people import CrossingPeople, Members, people_of
+from calibrant.views.people import CrossingPeople, Members, clusters_in, people_of
 from calibrant.views.sample import Group, counted, grouped_sketch, rows_of_groups
 
 TWO_WAY = "clusters cross, and rows without a label are kept apart by one column alone: name one of them"
@@ -51,10 +51,7 @@ class Cells:
     @classmethod
     def of(cls, sketch: Sketch, *groups: int) -> Cells:
         """Read everyone's, or those of a group, or of several, by their numbers; of clusters with their rows."""
-        result = cls.counted(sketch, *groups)
-        if sketch.kept is None:
-            return result
-        return ClusterCells(result.labelled, result.unlabelled, result.sums, cluster_rows(sketch).within(groups))
+        return kind_of(sketch).counted(sketch, *groups)
 
     @classmethod
     def counted(cls, sketch: Sketch, *groups: int) -> Cells:
@@ -70,7 +67,18 @@ class Cells:
         apart = sketch.parts["unlabelled"].stored[[1 + g for g in groups] or [0]].sum(axis=0)
         start = np.arange(CELLS, dtype=np.int64) << UNLABELLED_REST
         sums = np.stack([counts.sum(axis=1) * start + rest, apart[:, 0] * start + apart[:, 1]], axis=1)
-        return cls(counts, apart[:, 0], sums)
+        return Cells(counts, apart[:, 0], sums)
+
+    @classmethod
+    def people_apart(cls, sketch: Sketch) -> int:
+        """How many people of a sketch have a row without a label: rows, or clusters where rows share clusters."""
+        return sketch.unlabelled
+
+    @classmethod
+    def in_groups(cls, sketch: Sketch) -> NDArray[np.int64]:
+        """The same of each group."""
+        rows: NDArray[np.int64] = sketch.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
+        return rows
 
     @property
     def rows(self) -> int:
@@ -81,11 +89,6 @@ class Cells:
     def missing(self) -> int:
         """People without."""
         return int(self.unlabelled.sum())
-
-    @property
-    def people_missing(self) -> int:
-        """How many people have a row without a label: rows, or clusters where rows share clusters."""
-        return self.missing
 
     @property
     def expected(self) -> tuple[float, float]:
@@ -164,12 +167,10 @@ class ClusterRows:
         at = np.isin(self.group, list(groups)).any(axis=0)
         return ClusterRows(self.cluster[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
 
-    def people(self, of: int, *, labelled: bool) -> NDArray[np.int64]:
-        """How many clusters have rows with a label, or without, in each of so many groups."""
-        at = np.isnan(self.y) != labelled
-        pairs = np.unique(self.group[:, at] * (int(self.cluster.max()) + 1) + self.cluster[at])
-        result: NDArray[np.int64] = np.bincount(pairs // (int(self.cluster.max()) + 1), minlength=of)
-        return result
+    @property
+    def clusters(self) -> tuple[int, int]:
+        """Clusters, and those of them that have a row without a label."""
+        return len(np.unique(self.cluster)), len(np.unique(self.cluster[np.isnan(self.y)]))
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,21 @@ class ClusterCells(Cells):
     """Counts of people, and their rows by cluster, which are certified."""
 
     rows_of: ClusterRows
+
+    @classmethod
+    def counted(cls, sketch: Sketch, *groups: int) -> Cells:
+        result = super().counted(sketch, *groups)
+        return cls(result.labelled, result.unlabelled, result.sums, cluster_rows(sketch).within(groups))
+
+    @classmethod
+    def people_apart(cls, sketch: Sketch) -> int:
+        return cluster_rows(sketch).clusters[1]
+
+    @classmethod
+    def in_groups(cls, sketch: Sketch) -> NDArray[np.int64]:
+        q = cluster_rows(sketch)
+        apart = np.isnan(q.y)
+        return clusters_in(q.group[:, apart], q.cluster[apart], sketch.spec.group_count)
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """What certifies the clusters under an assumption; those counted once serve every other."""
@@ -201,11 +217,12 @@ class ClusterCells(Cells):
     @property
     def clusters(self) -> tuple[int, int]:
         """Clusters, and those of them that have a row without a label."""
-        return len(np.unique(self.rows_of.cluster)), self.people_missing
+        return self.rows_of.clusters
 
-    @property
-    def people_missing(self) -> int:
-        return len(np.unique(self.rows_of.cluster[np.isnan(self.rows_of.y)]))
+
+def kind_of(sketch: Sketch) -> type[Cells]:
+    """How people with and without a label are counted of a sketch: by rows, or by clusters of rows in memory."""
+    return Cells if sketch.kept is None else ClusterCells
 
 
 def cluster_rows(sketch: Sketch) -> ClusterRows:

@@ -130,15 +130,13 @@ class Choice:
             raise BadInput(no_such_event(self.no_event, f"column {spec.label!r}", spec.positive))
         hashes = self.sample.row_hashes
         at = source_order(hashes, spec)
-        cluster, weights = self.sample.row_attributes(at, spec)
         data = Predictions(
             y=labels_of(lines[at]),
             p=scores_of(lines[at]),
             covariates=table.take(at) if table.num_columns else None,
-            cluster=cluster,
-            weights=weights,
             name=name,
             cluster_ids=self.sample.cluster_ids(at),
+            **self.sample.row_attributes(at, spec),
         )
         return Chosen(data, hashes[at], self.rows_read, self.contents)
 

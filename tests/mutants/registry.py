@@ -339,7 +339,7 @@ BY_CLUSTERS = (
     one("ranges_of_units_unshared", "every range of the score spends all of alpha", "audit.checks.reliability",
         "_by_clusters", "gap_of(u, delta / 2.0) for u in parts]", "gap_of(u, (delta := alpha) / 2.0) for u in parts]"),
     one("ranges_of_rows_unshared", "every range of the score spends all of alpha", "audit.checks.reliability",
-        "_by_rows", "alpha / (2.0 * len(counts))", "alpha / 2.0"),
+        "_ranges", "alpha / (2.0 * len(counts))", "alpha / 2.0"),
     one("signs_along_a_variable_look_ahead", "signs along a variable have seen the block they are bet on",
         "stats.variable", "ByVariable._learnt", "self._signs(past)", "self._signs(past | here)"),
     one("shift_taken_for_none", "the error beyond a shift is judged without taking it off",

@@ -25,7 +25,7 @@ from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.clusters.clusters import Clusters, Design
-from calibrant.views.population import OfClusters, Population
+from calibrant.views.population import OfClusters, OfCrossed, Population
 
 OF_EITHER = "clusters of {} or of {}"
 ONE_COLUMN = (
@@ -460,4 +460,4 @@ class TwoWaySample(ClusterSample):
             "largest_block": max(u.largest for u in clusters),
         }
         counts = q.raw, q.fine, q.scores, q.by_score
-        return OfClusters(*counts, diagonals=clusters, two_way=True, assumes=assumes, reported=of)
+        return OfCrossed(*counts, diagonals=clusters, assumes=assumes, reported=of)

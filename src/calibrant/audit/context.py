@@ -236,14 +236,11 @@ class AuditContext:
         The sketch too where covariates are so many that outcomes are not simulated: rows would say no more, and cost
         their memory. Of clusters the rows that the sketch holds.
         """
-        if self.sketch.by_clusters:
+        if self.read is not self.sketch:
             return self.read
         if self.screen is None:
-            return (
-                self.sample_rows
-                if self.sample_rows is not None and self.sample_rows.n == self.sketch.n
-                else self.sketch
-            )
+            rows = self.sample_rows
+            return rows if rows is not None and rows.n == self.sketch.n else self.sketch
         from calibrant.diagnose.bands import AFFORDABLE
 
         sample, work = self.sketch.parts["sample"], self.sketch.n * self.screen.of * DRAWS

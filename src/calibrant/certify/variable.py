@@ -48,7 +48,7 @@ from calibrant.views.by_variable import (
     numbers_of,
     sketched_strata,
 )
-from calibrant.views.people import assumed, cluster_totals, people_of, reported
+from calibrant.views.people import assumed, people_of, reported
 from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
 
 Floats = NDArray[np.float64]
@@ -209,8 +209,8 @@ class ClusterHashSplit(HashSplit):
 
 def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:
     """Rows dealt by their identity, or by that of their clusters."""
-    people, clusters = people_of(data), cluster_totals(data, seed)
-    rows = checked_rows(people.alone)
+    people = people_of(data)
+    clusters, rows = people.clusters(seed), checked_rows(people.alone)
     residual = rows.y - rows.p
     if view == "confidence":
         residual = np.where(rows.p < 0.5, -residual, residual)

@@ -33,7 +33,7 @@ from calibrant.stats.subgroups.ranges import Ranges, RowRanges
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.features import chunks, first_look
 from calibrant.views.kinds import ByKind
-from calibrant.views.people import assumed, cluster_totals, people_of
+from calibrant.views.people import assumed, people_of
 from calibrant.views.rules import Condition, Rule
 
 Floats = NDArray[np.float64]
@@ -417,7 +417,8 @@ class ClusterBoxed(Boxed):
 
 def boxed(data: Predictions | Sketch, tables: Tables) -> Boxed:
     """The rows of tables as they come."""
-    clusters = cluster_totals(data, tables.seed)
-    if clusters is None:
-        return Boxed(tables=tables)
-    return ClusterBoxed(tables=tables, clusters=clusters, data=people_of(data).rows)
+    people = people_of(data)
+    clusters = people.clusters(tables.seed)
+    return (
+        Boxed(tables=tables) if clusters is None else ClusterBoxed(tables=tables, clusters=clusters, data=people.rows)
+    )

@@ -61,7 +61,16 @@ class People:
         return self.rows
 
     def clusters(self, _seed: int) -> Clusters | None:
-        """See `cluster_totals`."""
+        """The clusters that are certified; None where rows are independent and count alike.
+
+        Whether a cluster is a pilot, and its block, hashes of the values of `cluster` decide (`ids`), whatever the
+        order of rows and the same from rows and from a sketch; without `cluster` a row is one, known by its number.
+
+        Raises
+        ------
+        ClustersCross
+            Columns of clusters cross: they have blocks of each shift, as `Sample` has them.
+        """
         return None
 
     def sample(self, _seed: int) -> Sample:
@@ -250,20 +259,6 @@ def _of_one_column(holder: Holder) -> People:
     if holder.rows.cluster is not None:
         return ClusteredPeople(holder)
     return People(holder) if holder.rows.weights is None else WeighedPeople(holder)
-
-
-def cluster_totals(data: Predictions | Sketch, seed: int) -> Clusters | None:
-    """The clusters of rows, or those that a sketch holds; None where rows are independent and count alike.
-
-    Whether a cluster is a pilot, and its block, hashes of the values of `cluster` decide (`People.ids`), whatever the
-    order of rows and the same from rows and from a sketch; without `cluster` a row is a cluster, known by its number.
-
-    Raises
-    ------
-    ClustersCross
-        Columns of clusters cross: they have blocks of each shift, as `Sample` has them.
-    """
-    return people_of(data).clusters(seed)
 
 
 def clusters_in(code: NDArray[np.integer], cluster: NDArray[np.intp], of: int) -> NDArray[np.int64]:

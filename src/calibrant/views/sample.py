@@ -51,7 +51,7 @@ def _unweighed(data: Predictions, seed: int, by: Sequence[str] = (), intersectio
 
 
 # A sketch of rows with reported counts, or the sketch itself: of any rows, for certifying clusters reads
-# `cluster_totals`; and of rows that are independent and count alike alone.
+# `people_of`; and of rows that are independent and count alike alone.
 counted = ByKind(rows=_counted, sketches=_stored)
 sketch_of = ByKind(rows=_unweighed, counts=_stored)
 

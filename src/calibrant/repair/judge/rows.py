@@ -27,7 +27,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
-from calibrant.views.people import ClusterSample, cluster_totals, people_of
+from calibrant.views.people import ClusterSample, people_of
 from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
 from calibrant.views.sample import Group, keyed, part_of
@@ -166,7 +166,7 @@ class Judged:
 
     def clusters(self, name: str, seed: int) -> Clusters | None:
         """The clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
-        return cluster_totals(self.under(name), seed)
+        return people_of(self.under(name)).clusters(seed)
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
         """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""

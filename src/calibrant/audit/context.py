@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
 
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import Name, pooled_counts, pooled_rows, sharing, shown_groups
@@ -199,11 +198,6 @@ class AuditContext:
     def unlabelled(self) -> int:
         """How many people lack a label: rows, or clusters where rows share clusters."""
         return kind_of(self.sketch).people_apart(self.sketch)
-
-    @property
-    def clustered(self) -> Predictions | None:
-        """The rows that are held, where rows share clusters: people are clusters then; else None."""
-        return None if self.people.are_rows else cast(Predictions, self.read)
 
     @cached_property
     def fewest_rows(self) -> int:

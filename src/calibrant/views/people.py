@@ -251,7 +251,7 @@ def people_of(data: Predictions | Sketch) -> People:
 @people_of.register
 def _of_sketch(data: Sketch) -> People:
     if not data.by_clusters:
-        return People(InCounts(data))
+        return People(InSketch(data))
     return _of_one_column(InSketch(data)) if data.two_way is None else people_of(data.two_way)
 
 
@@ -292,7 +292,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class InSketch:
-    """Rows of whole clusters that a sketch holds."""
+    """Rows that a sketch holds: of clusters all of some, of others a sample."""
 
     sketch: Sketch
 
@@ -314,18 +314,6 @@ class InSketch:
     def members(self, sketch: Sketch) -> Members:
         bases, kept = np.cumsum([0, *sketch.spec.sizes]), sketch.parts["sample"]
         return Members(np.array([kept.levels(i) + bases[i] for i in range(len(sketch.spec.groupings))]))
-
-
-@dataclass(frozen=True)
-class InCounts(InSketch):
-    """Rows of which a sketch holds counts."""
-
-    @property
-    def rows(self) -> Predictions:
-        self.sketch.checked()
-        raise NotComputable(
-            "the sketch was made without cluster= and weights=: its rows are independent and of equal weight"
-        )
 
 
 Holder = InMemory | InSketch

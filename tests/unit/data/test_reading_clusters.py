@@ -46,8 +46,7 @@ def test_a_sketch_keeps_them() -> None:
     assert people_of(whole).holder.whose == ""
     assert people_of(rows).rows is rows
     assert (whole.parts["sample"].clusters, whole.parts["sample"].of_clusters) == (3, 3)
-    with pytest.raises(cal.NotComputable, match="without cluster="):
-        _ = people_of(cal.sketch(ROWS, label="y", score="p")).rows
+    assert people_of(cal.sketch(ROWS, label="y", score="p")).clusters(0) is None
 
 
 def test_what_is_certified_of_some_units_says_which() -> None:

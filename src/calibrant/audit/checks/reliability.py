@@ -41,13 +41,11 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     """Draw the score's error; without the bins the check does not apply, whatever the smoothed curve finds."""
     plan, thresholds = context.judging, () if context.people.one_column else context.judging.thresholds
     acted = tuple(Ladder.of(context.everyone, t) for t in thresholds)  # where people are, as far as it is shown
+    few = Few(context.mask, acted, None if context.people.are_rows else context.people.rows)
     curves = {"reliability": smoothed(context)}
     try:
-        curves["bins"] = reported_sets(
-            bins_of(context.everyone, plan.steps, plan.alpha, Few(context.mask, acted, context.clustered)),
-            context.everyone.n,
-            context.sums,
-        )
+        bins = bins_of(context.everyone, plan.steps, plan.alpha, few)
+        curves["bins"] = reported_sets(bins, context.everyone.n, context.sums)
     except NotComputable as e:
         return CheckResult(status="not-applicable", reason=e.reason, curves=curves)
     return CheckResult(status="measured", curves=curves)

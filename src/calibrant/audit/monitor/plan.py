@@ -35,6 +35,8 @@ from calibrant.stats.sequential import bets, ranges
 from calibrant.views.kinds import refuse_rows
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Directions: TypeAlias = Sequence[bets.Direction]
 Judge: TypeAlias = Literal["error", "gap"]
 Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair", "season"]
 
@@ -86,9 +88,7 @@ class Units:
     def __init__(self, column: str) -> None:
         self.column = column  # of clusters, where these are bet on
 
-    def gains(
-        self, data: Predictions, directions: Sequence[bets.Direction], tolerance: float
-    ) -> tuple[Floats, NDArray[np.intp] | None]:
+    def gains(self, data: Predictions, directions: Directions, tolerance: float) -> tuple[Floats, Codes | None]:
         """What a day's bets won, and the cluster of each row, by number, where whole clusters are bet on."""
         refuse_rows(data, BadInput, cluster=CLUSTERED)
         return bets.row_gains(data.y.astype(np.float64), data.p, directions, tolerance), None
@@ -99,13 +99,11 @@ class Shocks(Units):
 
     argument = "shared_shocks"
 
-    def gains(
-        self, data: Predictions, directions: Sequence[bets.Direction], tolerance: float
-    ) -> tuple[Floats, NDArray[np.intp] | None]:
+    def gains(self, data: Predictions, directions: Directions, tolerance: float) -> tuple[Floats, Codes | None]:
         cluster, y = self._of(data), data.y.astype(np.float64)
         return bets.cluster_gains(y, data.p, directions, tolerance, cluster, int(cluster.max()) + 1), cluster
 
-    def _of(self, data: Predictions) -> NDArray[np.intp]:
+    def _of(self, data: Predictions) -> Codes:
         """The cluster of each row, by number."""
         return np.zeros(data.n, dtype=np.intp)
 
@@ -115,7 +113,7 @@ class Clusters(Shocks):
 
     argument = "cluster"
 
-    def _of(self, data: Predictions) -> NDArray[np.intp]:
+    def _of(self, data: Predictions) -> Codes:
         if data.cluster is None:
             raise BadInput(f"the batch has no clusters, and the monitor's are {self.column!r}: pass cluster=")
         return codes_of(data)

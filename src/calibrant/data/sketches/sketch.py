@@ -31,7 +31,7 @@ from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both,
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
 from calibrant.data.sketches.sample import HERE, Batch, Origin, RowAttributes, SharedColumns
 from calibrant.data.sketches.sums import NOBODY, Apart
-from calibrant.data.sources.source import NO_LOG, Log
+from calibrant.data.sources.source import CARRIED, NO_LOG, Log
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import (
@@ -485,12 +485,8 @@ class Sketch:
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
         sketch.no_event = few_of(header.no_event)
-        sketch.log = Log(
-            unfinished=header.unfinished,
-            excluded=header.excluded,
-            horizon=header.horizon,
-            seen_events=header.seen_events or {},
-        )
+        carried = {name: getattr(header, name) for name in CARRIED} | {"seen_events": header.seen_events or {}}
+        sketch.log = Log(**carried)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

@@ -19,9 +19,9 @@ from calibrant.arguments import Caller, shown
 from calibrant.data.columns import Ids, row_ids
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross, Crossing
 from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of, remembered
-from calibrant.data.sketches.sample import Origin, RowAttributes, hashes_of, identities_of
+from calibrant.data.sketches.sample import hashes_of, identities
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import ATTACHED, Spec
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.clusters.clusters import Clusters, Design
@@ -83,11 +83,13 @@ class People:
         The number by which a sketch of the same column and seed knows the cluster, whichever other clusters there are
         and however rows are stored, split or ordered. Without clusters a row is known by its number.
         """
-        known = self.rows.cluster_ids
-        return self._hashes(seed) if known is None else known
+        rows, salt = self.rows, Spec(label="y", score="p", seed=seed).salt("")
+        known = rows.cluster_ids
+        return hashes_of(identities(rows.n, 0, salt, self._named(seed))) if known is None else known
 
-    def _hashes(self, seed: int) -> Ids:
-        return hashes_of(identities_of(self.rows.n, seed))
+    def _named(self, _seed: int) -> Ids | None:
+        """The hashes of the names of their units; None of rows, which have numbers."""
+        return None
 
     def needs_two(self, _caller: Caller | None = None) -> None:
         """Refuse rows that are all of one cluster."""
@@ -125,7 +127,7 @@ class WeighedPeople(People):
 
     @property
     def alone(self) -> Predictions:
-        nothing: dict[str, Any] = dict.fromkeys(("weights", "cluster", "cluster_ids", "crossing"))
+        nothing: dict[str, Any] = dict.fromkeys((*ATTACHED, "cluster_ids", "crossing"))
         return remembered(self.rows, "rows alone", lambda: replace(self.rows, **nothing, cache={}))
 
     def clusters(self, seed: int) -> Clusters | None:
@@ -141,7 +143,8 @@ class WeighedPeople(People):
         ids, cluster = self._numbered(self.ids(seed))
         if len(ids) == rows.n and bool((weight == weight[0]).all()):
             return None
-        return Clusters.hash_split(cluster, rows.p, rows.y, weight, ids)
+        result = Clusters.hash_split(cluster, rows.p, rows.y, weight, ids)
+        return replace(result, columns=tuple(name for name, _ in rows.levels))
 
     def _numbered(self, ids: Ids) -> tuple[Ids, NDArray[np.int64]]:
         """The numbers of units, and which of them each row belongs to."""
@@ -154,19 +157,13 @@ class ClusteredPeople(WeighedPeople):
     are_rows = False
     called = "clusters"
 
-    def _hash_split(self, seed: int) -> Clusters | None:
-        result, columns = super()._hash_split(seed), tuple(name for name, _ in self.rows.levels)
-        return result if result is None else replace(result, columns=columns)
-
     def _numbered(self, ids: Ids) -> tuple[Ids, NDArray[np.int64]]:
         self.needs_two()
         ids, cluster = np.unique(ids, return_inverse=True)
         return ids, cluster.reshape(-1)
 
-    def _hashes(self, seed: int) -> Ids:
-        names = RowAttributes(row_ids([pa.array(self.rows.cluster)], seed, ("cluster",), "cluster"))
-        result = Origin(row_attributes=names).clusters(Spec(label="y", score="p", seed=seed))
-        return hashes_of(np.zeros(0, dtype=np.uint64) if result is None else result)
+    def _named(self, seed: int) -> Ids:
+        return row_ids([pa.array(self.rows.cluster)], seed, ("cluster",), "cluster")
 
     def needs_two(self, caller: Caller | None = None) -> None:
         """Refuse one cluster, by which column and which value as far as they are known, and say the way out."""

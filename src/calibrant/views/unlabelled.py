@@ -25,6 +25,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
 from calibrant.data.specs.horizon import Way, refuse_horizon
 from calibrant.data.specs.options import FIRST, Columns, RowOptions
+from calibrant.data.specs.spec import ATTACHED
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.missing import survival
@@ -440,8 +441,7 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
         unlabelled=Unlabelled(
             p=apart.p[lost],
             covariates=apart.covariates.take(pa.array(lost)),
-            weights=picked(apart.weights, lost),
-            cluster=picked(apart.cluster, lost),
+            **{name: picked(getattr(apart, name), lost) for name in ATTACHED},
         ),
         followed=replace(
             followed,

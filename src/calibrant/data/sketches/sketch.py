@@ -46,7 +46,7 @@ from calibrant.data.specs.sketch_file import (
     unpacked,
     with_checksum,
 )
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import ATTACHED, Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.tally import (
     CELL_BITS,
@@ -267,7 +267,7 @@ class Sketch:
         require([spec.score], there, "score")
         require([v.name for v in spec.variables], there, "group")
         require([c.name for c in spec.codings], there, "covariate")
-        for role in ("key", "cluster", "weights"):
+        for role in ("key", *ATTACHED):
             require(spec.roles.get(role, ()), there, role)
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)

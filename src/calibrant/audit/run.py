@@ -47,7 +47,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
 from calibrant.views.points import weights_of
-from calibrant.views.population import OfClusters, OfCrossed, Population
+from calibrant.views.population import OfClusters, OfTwoWay, Population
 from calibrant.views.sample import everyone
 from calibrant.views.unlabelled import with_lost
 
@@ -406,7 +406,7 @@ def _of_clusters(q: OfClusters, context: AuditContext) -> dict[str, int | float 
 
 
 @clusters.register
-def _two_way(q: OfCrossed, context: AuditContext) -> dict[str, int | float | bool | None]:
+def _two_way(q: OfTwoWay, context: AuditContext) -> dict[str, int | float | bool | None]:
     """Blocks are of the mean shift."""
     gaps, rows = q.diagonals, context.people.rows
     blocks, pilots = (round(sum(of) / len(gaps)) for of in ([u.count for u in gaps], [u.pilots for u in gaps]))

@@ -582,9 +582,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name, out.nested = data.name, data.levels
+    out.name, out.nested, out.shared = data.name, data.levels, shared
     out.log = Log(**{name: getattr(data, name) for name in CARRIED})
-    out.shared = shared
     if data.crossing is not None:
         out.two_way, out.unstored = data, "clusters cross"
     if apart is not None and spec.row_attributes:

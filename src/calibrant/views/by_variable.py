@@ -321,8 +321,7 @@ def _levels(rows: Predictions, name: str, view: View) -> ByVariable:
 def _row_strata(axis: Axis, sums: Floats) -> Strata:
     """Strata from what `strata_sums` added up, a column a quantity."""
     names = ("rows", "weight", "weight2", "events", "score", "noise", "resid2")
-    of: dict[str, Any] = {name: np.ascontiguousarray(sums[:, j]) for j, name in enumerate(names)}
-    return Strata(**axis._asdict(), **of)
+    return Strata(**axis._asdict() | {name: np.ascontiguousarray(sums[:, j]) for j, name in enumerate(names)})
 
 
 def pair_of(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from types import MappingProxyType
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,11 @@ from calibrant.data.inputs import ALL_AS_ONE, ClustersCross, Crossing
 from calibrant.data.predictions import MulticlassPredictions, Predictions, codes_of, remembered
 from calibrant.data.sketches.sample import hashes_of, identities
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.spec import ATTACHED, Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.clusters.clusters import Clusters, Design
-from calibrant.views.population import OfClusters, OfCrossed, Population
+from calibrant.views.population import OfClusters, OfTwoWay, Population
 
 OF_EITHER = "clusters of {} or of {}"
 ONE_COLUMN = (
@@ -127,8 +127,12 @@ class WeighedPeople(People):
 
     @property
     def alone(self) -> Predictions:
-        nothing: dict[str, Any] = dict.fromkeys((*ATTACHED, "cluster_ids", "crossing"))
-        return remembered(self.rows, "rows alone", lambda: replace(self.rows, **nothing, cache={}))
+        rows = self.rows
+        return remembered(
+            rows,
+            "rows alone",
+            lambda: replace(rows, weights=None, cluster=None, cluster_ids=None, crossing=None, cache={}),
+        )
 
     def clusters(self, seed: int) -> Clusters | None:
         return remembered(self.rows, ("clusters", seed), lambda: self._hash_split(seed))
@@ -326,7 +330,7 @@ class Members:
     def of_rows(cls, table: pa.Table, n: int, sketch: Sketch) -> Members:
         """The groups of n rows with these covariates."""
         spec = sketch.spec
-        codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
+        codes = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
         out, start = np.empty((len(spec.groupings), n), dtype=np.int64), 0
         for i, (names, size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
             out[i] = codes[names[0]]
@@ -440,4 +444,4 @@ class TwoWaySample(ClusterSample):
             "largest_block": max(u.largest for u in clusters),
         }
         counts = q.raw, q.fine, q.scores, q.by_score
-        return OfCrossed(*counts, diagonals=clusters, assumes=assumes, reported=of)
+        return OfTwoWay(*counts, diagonals=clusters, assumes=assumes, reported=of)

@@ -400,7 +400,7 @@ class OfClusters(Population):
         return ShownByClusters(cells, about, display, slack, cell, tuple(tallies))
 
 
-class OfCrossed(OfClusters):
+class OfTwoWay(OfClusters):
     """The same of clusters of two columns that cross, by blocks of every shift."""
 
     @property

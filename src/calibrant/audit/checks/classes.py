@@ -23,7 +23,7 @@ from calibrant.views.kinds import refuse_rows
 from calibrant.views.sample import each_class
 
 CLASS = "class"  # the variable by which a class is named
-ALIKE = "the matrix of classes counts independent rows of equal weight, by exact binomial limits"
+EQUAL = "the matrix of classes counts independent rows of equal weight, by exact binomial limits"
 RANKED = "ranked_probability_score"
 SEARCHES = 199  # data sets that the search is made in again: seconds each thousand, so the smallest p-value is 0.005
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
@@ -89,7 +89,7 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     rows = context.classes
     if rows is None:
         return CheckResult()
-    refuse_rows(rows, weights=ALIKE, cluster=ALIKE)
+    refuse_rows(rows, weights=EQUAL, cluster=EQUAL)
     top, k = rows.predicted, rows.p.shape[1]
     often = np.bincount(top, minlength=k)
     common = np.sort(np.argsort(-often, kind="stable")[:MOST])

@@ -26,7 +26,7 @@ from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.subgroups.row_gaps import binomial
 from calibrant.views.people import people_of
-from calibrant.views.population import OfClusters, OfCrossed, Population, fixed_scores
+from calibrant.views.population import OfClusters, OfTwoWay, Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate rounded to fives is within a few points
@@ -166,7 +166,7 @@ def _fixed_ranges(q: OfClusters) -> NDArray[np.int64]:
 
 
 @_fixed_ranges.register
-def _alike(q: OfCrossed) -> NDArray[np.int64]:
+def _two_way(q: OfTwoWay) -> NDArray[np.int64]:
     return np.digitize(q.counted.middle, FIXED).astype(np.int64)
 
 

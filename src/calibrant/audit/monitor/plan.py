@@ -80,7 +80,7 @@ class Kept(NamedTuple):
     cells: Floats  # of its ranges of the score, shape (ranges, 3), as `cell_sums`; none unless rows are independent
 
 
-class Units:
+class RowBets:
     """What is bet on: here rows, which are independent of each other given their scores and covariates."""
 
     argument = ""  # which says otherwise
@@ -94,7 +94,7 @@ class Units:
         return bets.row_gains(data.y.astype(np.float64), data.p, directions, tolerance), None
 
 
-class Shocks(Units):
+class DayBets(RowBets):
     """Whole days, whose rows may depend on one another."""
 
     argument = "shared_shocks"
@@ -108,7 +108,7 @@ class Shocks(Units):
         return np.zeros(data.n, dtype=np.intp)
 
 
-class Clusters(Shocks):
+class ClusterBets(DayBets):
     """Whole clusters of a day's rows."""
 
     argument = "cluster"
@@ -119,7 +119,11 @@ class Clusters(Shocks):
         return codes_of(data)
 
 
-UNITS: dict[tuple[bool, bool], type[Units]] = {(False, False): Units, (False, True): Shocks, (True, False): Clusters}
+BETS: dict[tuple[bool, bool], type[RowBets]] = {
+    (False, False): RowBets,
+    (False, True): DayBets,
+    (True, False): ClusterBets,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,9 +156,9 @@ class Settings:
         return tuple(dict.fromkeys((*self.by, *self.variables)))
 
     @property
-    def units(self) -> Units:
+    def bets_on(self) -> RowBets:
         """What the monitor bets on."""
-        return UNITS[bool(self.cluster), self.shared_shocks](self.cluster)
+        return BETS[bool(self.cluster), self.shared_shocks](self.cluster)
 
     @property
     def independent_rows(self) -> bool:
@@ -359,7 +363,7 @@ class Plan:
         refuse_rows(data, weights=UNWEIGHTED, crossing=ONE_COLUMN)
         y, p, s = data.y.astype(np.float64), data.p, self.settings
         directions = self.directions(data, day)
-        gains, cluster = s.units.gains(data, directions, s.tolerance)
+        gains, cluster = s.bets_on.gains(data, directions, s.tolerance)
         everyone = ranges.day_sums(y, p, np.zeros(len(p), dtype=np.int64), 1, cluster)
         groups = [
             ranges.day_sums(y, p, v.codes(data.covariates.column(v.name)), len(v.labels), cluster)

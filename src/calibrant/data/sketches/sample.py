@@ -53,12 +53,12 @@ class RowAttributes:
         cls, batch: pa.RecordBatch | pa.Table, spec: Spec, faults: Faults, part: str = "", first_row: int = 0
     ) -> Self:
         """Read the spec's columns of a batch, and note what is missing or cannot be a weight."""
-        found, gone = cls(), np.zeros(batch.num_rows, dtype=np.bool_)
+        result, gone = cls(), np.zeros(batch.num_rows, dtype=np.bool_)
         for role, read in READ.items():
             for name in spec.roles.get(role, ()):
                 values, lacks = read(batch.column(name), spec, faults, (part, first_row))
-                found, gone = replace(found, **{role: values}), gone | lacks
-        return replace(found, gone=gone if gone.any() else None)
+                result, gone = replace(result, **{role: values}), gone | lacks
+        return replace(result, gone=gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:
         """Clusters and weights of some rows."""
@@ -99,7 +99,7 @@ def _weights(column: pa.Array, spec: Spec, faults: Faults, run: Run) -> tuple[Fl
     return weights, absent | strange | zero
 
 
-READ: dict[str, Callable[..., tuple[NDArray[Any], NDArray[np.bool_]]]] = {"cluster": _clusters, "weights": _weights}
+READ: dict[str, Callable[..., tuple[Any, NDArray[np.bool_]]]] = {"cluster": _clusters, "weights": _weights}
 
 
 @dataclass(frozen=True)
@@ -325,11 +325,11 @@ class Sample:
 
     def row_attributes(self, at: Indices, spec: Spec) -> dict[str, Any]:
         """The clusters and the weights of some lines where the spec names them; nobody may write to them."""
-        held: dict[str, tuple[int, type]] = {"cluster": (HASH, np.uint64), "weights": (self.own + 1, np.float64)}
-        found = {role: self.lines[at, j].view(kind) for role, (j, kind) in held.items() if role in spec.roles}
-        for column in found.values():
+        stored: dict[str, tuple[int, type]] = {"cluster": (HASH, np.uint64), "weights": (self.own + 1, np.float64)}
+        result = {role: self.lines[at, j].view(kind) for role, (j, kind) in stored.items() if role in spec.roles}
+        for column in result.values():
             column.flags.writeable = False
-        return found
+        return result
 
     def cluster_ids(self, at: Indices) -> Ids | None:
         """The numbers by which the clusters of some lines are known; None where rows each stand alone."""

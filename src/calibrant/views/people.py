@@ -1,6 +1,6 @@
 """Who the people of rows are, asked once: rows, clusters, or clusters of two columns that cross; and what is certified.
 
-A kind of data is a class of `People` here, made by `people_of` and nowhere else, with its `Sample`.
+A kind of data is a class of `People` here, made by `people_of` and nowhere else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from types import MappingProxyType
-from typing import ClassVar, cast
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,10 @@ from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.clusters.clusters import Clusters, Design
 from calibrant.views.population import OfClusters, OfTwoWay, Population
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Shifts: TypeAlias = tuple[tuple[Clusters, Callable[[Flags], Clusters]], ...]
 
 OF_EITHER = "clusters of {} or of {}"
 ONE_COLUMN = (
@@ -69,13 +73,32 @@ class People:
         Raises
         ------
         ClustersCross
-            Columns of clusters cross: they have blocks of each shift, as `Sample` has them.
+            Columns of clusters cross: their blocks are of many shifts.
         """
         return None
 
-    def sample(self, _seed: int) -> Sample:
-        """What certificates read of them."""
-        return Sample()
+    def _shifts(self, _seed: int) -> Shifts:
+        """The clusters that certify, of every shift, and what takes those of some rows; none where counts do."""
+        return ()
+
+    def population(self, counts: Population, seed: int) -> Population:
+        """Everyone's, of counts of all rows."""
+        return self._certified(counts, tuple(u for u, _ in self._shifts(seed)))
+
+    def of_class(self, counts: Population, p: Floats, y: NDArray[np.int8], seed: int) -> Population:
+        """That of all rows, for other scores and outcomes."""
+        return self._certified(counts, tuple(replace(u, p=p, y=y) for u, _ in self._shifts(seed)))
+
+    def groups(self, counts: list[Population], rows: Callable[[], list[Flags]], seed: int) -> list[Population]:
+        """Those of some rows each, of their counts; `rows` says which they are."""
+        if not (shifts := self._shifts(seed)):
+            return counts
+        parts = [tuple(within(some) for _, within in shifts) for some in rows()]
+        there = [tuple(u for u in part if u.count) or part[:1] for part in parts]  # of the shifts that have any
+        return [self._certified(q, clusters) for q, clusters in zip(counts, there, strict=True)]
+
+    def _certified(self, counts: Population, clusters: tuple[Clusters, ...]) -> Population:
+        return certified(counts, clusters, self.holder.whose) if clusters else counts
 
     def ids(self, seed: int) -> Ids:
         """One random number a row, that of its unit: a hash of the cluster's name and the seed, and of nothing else.
@@ -99,7 +122,7 @@ class People:
         counts: NDArray[np.int64] = np.bincount(code, minlength=of)
         return counts
 
-    def sides(self, inside: NDArray[np.bool_]) -> tuple[int, int]:
+    def sides(self, inside: Flags) -> tuple[int, int]:
         """How many there are among some rows, and among the others."""
         outside, own = self.among(inside.astype(np.intp), 2).tolist()
         return own, outside
@@ -137,9 +160,9 @@ class WeighedPeople(People):
     def clusters(self, seed: int) -> Clusters | None:
         return remembered(self.rows, ("clusters", seed), lambda: self._hash_split(seed))
 
-    def sample(self, seed: int) -> Sample:
+    def _shifts(self, seed: int) -> Shifts:
         clusters = self.clusters(seed)
-        return Sample() if clusters is None else ClusterSample((clusters,), (clusters.within,), self.holder.whose)
+        return () if clusters is None else ((clusters, clusters.within),)
 
     def _hash_split(self, seed: int) -> Clusters | None:
         """Choose pilot clusters and deal the others; None where every row is one and counts as much as any other."""
@@ -215,18 +238,32 @@ class CrossingPeople(ClusteredPeople):
     def clusters(self, _seed: int) -> Clusters | None:
         raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
 
-    def sample(self, seed: int) -> Sample:
+    def _shifts(self, seed: int) -> Shifts:
         rows, crossing = self.rows, self.crossing
 
-        def made() -> TwoWaySample:
+        def made() -> Shifts:
             design = Design(crossing.codes.astype(np.int64), seed)
-            blocks = [
-                replace(each, clusters=replace(each.clusters, columns=crossing.names))
-                for each in design.diagonal_blocks(rows.p, rows.y, weights_of(rows))
-            ]
-            return TwoWaySample(tuple(each.clusters for each in blocks), tuple(each.within for each in blocks))
+            blocks = design.diagonal_blocks(rows.p, rows.y, weights_of(rows))
+            each = [replace(one, clusters=replace(one.clusters, columns=crossing.names)) for one in blocks]
+            return tuple((one.clusters, one.within) for one in each)
 
         return remembered(rows, ("two_way", seed), made)
+
+    def _certified(self, counts: Population, clusters: tuple[Clusters, ...]) -> Population:
+        first, second = self.crossing.names
+        assumes = (
+            f"independent clusters of {first} and of {second}: rows that share neither are independent; which rows "
+            "there are, and what they weigh, does not depend on scores and outcomes"
+        )
+        of = {  # blocks are of the mean shift
+            "two_way": self.crossing.names,
+            "diagonals": len(clusters),
+            "blocks": round(sum(u.count for u in clusters) / len(clusters)),
+            "effective_blocks": sum(u.effective for u in clusters) / len(clusters),
+            "largest_block": max(u.largest for u in clusters),
+        }
+        kept = counts.raw, counts.fine, counts.scores, counts.by_score
+        return OfTwoWay(*kept, diagonals=clusters, assumes=assumes, reported=of)
 
     def among(self, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
         one, other = (clusters_in(code, each, of) for each in self.crossing.codes)
@@ -384,64 +421,7 @@ def named(columns: Sequence[str]) -> dict[str, object]:
     return {"cluster": columns[0], "nested": tuple(columns[1:])} if columns else {}
 
 
-class Sample:
-    """Whose rows are certified: independent ones, that count alike."""
-
-    def population(self, counts: Population) -> Population:
-        """Everyone's, of counts of all rows."""
-        return counts
-
-    def of_class(self, counts: Population, _: NDArray[np.float64], __: NDArray[np.int8]) -> Population:
-        """That of all rows, for other scores and outcomes."""
-        return counts
-
-    def groups(self, counts: list[Population], _: Callable[[], list[NDArray[np.bool_]]]) -> list[Population]:
-        """Those of some rows each, of their counts; `rows` says which they are."""
-        return counts
-
-
-@dataclass(frozen=True)
-class ClusterSample(Sample):
-    """Clusters, or rows that do not count alike."""
-
-    clusters: tuple[Clusters, ...]  # of every shift
-    within: tuple[Callable[[NDArray[np.bool_]], Clusters], ...]  # those of some rows
-    whose: str = ""  # which clusters these are, where a sketch does not hold all
-
-    def population(self, counts: Population) -> Population:
-        return self._certified(counts, self.clusters)
-
-    def of_class(self, counts: Population, p: NDArray[np.float64], y: NDArray[np.int8]) -> Population:
-        return self._certified(counts, tuple(replace(u, p=p, y=y) for u in self.clusters))
-
-    def groups(self, counts: list[Population], rows: Callable[[], list[NDArray[np.bool_]]]) -> list[Population]:
-        return [self._part(q, each) for q, each in zip(counts, rows(), strict=True)]
-
-    def _part(self, q: Population, rows: NDArray[np.bool_]) -> Population:
-        """The population of some rows, of the shifts that have any."""
-        parts = tuple(within(rows) for within in self.within)
-        return self._certified(q, tuple(u for u in parts if u.count) or parts[:1])
-
-    def _certified(self, q: Population, clusters: tuple[Clusters, ...]) -> Population:
-        assumes, of = assumed(clusters[0], self.whose), reported(clusters[0])
-        return OfClusters(q.raw, q.fine, q.scores, q.by_score, diagonals=clusters, assumes=assumes, reported=of)
-
-
-class TwoWaySample(ClusterSample):
-    """Clusters of two columns that cross: blocks of every shift."""
-
-    def _certified(self, q: Population, clusters: tuple[Clusters, ...]) -> Population:
-        first, second = clusters[0].columns
-        assumes = (
-            f"independent clusters of {first} and of {second}: rows that share neither are independent; which rows "
-            "there are, and what they weigh, does not depend on scores and outcomes"
-        )
-        of = {  # blocks are of the mean shift
-            "two_way": clusters[0].columns,
-            "diagonals": len(clusters),
-            "blocks": round(sum(u.count for u in clusters) / len(clusters)),
-            "effective_blocks": sum(u.effective for u in clusters) / len(clusters),
-            "largest_block": max(u.largest for u in clusters),
-        }
-        counts = q.raw, q.fine, q.scores, q.by_score
-        return OfTwoWay(*counts, diagonals=clusters, assumes=assumes, reported=of)
+def certified(q: Population, clusters: tuple[Clusters, ...], whose: str = "") -> Population:
+    """A population of which clusters certify, or rows that do not count alike."""
+    assumes, of = assumed(clusters[0], whose), reported(clusters[0])
+    return OfClusters(q.raw, q.fine, q.scores, q.by_score, diagonals=clusters, assumes=assumes, reported=of)

@@ -61,10 +61,10 @@ def everyone(data: Predictions | Sketch, seed: int = 0, made: Sketch | None = No
 
     `made`: the sketch that was made of the data, where there is one, so that rows are not counted twice.
     """
-    sketch, sample = counted(data, checked_seed(seed)) if made is None else made, people_of(data).sample(seed)
+    sketch = counted(data, checked_seed(seed)) if made is None else made
     if sketch.n == 0:
         raise NotComputable("there are no rows")
-    return sample.population(Population(sketch.cells, sketch.levels, *_by_score(sketch, None)))
+    return people_of(data).population(Population(sketch.cells, sketch.levels, *_by_score(sketch, None)), seed)
 
 
 def groups_of(
@@ -77,7 +77,7 @@ def groups_of(
         return [members.rows(each) for each in groups]
 
     people = people_of(data)
-    return people.sample(seed).groups([group(sketch, *each) for each in groups], rows)
+    return people.groups([group(sketch, *each) for each in groups], rows, seed)
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:
@@ -164,9 +164,9 @@ def each_class(data: MulticlassPredictions, top: Predictions, seed: int) -> Iter
     of the first and the last but one, and the last is sure: no fault counts twice. Rows are dealt once for all, and
     no sketch is made of any: `top` is their projection on the top label.
     """
-    dealing, sample = Dealing.of(data.n, checked_seed(seed)), people_of(top).sample(seed)
+    dealing, people = Dealing.of(data.n, checked_seed(seed)), people_of(top)
     for p, y in _events(data):
-        yield sample.of_class(dealing.counts(fixed_scores(p), y), p, y)
+        yield people.of_class(dealing.counts(fixed_scores(p), y), p, y, seed)
 
 
 def _events(data: MulticlassPredictions) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int8]]]:

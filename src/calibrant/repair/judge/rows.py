@@ -27,7 +27,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
-from calibrant.views.people import ClusterSample, people_of
+from calibrant.views.people import certified, people_of
 from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
 from calibrant.views.sample import Group, keyed, part_of
@@ -174,7 +174,7 @@ class Judged:
         q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
         if clusters is None:
             return q
-        return ClusterSample((clusters.of_rows(rows),), ()).population(q)
+        return certified(q, (clusters.of_rows(rows),))
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""

@@ -904,7 +904,7 @@ PRIVACY = (
         "stats.smoothing", "clusters_new", "np.count_nonzero(before[ends[i] : ends[i + 1]] < first)",
         "ends[i + 1] - ends[i]"),
     one("rows_are_people_of_a_set", "the people of a set are rows, though rows share clusters", "views.people",
-        "ClusteredPeople.among", "clusters_in(code, codes_of(self.rows), of)", "np.bincount(code, minlength=of)"),
+        "ClusteredPeople.among", "clusters_in(code, self.codes, of)", "np.bincount(code, minlength=of)"),
     one("those_outside_are_not_counted", "a set that leaves few people to all others is shown", "audit.rounding",
         "few", "any(0 < n < mask for n in people)", "any(0 < n < mask for n in list(people)[:1])"),
     one("a_draw_for_each_end", "ends of a published group are moved by draws of their own", "audit.rounding",

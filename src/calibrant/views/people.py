@@ -29,7 +29,7 @@ from calibrant.views.population import OfClusters, OfTwoWay, Population
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Shifts: TypeAlias = tuple[tuple[Clusters, Callable[[Flags], Clusters]], ...]
+Diagonals: TypeAlias = tuple[tuple[Clusters, Callable[[Flags], Clusters]], ...]
 
 OF_EITHER = "clusters of {} or of {}"
 ONE_COLUMN = (
@@ -77,28 +77,33 @@ class People:
         """
         return None
 
-    def _shifts(self, _seed: int) -> Shifts:
+    def _diagonals(self, _seed: int) -> Diagonals:
         """The clusters that certify, of every shift, and what takes those of some rows; none where counts do."""
         return ()
 
     def population(self, counts: Population, seed: int) -> Population:
         """Everyone's, of counts of all rows."""
-        return self._certified(counts, tuple(u for u, _ in self._shifts(seed)))
+        return self._certified(counts, tuple(u for u, _ in self._diagonals(seed)))
 
     def of_class(self, counts: Population, p: Floats, y: NDArray[np.int8], seed: int) -> Population:
         """That of all rows, for other scores and outcomes."""
-        return self._certified(counts, tuple(replace(u, p=p, y=y) for u, _ in self._shifts(seed)))
+        return self._certified(counts, tuple(replace(u, p=p, y=y) for u, _ in self._diagonals(seed)))
 
     def groups(self, counts: list[Population], rows: Callable[[], list[Flags]], seed: int) -> list[Population]:
         """Those of some rows each, of their counts; `rows` says which they are."""
-        if not (shifts := self._shifts(seed)):
+        if not (diagonals := self._diagonals(seed)):
             return counts
-        parts = [tuple(within(some) for _, within in shifts) for some in rows()]
+        parts = [tuple(within(some) for _, within in diagonals) for some in rows()]
         there = [tuple(u for u in part if u.count) or part[:1] for part in parts]  # of the shifts that have any
         return [self._certified(q, clusters) for q, clusters in zip(counts, there, strict=True)]
 
     def _certified(self, counts: Population, clusters: tuple[Clusters, ...]) -> Population:
         return certified(counts, clusters, self.holder.whose) if clusters else counts
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """The number of the one whose each row is."""
+        return np.arange(self.rows.n)
 
     def ids(self, seed: int) -> Ids:
         """One random number a row, that of its unit: a hash of the cluster's name and the seed, and of nothing else.
@@ -160,7 +165,7 @@ class WeighedPeople(People):
     def clusters(self, seed: int) -> Clusters | None:
         return remembered(self.rows, ("clusters", seed), lambda: self._hash_split(seed))
 
-    def _shifts(self, seed: int) -> Shifts:
+    def _diagonals(self, seed: int) -> Diagonals:
         clusters = self.clusters(seed)
         return () if clusters is None else ((clusters, clusters.within),)
 
@@ -189,6 +194,10 @@ class ClusteredPeople(WeighedPeople):
         ids, cluster = np.unique(ids, return_inverse=True)
         return ids, cluster.reshape(-1)
 
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        return codes_of(self.rows)
+
     def _named(self, seed: int) -> Ids:
         return row_ids([pa.array(self.rows.cluster)], seed, ("cluster",), "cluster")
 
@@ -206,7 +215,7 @@ class ClusteredPeople(WeighedPeople):
         )
 
     def among(self, code: NDArray[np.integer], of: int) -> NDArray[np.int64]:
-        return clusters_in(code, codes_of(self.rows), of)
+        return clusters_in(code, self.codes, of)
 
     def in_groups(self, sketch: Sketch) -> NDArray[np.int64]:
         rows = super().in_groups(sketch)
@@ -223,7 +232,7 @@ class ClusteredPeople(WeighedPeople):
         return float(sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
 
     def most_rows(self, people: int) -> int:
-        sizes = np.sort(np.bincount(codes_of(self.rows)))[::-1]
+        sizes = np.sort(np.bincount(self.codes))[::-1]
         return int(sizes[: people - 1].sum()) + 1
 
 
@@ -238,10 +247,10 @@ class CrossingPeople(ClusteredPeople):
     def clusters(self, _seed: int) -> Clusters | None:
         raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
 
-    def _shifts(self, seed: int) -> Shifts:
+    def _diagonals(self, seed: int) -> Diagonals:
         rows, crossing = self.rows, self.crossing
 
-        def made() -> Shifts:
+        def made() -> Diagonals:
             design = Design(crossing.codes.astype(np.int64), seed)
             blocks = design.diagonal_blocks(rows.p, rows.y, weights_of(rows))
             each = [replace(one, clusters=replace(one.clusters, columns=crossing.names)) for one in blocks]

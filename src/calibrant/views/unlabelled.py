@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import Floats, picked
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.predictions import Predictions, Unlabelled, checked_data, remembered
+from calibrant.data.predictions import Predictions, Unlabelled, attached, checked_data, remembered
 from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -32,7 +32,7 @@ from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.people import CrossingPeople, Members, clusters_in, people_of
+from calibrant.views.people import CrossingPeople, Members, clusters_in, people_of, weights_of
 from calibrant.views.sample import Group, counted, grouped_sketch, rows_of_groups
 
 TWO_WAY = "clusters cross, and rows without a label are kept apart by one column alone: name one of them"
@@ -228,27 +228,19 @@ def kind_of(sketch: Sketch) -> type[Cells]:
 
 def cluster_rows(sketch: Sketch) -> ClusterRows:
     """Every row of data that were kept in memory; made once."""
-    data = sketch.kept
-    apart = None if data is None else data.unlabelled
-    if data is None or apart is None:
-        raise NotComputable(NONE_KEPT)
+    data = cast(Predictions, sketch.kept)
 
     def made() -> ClusterRows:
-        n, m = data.n, len(apart.p)
-        cluster: NDArray[np.int64] = np.arange(n + m)
-        if data.cluster is not None:
-            cluster = np.unique(np.concatenate([data.cluster, apart.cluster]), return_inverse=True)[1].reshape(-1)
-        weights = [np.ones(k) if w is None else w for k, w in ((n, data.weights), (m, apart.weights))]
-        p = np.concatenate([data.p, apart.p])
-        q = np.minimum(np.floor(p * STEPS), STEPS - 1.0).astype(np.int64)
-        groups = [Members.of_rows(table, k, sketch).group for table, k in ((data.covariates, n), (apart.covariates, m))]
+        every = without_outcomes(data)
+        y = np.full(every.n, np.nan)
+        y[: data.n] = data.y
         return ClusterRows(
-            cluster=cluster.astype(np.int64),
-            cell=q >> UNLABELLED_REST,
-            y=np.concatenate([data.y.astype(np.float64), np.full(m, np.nan)]),
-            p=p,
-            weight=np.concatenate(weights),
-            group=np.concatenate(groups, axis=1),
+            cluster=people_of(every).codes.astype(np.int64),
+            cell=np.minimum(np.floor(every.p * STEPS), STEPS - 1.0).astype(np.int64) >> UNLABELLED_REST,
+            y=y,
+            p=every.p,
+            weight=weights_of(every),
+            group=Members.of_rows(every.covariates, every.n, sketch).group,
         )
 
     return remembered(data, ("unlabelled units", sketch.spec.digest), made)
@@ -454,13 +446,16 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
 
 
 def without_outcomes(data: Predictions) -> Predictions:
-    """Scores and covariates of every row, those of unknown outcome after all others; every label is 0, and no label."""
+    """Every row, those of unknown outcome after all others; every label is 0, and none is one."""
     apart = data.unlabelled
     if apart is None:
         raise NotComputable("rows of unknown outcome were not kept")
     covariates = None if data.covariates is None else pa.concat_tables([data.covariates, apart.covariates])
     p = np.concatenate([data.p, apart.p])
-    return Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name)
+    own = dict.fromkeys(ATTACHED)
+    own.update({name: np.concatenate([column, getattr(apart, name)]) for name, column in attached(data).items()})
+    every = Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name)
+    return replace(every, weights=own["weights"], cluster=own["cluster"])
 
 
 @dataclass(frozen=True)

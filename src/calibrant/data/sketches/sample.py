@@ -8,7 +8,7 @@ ordered or spread over machines, and two samples make one (bottom-k sampling; Co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -53,12 +53,12 @@ class RowAttributes:
         cls, batch: pa.RecordBatch | pa.Table, spec: Spec, faults: Faults, part: str = "", first_row: int = 0
     ) -> Self:
         """Read the spec's columns of a batch, and note what is missing or cannot be a weight."""
-        result, gone = cls(), np.zeros(batch.num_rows, dtype=np.bool_)
+        columns, gone = dict.fromkeys(READ), np.zeros(batch.num_rows, dtype=np.bool_)
         for role, read in READ.items():
             for name in spec.roles.get(role, ()):
-                values, lacks = read(batch.column(name), spec, faults, (part, first_row))
-                result, gone = replace(result, **{role: values}), gone | lacks
-        return replace(result, gone=gone if gone.any() else None)
+                columns[role], lacks = read(batch.column(name), spec, faults, (part, first_row))
+                gone = gone | lacks
+        return cls(**columns, gone=gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:
         """Clusters and weights of some rows."""
@@ -99,7 +99,8 @@ def _weights(column: pa.Array, spec: Spec, faults: Faults, run: Run) -> tuple[Fl
     return weights, absent | strange | zero
 
 
-READ: dict[str, Callable[..., tuple[Any, NDArray[np.bool_]]]] = {"cluster": _clusters, "weights": _weights}
+Read = Callable[[pa.Array, Spec, Faults, Run], tuple[NDArray[np.generic], NDArray[np.bool_]]]
+READ: dict[str, Read] = {"cluster": _clusters, "weights": _weights}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.views.boxes import Tables, boxed, tables_of
-from calibrant.views.sample import alone
+from calibrant.views.people import people_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -78,7 +78,7 @@ def variable(d: Drawn, design: Sites, others: bool) -> dict[str, tuple[Ends, flo
         )
     }
     if others:
-        rows = cal.certify.variable(alone(d.data), "site", alpha=ENDS).interval
+        rows = cal.certify.variable(people_of(d.data).alone, "site", alpha=ENDS).interval
         site = np.unique(d.data.covariates.column("site"), return_inverse=True)[1]
         cells = (site[:, None] == np.arange(site.max() + 1)) * d.weight[:, None]
         sums = d.by_cluster(cells * (d.data.y - d.data.p)[:, None])
@@ -97,7 +97,7 @@ def subgroups(d: Drawn, _: Sites, others: bool) -> dict[str, tuple[Ends, float]]
     truth = float(worst(boxes, d.weight, d.eta - d.data.p))
     out = {"clusters": ((low, high), truth)}
     if others:
-        same = alone(d.data)
+        same = people_of(d.data).alone
         out["rows"] = _worst(same), float(worst(d.boxes(same), d.weight, d.eta - d.data.p))
         of = boxes.T * d.weight[:, None]
         drawn = d.resampled(d.by_cluster(of * (d.data.y - d.data.p)[:, None]), d.by_cluster(of))

@@ -24,11 +24,11 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.certify.whole import distance_certificate
-from calibrant.data.sketches.rows import cluster_ids
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.clusters.distance import distance_above
+from calibrant.views.people import people_of
 from calibrant.views.population import SCALE, Population
-from calibrant.views.sample import alone, everyone
+from calibrant.views.sample import everyone
 
 SETS, FULL = 40, 1000
 SOME = 5  # of so many data sets one is given to the other methods
@@ -193,7 +193,7 @@ def measured(design: Design, sets: int) -> dict[str, object]:
         assert q.clusters is not None
         found = {"clusters": ends(q)}
         if k % SOME == 0:
-            found |= {"rows": ends(everyone(alone(data))), "bootstrap": bootstrapped(data, rng)}
+            found |= {"rows": ends(everyone(people_of(data).alone)), "bootstrap": bootstrapped(data, rng)}
         for kind, e in found.items():
             wrong[kind] += misses(e, *design.truth(q.clusters.largest if kind == "clusters" else np.inf))
             at[kind] += np.array(e) / sets * (1 if kind == "clusters" else SOME)
@@ -237,7 +237,7 @@ def distances(design: Design, sets: int) -> dict[str, object]:
         assert (high < truth - GRID) == too_low(q, truth)
         at["clusters"][1] += high / sets * SELDOM
         wrong["clusters"][1] += high < truth - GRID
-        rows, truth = everyone(alone(data)), design.distance(np.inf)
+        rows, truth = everyone(people_of(data).alone), design.distance(np.inf)
         low, high = (distance_certificate(rows).run(spend, 0.95, 0).interval for spend in ((0.05, 0.0), (0.0, 0.05)))
         wrong["rows"] += [low.low > truth + GRID, high.high < truth - GRID]
         at["rows"] += np.array([low.low, high.high]) / sets * SELDOM
@@ -261,7 +261,7 @@ def by_themselves() -> Iterator[str]:
             p = rng.uniform(size=n) if law != "at the ends" else rng.beta(0.3, 0.3, n)
             data = cal.predictions(rng.uniform(size=n) < LAWS[law](p), p)
             rows = distance_certificate(everyone(data)).above(0.05)[0]
-            clusters = Clusters.hash_split(np.arange(n), data.p, data.y, np.ones(n), cluster_ids(data, 0))
+            clusters = Clusters.hash_split(np.arange(n), data.p, data.y, np.ones(n), people_of(data).ids(0))
             found.append((rows, distance_above(clusters, np.zeros(0)).limit(0.05)))
         rows, clusters = np.mean(found, axis=0)
         yield json.dumps({"rows": n, "law": law, "by rows": rows, "as units": clusters, "ratio": clusters / rows})

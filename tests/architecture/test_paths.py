@@ -93,7 +93,7 @@ def test_texts_name_files_and_names_that_exist() -> None:
 
 
 def test_what_is_gone_is_seen() -> None:
-    script = "import json\nfrom calibrant.views.sample import group, Sample\nimport calibrant as cal"
+    script = "import json\nfrom calibrant.views.sample import group, Dealing\nimport calibrant as cal"
     group, other, whole = imported_in(script)
     assert (group, whole) == ("calibrant.views.sample.group", "calibrant")
     assert exists(group)

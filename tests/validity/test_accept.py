@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.views.sample import cluster_totals
+from calibrant.views.people import people_of
 from validity.accept_designs import DESIGNS
 from validity.acceptance import SETS, check
 
@@ -41,7 +41,7 @@ def unlike(seed: int) -> bool:
     data = cal.predictions(rng.uniform(size=150)[cluster_code] >= wrong, score, cluster=cluster_code)
     found = cal.certify.accept(data, risk=risk, target="rows", seed=seed)
     t = found.settings["groups"]["everyone"]["threshold"]
-    clusters = cluster_totals(data, seed)
+    clusters = people_of(data).clusters(seed)
     here = clusters.certified[cluster_code]
     return t is not None and bool(wrong[here & (score >= t)].mean() > risk)
 

@@ -27,8 +27,8 @@ from calibrant.repair.judge.rows import Ends, Fits, People
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
+from calibrant.views.people import people_of
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import sides_in
 
 Whole = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class Populations:
         """Everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
         judged, mask = fits.judged.data, self.context.mask
         some = [one for one in self._some(fits) if len(one.rows)]
-        some = [one for one in some if not few(sides_in(judged, np.isin(np.arange(judged.n), one.rows)), mask)]
+        some = [one for one in some if not few(people_of(judged).sides(np.isin(np.arange(judged.n), one.rows)), mask)]
         some = [one for one in some if fits.judged.reaches(one.rows)]
         events, p, sums = fits.judged.events_of, fits.judged.data.p, self.context.sums
         self.reported.update({x.id: sums.of(len(x.rows), events(x.rows), float(p[x.rows].sum())) for x in some})

@@ -31,9 +31,10 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import comparison as losses
 from calibrant.stats.decisions.comparison import PairedClusters, cluster_areas, row_areas
 from calibrant.stats.measures import placements
+from calibrant.views.people import assumed, named, people_of, reported
 from calibrant.views.points import weights_of
 from calibrant.views.population import BY_SCORES, INDEPENDENT
-from calibrant.views.sample import assumed, cluster_totals, keyed, named, reported, rows_of_groups
+from calibrant.views.sample import keyed, rows_of_groups
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -252,7 +253,7 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
     if by and not groups:
         raise NotComputable(f"no group has {MASK} people: leave by= out")
     reference, *others = scores
-    clusters = cluster_totals(data, options.seed)
+    clusters = people_of(data).clusters(options.seed)
     each = ((data, model, scores[reference], scores[model], options, options.alpha / len(others)) for model in others)
     pairs = [Pair(*one) if clusters is None else ClusterPair(*one, clusters) for one in each]
     differences: list[Difference] = []

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import Name, People, pooled_counts, pooled_rows, sharing, shown_groups
+from calibrant.audit.pooling import Name, pooled_counts, pooled_rows, sharing, shown_groups
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, CheckRecord, Finding, Share, Status
 from calibrant.audit.rounding import RandomRounding, Sums
 from calibrant.data.engines.reduce import release_memory
@@ -20,9 +19,10 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.stats.clusters.shared_values import Looked
 from calibrant.views.features import Screen, hash_split, strongest
+from calibrant.views.people import People, people_of
 from calibrant.views.population import Population
-from calibrant.views.sample import everyone, rows_of_people, sought
-from calibrant.views.unlabelled import Cells
+from calibrant.views.sample import everyone, sought
+from calibrant.views.unlabelled import kind_of
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_NAMED = "no covariates were given"
@@ -65,7 +65,7 @@ class AuditContext:
     @cached_property
     def people(self) -> People:
         """Who its people are."""
-        return People.of(self.sketch)
+        return people_of(self.sketch)
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -197,17 +197,12 @@ class AuditContext:
     @cached_property
     def unlabelled(self) -> int:
         """How many people lack a label: rows, or clusters where rows share clusters."""
-        return self.sketch.unlabelled if self.sketch.kept is None else Cells.of(self.sketch).people_missing
-
-    @property
-    def clustered(self) -> Predictions | None:
-        """The rows that are held, where rows share clusters: people are clusters then; else None."""
-        return None if self.people.are_rows else cast(Predictions, self.read)
+        return kind_of(self.sketch).people_apart(self.sketch)
 
     @cached_property
     def fewest_rows(self) -> int:
         """The rows that are of enough people to be shown, whosever they are; of clusters by those that are held."""
-        return rows_of_people(self.clustered, self.mask)
+        return self.people.most_rows(self.mask)
 
     @property
     def tested(self) -> Predictions | Sketch:
@@ -235,14 +230,11 @@ class AuditContext:
         The sketch too where covariates are so many that outcomes are not simulated: rows would say no more, and cost
         their memory. Of clusters the rows that the sketch holds.
         """
-        if self.sketch.by_clusters:
+        if self.read is not self.sketch:
             return self.read
         if self.screen is None:
-            return (
-                self.sample_rows
-                if self.sample_rows is not None and self.sample_rows.n == self.sketch.n
-                else self.sketch
-            )
+            rows = self.sample_rows
+            return rows if rows is not None and rows.n == self.sketch.n else self.sketch
         from calibrant.diagnose.bands import AFFORDABLE
 
         sample, work = self.sketch.parts["sample"], self.sketch.n * self.screen.of * DRAWS

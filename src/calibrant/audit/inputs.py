@@ -37,7 +37,7 @@ STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and
 
 def inputs(context: AuditContext) -> dict[str, Any]:
     """What a record holds of the data: names, counts and kinds, no row."""
-    sketch, crossing, fewest = context.sketch, context.people.crossing, context.fewest_rows
+    sketch, crossing, fewest = context.sketch, context.people.columns, context.fewest_rows
     spec = sketch.spec
     results: dict[str, Any] = {
         "label": spec.label,

@@ -32,8 +32,8 @@ from calibrant.stats.measures import normal_quantile
 from calibrant.stats.missing import survival
 from calibrant.stats.nulls import holm
 from calibrant.stats.smoothing import run_starts
-from calibrant.views.sample import Members
-from calibrant.views.unlabelled import Cells, FollowedRows
+from calibrant.views.people import Members
+from calibrant.views.unlabelled import Cells, FollowedRows, without_outcomes
 
 Flags = NDArray[np.bool_]
 Ends = tuple[float, float]
@@ -343,11 +343,8 @@ def gap(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 def members(context: AuditContext) -> Members:
     """Which groups of the sketch every row is in, those of unknown outcome last."""
-    data = context.needs_lost()
-    tables = (
-        ((data.covariates, data.n), (data.unlabelled.covariates, len(data.unlabelled.p))) if data.unlabelled else ()
-    )
-    return Members(np.concatenate([Members.of_rows(t, n, context.sketch).group for t, n in tables], axis=1))
+    every = without_outcomes(context.needs_lost())
+    return Members.of_rows(every.covariates, every.n, context.sketch)
 
 
 # ---- along the score ----

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import combinations
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.rounding import few
-from calibrant.data.inputs import Crossing
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import MISSING, OTHER
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.repair import disclosure
-from calibrant.results import Estimate, Outcome
+from calibrant.results import Outcome
+from calibrant.views.people import people_of
 from calibrant.views.population import Population
-from calibrant.views.sample import Members, clusters_in, groups_of, people_in
+from calibrant.views.sample import groups_of
 
 MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
 RATED = re.compile(r"grade|rating|class|tier|band|stage", re.IGNORECASE)  # columns whose letters are in order
-OF_EITHER = "clusters of {} or of {}"
-ONE_COLUMN = (
-    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
-    "which answers it for these clusters of {1}, or --cluster {1}"
-)
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
 
@@ -199,7 +192,7 @@ def _pooled_text(name: str, column: Any, rows: Predictions, smallest: int) -> An
 
     coded = pc.dictionary_encode(column)
     labels, codes = coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    counts = people_in(rows, np.where(codes < 0, len(labels), codes), len(labels) + 1).tolist()
+    counts = people_of(rows).among(np.where(codes < 0, len(labels), codes), len(labels) + 1).tolist()
     groups = pool_levels(counts, smallest, order_of(name, [*labels, None]))
     if not groups:
         return None
@@ -290,7 +283,7 @@ def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int]
     count would follow from the pair table's margins.
     """
     out: list[tuple[Name, list[int], int]] = []
-    base, rows = 0, People.of(sketch).in_groups()
+    base, rows = 0, people_of(sketch).in_groups(sketch)
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
     for g, names in enumerate(sketch.spec.groupings):
@@ -351,10 +344,17 @@ def _two_way_table(
         for number, members in enumerate(shown):
             of[np.array(members) - start[(name,)]] = number
         place.append(of)
+    sides = len(groups[0]), len(groups[1])
+
+    def cells(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        result: NDArray[np.int64] = place[0][a] * sides[1] + place[1][b]
+        return result
+
     if names in start:  # a table of the pair
-        first = start[names]
-        a, b = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
-        counts, cluster = People.of(sketch).in_groups()[first : first + len(a)], None
+        first, size = start[names], shape[0] * shape[1]
+        people = people_of(sketch).in_groups(sketch)[first : first + size]
+        there = np.flatnonzero(people)
+        table = np.bincount(cells(*np.divmod(there, shape[1])), people[there], minlength=sides[0] * sides[1])
     elif (
         rows is not None
         and rows.covariates is not None
@@ -362,16 +362,10 @@ def _two_way_table(
         and all(holds_levels(sketch, rows, spec.by_name[n]) for n in names)
     ):
         a, b = (spec.by_name[n].codes(rows.covariates.column(n)).astype(np.int64) for n in names)
-        counts, cluster = np.ones(len(a), dtype=np.int64), rows.cluster
+        table = people_of(rows).among(cells(a, b), sides[0] * sides[1])
     else:
         return None
-    cell = place[0][a] * len(groups[1]) + place[1][b]
-    if cluster is not None:
-        cell = np.unique(np.stack([cell, cluster.astype(np.int64)]), axis=1)[0]
-        counts = np.ones(len(cell), dtype=np.int64)
-    there = counts > 0
-    sides = len(groups[0]), len(groups[1])
-    return np.bincount(cell[there], counts[there], minlength=sides[0] * sides[1]).astype(np.int64).reshape(sides)
+    return table.astype(np.int64).reshape(sides)
 
 
 def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
@@ -380,83 +374,6 @@ def holds_levels(sketch: Sketch, rows: Predictions, v: Variable) -> bool:
     if how is None or rows.covariates is None or v.name not in rows.covariates.column_names:
         return False
     return how.kind != "category" or not set(v.values) - set(how.levels)
-
-
-class People:
-    """Who the people of a sketch are: here its rows, each of them another."""
-
-    are_rows = True
-    called = ""  # what a group must have enough of to be shown; empty for what rows are called
-    crossing: Mapping[str, int] = MappingProxyType({})  # the two columns whose clusters cross, each with their number
-    one_column = ""  # why a question is left open where clusters cross, and the way out
-
-    def __init__(self, sketch: Sketch) -> None:
-        self.sketch = sketch
-
-    @classmethod
-    def of(cls, sketch: Sketch) -> People:
-        """Those of a sketch."""
-        if sketch.two_way is not None and (crossing := sketch.two_way.crossing) is not None:
-            return TwoWayPeople(sketch, crossing)
-        return ClusteredPeople(sketch) if sketch.spec.cluster else cls(sketch)
-
-    @cached_property
-    def rows(self) -> NDArray[np.int64]:
-        """The rows of each group."""
-        rows: NDArray[np.int64] = self.sketch.group_levels.sum(axis=(1, 2, 3))
-        return rows
-
-    def in_groups(self) -> NDArray[np.int64]:
-        """How many each group has."""
-        return self.rows
-
-    def needed(self, among: Callable[[int], float], _everyone: Population) -> tuple[int | None, int | None]:
-        """The rows and the clusters that a finding needs, by how many a log of so many calls for."""
-        return int(among(self.sketch.n)), None
-
-    def times(self, tested: Estimate) -> float:
-        """How many times as many there are as were tested."""
-        return self.sketch.n / tested.n
-
-
-class ClusteredPeople(People):
-    """Clusters of rows, of those that are held: a cluster may be one person with many rows."""
-
-    are_rows = False
-    called = "clusters"
-
-    def in_groups(self) -> NDArray[np.int64]:
-        return self._in_groups(Members.of(self.sketch, self.sketch).group) if len(self.rows) else self.rows
-
-    def _in_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        cluster = np.unique(self.sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
-        return clusters_in(groups, cluster, len(self.rows))
-
-    def needed(self, among: Callable[[int], float], everyone: Population) -> tuple[int | None, int | None]:
-        if not everyone.diagonals:  # each is one row, and they count alike: certified as rows are
-            return super().needed(among, everyone)
-        return None, int(among(everyone.diagonals[0].count))
-
-    def times(self, tested: Estimate) -> float:
-        if "clusters" not in tested.settings:
-            return super().times(tested)
-        return float(self.sketch.parts["sample"].of_clusters) / float(tested.settings["clusters"])
-
-
-class TwoWayPeople(ClusteredPeople):
-    """Clusters of two columns that cross, of the column of which a group has fewer."""
-
-    def __init__(self, sketch: Sketch, crossing: Crossing) -> None:
-        super().__init__(sketch)
-        self.codes, self.crossing = crossing.codes, dict(zip(crossing.names, crossing.clusters, strict=True))
-        self.called, self.one_column = (text.format(*crossing.names) for text in (OF_EITHER, ONE_COLUMN))
-
-    def _in_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        one, other = (clusters_in(groups, code, len(self.rows)) for code in self.codes)
-        return np.minimum(one, other)
-
-    def needed(self, _among: Callable[[int], float], _everyone: Population) -> tuple[None, None]:
-        return None, None  # of persons, of questions or of both: no plan says how many of which
 
 
 def pair_pools(
@@ -512,7 +429,7 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     if isinstance(read, Predictions):
         of = by_variable_of(read, name)
         strata = of.strata
-        people = people_in(read, of.cell, len(strata.rows)).tolist()
+        people = people_of(read).among(of.cell, len(strata.rows)).tolist()
     else:
         strata = strata_of(read, name)
         people = [int(n) for n in strata.rows]

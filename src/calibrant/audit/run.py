@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import singledispatch
 from importlib.metadata import version
 from typing import Unpack
 
@@ -46,8 +47,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
 from calibrant.views.points import weights_of
-from calibrant.views.population import Population
-from calibrant.views.sample import alone, everyone
+from calibrant.views.population import OfClusters, OfTwoWay, Population
+from calibrant.views.sample import everyone
 from calibrant.views.unlabelled import with_lost
 
 RECORDED = (  # settings, in the order of a record; what else an audit is judged by follows
@@ -353,7 +354,7 @@ def _record(
             **({"listed": ",".join(options.listed)} if options.listed else {}),
             **({} if context.classes is None or not context.classes.ordered else {"ordered": True}),
             **({} if context.lost is None else of_lost(context)),
-            "clusters": clusters(context),
+            "clusters": clusters(context.everyone, context),
             **({"rounded_for": context.sharing} if context.sharing else {}),
             "display": context.everyone.judged(context.judging.steps).display,
             "arrival": arrival(context.sketch, context.fewest_rows),
@@ -382,14 +383,15 @@ def _versions() -> dict[str, str]:
 # ---- clusters and weights: how many, how alike their rows are, and what it does to ranges ----
 
 
-def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | None:
+@singledispatch
+def clusters(_: Population, _context: AuditContext) -> dict[str, int | float | bool | None] | None:
     """What a record holds of clusters; None where rows are independent and count alike."""
-    kept = context.everyone.clusters
-    if kept is None:
-        return None
-    if context.sketch.two_way is not None:
-        return _two_way(context, context.sketch.two_way)
-    sample = context.sketch.parts["sample"]
+    return None
+
+
+@clusters.register
+def _of_clusters(q: OfClusters, context: AuditContext) -> dict[str, int | float | bool | None]:
+    kept, sample = q.diagonals[0], context.sketch.parts["sample"]
     return {
         "count": sample.of_clusters,
         "exact": not sample.cut,
@@ -399,13 +401,14 @@ def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | No
         "pilots": kept.pilots,
         "truncated_weights": kept.truncated_weights,
         "design_effect": kept.design_effect,
-        "wider": _wider(context),
+        "wider": _wider(context, sample.cut),
     }
 
 
-def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float | bool | None]:
-    """What a record holds of clusters that cross: blocks are of the mean shift."""
-    gaps = context.everyone.diagonals
+@clusters.register
+def _two_way(q: OfTwoWay, context: AuditContext) -> dict[str, int | float | bool | None]:
+    """Blocks are of the mean shift."""
+    gaps, rows = q.diagonals, context.people.rows
     blocks, pilots = (round(sum(of) / len(gaps)) for of in ([u.count for u in gaps], [u.pilots for u in gaps]))
     return {
         "count": blocks,
@@ -416,7 +419,7 @@ def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float 
         "pilots": pilots,
         "truncated_weights": 0,
         "design_effect": _design_effect(rows),
-        "wider": _wider(context),
+        "wider": _wider(context, part=False),
     }
 
 
@@ -432,12 +435,14 @@ def _design_effect(rows: Predictions) -> float:
     return max(one + other - pair, 0.0) / alone if alone else 1.0
 
 
-def _wider(context: AuditContext) -> float | None:
-    """How many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
-    q = context.everyone  # counts are of all rows: where not all clusters are held, of those alone
-    part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
+def _wider(context: AuditContext, part: bool) -> float | None:
+    """How many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows.
+
+    Where a `part` of the clusters is held, rows are those of these alone, though counts are of all.
+    """
+    q = context.everyone
     every = Population(q.raw, q.fine, q.scores, q.by_score)
-    rows = everyone(alone(context.sketch.rows()), context.seed) if part else every
+    rows = everyone(context.people.alone, context.seed) if part else every
     by_clusters, by_rows = (gap(each, context.judging.alpha, "population") for each in (q, rows))
     width = _width(by_rows)
     return _width(by_clusters) / width if width > 0.0 else None

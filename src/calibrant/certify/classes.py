@@ -12,15 +12,14 @@ from calibrant.data.classes.columns import ROUNDED
 from calibrant.data.columns import row_ids
 from calibrant.data.layouts import whole
 from calibrant.data.predictions import MulticlassPredictions, checked_data
-from calibrant.data.sketches.rows import cluster_ids
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import uniforms
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.clusters.classes import LARGEST, Classes, LatticeClasses, emitted, largest
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.views.kinds import refuse_rows
+from calibrant.views.people import assumed, people_of, reported
 from calibrant.views.population import IN_STEPS, INDEPENDENT, WHOLE, shares
-from calibrant.views.sample import assumed, cluster_totals, reported
 
 
 @takes_arrays
@@ -101,10 +100,10 @@ def classwise(
 def classes_of(data: MulticlassPredictions, seed: int) -> Classes:
     """The rows as independent clusters: clusters of them, or each by itself."""
     top = data.top_label()
-    clusters = cluster_totals(top, seed)
+    clusters = people_of(top).clusters(seed)
     if clusters is not None:
         return Classes(clusters, data.p, data.y, by_row=False)
-    alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, np.ones(data.n), cluster_ids(top, seed))
+    alone = Clusters.hash_split(np.arange(data.n), top.p, top.y, np.ones(data.n), people_of(top).ids(seed))
     return Classes(alone, data.p, data.y, by_row=True)
 
 

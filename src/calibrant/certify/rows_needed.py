@@ -25,7 +25,7 @@ from calibrant.stats.cells import summed
 from calibrant.stats.clusters.bounds import Above, Pairs, bets, residuals
 from calibrant.stats.clusters.clusters import PILOT, SHARE, Clusters
 from calibrant.stats.jitter import jitter
-from calibrant.views.population import Population, checked_bandwidth, shares
+from calibrant.views.population import OfTwoWay, Population, checked_bandwidth, shares
 from calibrant.views.sample import everyone
 
 Floats = NDArray[np.float64]
@@ -411,7 +411,7 @@ def _plan_of(q: Population) -> _OfRows:
         return _OfRows(assumes="scores distributed as given", population=q)
     alone = len(q.clusters.cluster) == q.clusters.count
     assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")
-    kind = _TwoWay if q.two_way else _OfClusters
+    kind = _TwoWay if isinstance(q, OfTwoWay) else _OfClusters
     return kind(assumes=assumes, unit=unit, population=q)
 
 

@@ -15,7 +15,6 @@ from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import is_number
 from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sketches.rows import rows_of_clusters, which_clusters
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
@@ -49,8 +48,8 @@ from calibrant.views.by_variable import (
     numbers_of,
     sketched_strata,
 )
+from calibrant.views.people import assumed, people_of, reported
 from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
-from calibrant.views.sample import alone, assumed, cluster_totals, reported
 
 Floats = NDArray[np.float64]
 Names = tuple[str, ...]  # of one covariate, or of two that are crossed
@@ -210,14 +209,14 @@ class ClusterHashSplit(HashSplit):
 
 def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:
     """Rows dealt by their identity, or by that of their clusters."""
-    clusters = cluster_totals(data, seed)
-    rows = checked_rows(alone(rows_of_clusters(data)))
+    people = people_of(data)
+    clusters, rows = people.clusters(seed), checked_rows(people.alone)
     residual = rows.y - rows.p
     if view == "confidence":
         residual = np.where(rows.p < 0.5, -residual, residual)
     if clusters is not None:
         pilots = np.flatnonzero(~clusters.certified[clusters.cluster])
-        block, whose = clusters.block[clusters.cluster], which_clusters(data)
+        block, whose = clusters.block[clusters.cluster], people.holder.whose
         return ClusterHashSplit(rows, view, residual, block, pilots, clusters, whose)
     block = hash_split(identities_of(rows.n, seed), BLOCKS)
     chosen = identities(rows.n, 0, Spec(label="y", score="p", seed=seed).salt("pilot"))

@@ -31,7 +31,7 @@ from calibrant.data.inputs import (
 from calibrant.data.specs.column_names import AT_MOST
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.horizon import Followed, all_known
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import ATTACHED, Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Frame, Framed
 from calibrant.sanitize import sanitize
@@ -155,18 +155,21 @@ class Predictions(Framed):
         columns = {"y_true": pa.array(self.y), "y_prob": pa.array(self.p)}
         if self.covariates is not None:
             columns |= {name: self.covariates.column(name) for name in self.covariates.column_names}
-        more = {"weights": self.weights, "cluster": self.cluster}
-        return pa.table(columns | {name: pa.array(v) for name, v in more.items() if v is not None})
+        return pa.table(columns | {name: pa.array(v) for name, v in attached(self).items()})
 
     def head(self, rows: int = 5) -> Frame:
         """The first rows as a frame."""
         return self.to_frame().head(rows)
 
     def __repr__(self) -> str:
-        extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
-        reported = [f"{self.n:,} rows", f"{self.events:,} events", *apart, *_columns(self.covariates), *extras]
+        reported = [f"{self.n:,} rows", f"{self.events:,} events", *apart, *_columns(self.covariates), *attached(self)]
         return f"Predictions({sanitize(self.name)}: {', '.join(reported)})"
+
+
+def attached(data: Predictions | MulticlassPredictions) -> dict[str, NDArray[np.generic]]:
+    """The weights and the clusters of rows, as far as there are any."""
+    return {name: column for name in reversed(ATTACHED) if (column := getattr(data, name)) is not None}
 
 
 def _columns_of(data: Predictions | MulticlassPredictions, rows: NDArray[np.intp]) -> dict[str, Any]:
@@ -177,8 +180,7 @@ def _columns_of(data: Predictions | MulticlassPredictions, rows: NDArray[np.intp
         "y": y,
         "p": p,
         "covariates": None if data.covariates is None else data.covariates.take(pa.array(rows)),
-        "weights": picked(data.weights, rows),
-        "cluster": picked(data.cluster, rows),
+        **{name: picked(getattr(data, name), rows) for name in ATTACHED},
         "crossing": None if data.crossing is None else data.crossing.part(rows),
     }
 
@@ -265,8 +267,7 @@ class MulticlassPredictions:
     ordered: bool = False
 
     def __repr__(self) -> str:
-        extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
-        reported = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates), *extras]
+        reported = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates), *attached(self)]
         return f"MulticlassPredictions({sanitize(self.name)}: {', '.join(reported)})"
 
     @property
@@ -495,6 +496,11 @@ def missing_way(drop_missing: bool, missing: str, caller: Caller = PYTHON) -> Mi
     return "drop"
 
 
+WAYS = {  # what to pass to a function of such kinds of data, the first of those it takes
+    "Sketch": "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)",
+    "Predictions": "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read",
+    "MulticlassPredictions": "calibrant.multiclass_predictions(y_true, y_prob)",
+}
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
 
 
@@ -513,12 +519,7 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
         return all_known(data)
     if isinstance(data, MulticlassPredictions):
         raise BadInput(SEVERAL)
-    if kinds == (MulticlassPredictions,):
-        way = "calibrant.multiclass_predictions(y_true, y_prob)"
-    elif any(kind.__name__ == "Sketch" for kind in kinds):
-        way = "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)"
-    else:
-        way = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"
+    way = next(way for kind, way in WAYS.items() if kind in {each.__name__ for each in kinds})
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 

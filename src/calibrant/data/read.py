@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.arguments import checked_seed, choice, shown, takes
+from calibrant.arguments import checked_seed, choice, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.classes.columns import (
     ClassInputs,
@@ -26,7 +26,7 @@ from calibrant.data.classes.columns import (
     probabilities_of,
 )
 from calibrant.data.classes.rows import frozen_classes, in_order
-from calibrant.data.columns import label_values, no_events, no_such_event, require, row_ids, score_values
+from calibrant.data.columns import label_values, no_events, no_such_event, require, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.layouts import is_text
@@ -34,6 +34,7 @@ from calibrant.data.predictions import (
     SEVERAL,
     MulticlassPredictions,
     Predictions,
+    attached,
     frame_of,
     predictions,
 )
@@ -552,11 +553,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
             profile.update(apart.covariates.column(profile.name))
     levels = levels_of(profiles, options.bins)
     spec = make_spec(options.label or "y_true", options.score or "y_prob", levels, options.intersections, seed=seed)
-    named = data.levels[0][0] if data.levels else options.cluster or "cluster"
-    if data.crossing is not None:
-        named = data.crossing.named
-    cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
-    spec = replace(spec, cluster=cluster, weights=options.weights or weights)
+    cluster, weights = _called(data, options)
+    spec = replace(spec, cluster=cluster, weights=weights)
     names, candidates = wanted(options.variables, available, spec), options.candidates and not cluster
     more = others(names, available, by, spec) if candidates else ()
     seen = tuple(dict.fromkeys((*names, *more, *by)))
@@ -572,11 +570,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     out.faults.untold = data.dropped
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
-    clusters = None
-    if data.cluster is not None:
-        clusters = row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
-        out.faults.cluster = shown(pa.array(data.cluster[:1])[0].as_py())
-    row_attributes = RowAttributes(clusters, data.weights)
+    own = {getattr(spec, role): column for role, column in attached(data).items()}
+    row_attributes = RowAttributes.of(pa.table(own), spec, out.faults)
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         origin = Origin(first_row=start, row_attributes=row_attributes.part(rows))
@@ -587,10 +582,19 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name, out.nested = data.name, data.levels
+    out.name, out.nested, out.shared = data.name, data.levels, shared
     out.log = Log(**{name: getattr(data, name) for name in CARRIED})
-    out.shared = shared
-    out.two_way = None if data.crossing is None else data
-    out.kept = data if apart is not None and spec.row_attributes else None
+    if data.crossing is not None:
+        out.two_way, out.unstored = data, "clusters cross"
+    if apart is not None and spec.row_attributes:
+        out.kept, out.unstored = data, "rows without a label have clusters or weights"
     data.cache[cached] = out.counted()
     return out
+
+
+def _called(data: Predictions, options: Reading) -> tuple[str, str]:
+    """What the columns of clusters and of weights of rows are called; empty of what they do not have."""
+    cluster = data.levels[0][0] if data.levels else options.cluster or "cluster"
+    if data.crossing is not None:
+        cluster = data.crossing.named
+    return cluster * (data.cluster is not None), options.weights or "weights" * (data.weights is not None)

@@ -27,7 +27,7 @@ from calibrant.data.sources.standard_input import FORMATS
 from calibrant.data.specs.follow_up import of_source
 from calibrant.data.specs.horizon import Horizon, refuse_known
 from calibrant.data.specs.options import NONE, OF_HORIZON, ColumnOptions, CommandOptions
-from calibrant.data.specs.spec import Spec, roles
+from calibrant.data.specs.spec import Spec, attached, roles
 from calibrant.errors import BadInput, NotComputable
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
@@ -247,7 +247,7 @@ class Reading:
     @property
     def row_attributes(self) -> tuple[str, ...]:
         """The columns of clusters and of weights, if any are named."""
-        return tuple(name for name in (self.cluster, self.weights) if name)
+        return attached(self)
 
     @property
     def keeps_attached(self) -> bool:

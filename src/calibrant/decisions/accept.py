@@ -26,18 +26,10 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
 from calibrant.views.kinds import ByKind
+from calibrant.views.people import assumed, people_of, reported
 from calibrant.views.points import weights_of
 from calibrant.views.population import INDEPENDENT
-from calibrant.views.sample import (
-    assumed,
-    cluster_totals,
-    grouped_sketch,
-    keyed,
-    named_groups,
-    reported,
-    rows_of_groups,
-    sketch_of,
-)
+from calibrant.views.sample import grouped_sketch, keyed, named_groups, rows_of_groups, sketch_of
 
 End = Literal["high", "low"]
 Target = Literal["population", "rows"]
@@ -474,7 +466,7 @@ def pooled(
 
 
 def _of_rows(data: Predictions, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
-    clusters = cluster_totals(data, options.seed)
+    clusters = people_of(data).clusters(options.seed)
     weights = weights_of(data)
     everyone = [(EVERYONE, np.arange(data.n))]
     for name, rows in ((keyed(g), r) for g, r in rows_of_groups(data, by)) if by else everyone:

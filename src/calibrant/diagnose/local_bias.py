@@ -35,8 +35,8 @@ from calibrant.views.axes import (
     stated,
     widths_of,
 )
+from calibrant.views.people import people_of
 from calibrant.views.points import clusters_or_rows, even_weights
-from calibrant.views.sample import people_in
 
 Kernel = Literal["local", "published"]
 At = Literal["grid", "rows"]
@@ -378,7 +378,7 @@ def _people(
     for k, part in enumerate(parts):
         code = np.where(inside & (row == k), at, len(index))  # the last: rows near no point of this group
         rows += np.bincount(code, minlength=len(index) + 1)[part.kept].tolist()
-        people += people_in(data, code, len(index) + 1)[part.kept].tolist()
+        people += people_of(data).among(code, len(index) + 1)[part.kept].tolist()
     return tuple(rows), tuple(people)
 
 

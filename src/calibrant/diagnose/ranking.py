@@ -24,8 +24,8 @@ from calibrant.stats.nulls import BY_ROWS, ClusterSums, holm, p_value, step_down
 from calibrant.stats.strata import SUMS, Strata, View, beyond_gap, widened
 from calibrant.views.by_variable import along, by_cluster, by_variable_of
 from calibrant.views.kinds import ByKind
+from calibrant.views.people import people_of
 from calibrant.views.points import SIGNS
-from calibrant.views.sample import sides_in
 
 STREAM = 0x4A9C
 SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
@@ -464,7 +464,7 @@ class SignedNull(SimulatedNull):
         return [part / line.bins.total for line, part in zip(lines, parts, strict=True)]
 
     def people(self, line: Line) -> tuple[int, int] | None:
-        return sides_in(self.data, np.asarray(line.cell) == line.worst_bin)
+        return people_of(self.data).sides(np.asarray(line.cell) == line.worst_bin)
 
 
 def _numbered(lines: Sequence[Line]) -> tuple[Codes, NDArray[np.intp]]:

@@ -15,7 +15,7 @@ from calibrant.data.predictions import frozen
 from calibrant.diagnose.reliability_curve import METHOD, Axis, reliability_curve
 from calibrant.errors import BadInput
 from calibrant.results import Curve
-from calibrant.views.sample import one_cluster
+from calibrant.views.people import people_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -198,8 +198,7 @@ class ReliabilityDisplay:
         name, ref_line = settings.pop("name", None), settings.pop("ref_line", True)
         weights, cluster = settings.pop("sample_weight", None), settings.pop("groups", None)
         data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, caller=CALLER)
-        if data.cluster is not None and bool((data.cluster == data.cluster[0]).all()):
-            raise one_cluster(data, CALLER)
+        people_of(data).needs_two(CALLER)
         curve = reliability_curve(data, **settings)  # type: ignore[call-overload]  # what is left is the curve's
         return cls(curve, estimator_name=name, pos_label=pos_label).plot(ax=ax, ref_line=ref_line)
 

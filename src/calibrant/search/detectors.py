@@ -42,8 +42,8 @@ from calibrant.stats.cusum import (
     within,
 )
 from calibrant.views.features import Features, features_of, rows_of
+from calibrant.views.people import clusters_in
 from calibrant.views.points import even_weights
-from calibrant.views.sample import clusters_in
 
 Ids = NDArray[np.uint64]
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, names, number, shown
 from calibrant.data.predictions import Predictions, remembered
-from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import Boxes, Layout
@@ -34,8 +33,8 @@ from calibrant.stats.subgroups.ranges import Ranges, RowRanges
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.features import chunks, first_look
 from calibrant.views.kinds import ByKind
+from calibrant.views.people import assumed, people_of
 from calibrant.views.rules import Condition, Rule
-from calibrant.views.sample import assumed, cluster_totals, sides_in
 
 Floats = NDArray[np.float64]
 
@@ -354,7 +353,7 @@ class ClusterBoxed(Boxed):
 
     @property
     def scanned(self) -> ScannedRows:
-        u, ids = self.clusters, cluster_ids(self.data, self.tables.seed)
+        u, ids = self.clusters, people_of(self.data).ids(self.tables.seed)
         scanned: Callable[..., ScannedRows] = ScannedRows
         if u.count < len(u.cluster):
             ids, scanned = np.unique(ids), partial(ScannedClusters, cluster=u.cluster)
@@ -413,12 +412,13 @@ class ClusterBoxed(Boxed):
 
     def people(self, inside: NDArray[np.bool_]) -> int:
         """How many clusters have some of the rows."""
-        return sides_in(self.data, inside)[0]
+        return people_of(self.data).sides(inside)[0]
 
 
 def boxed(data: Predictions | Sketch, tables: Tables) -> Boxed:
     """The rows of tables as they come."""
-    clusters = cluster_totals(data, tables.seed)
-    if clusters is None:
-        return Boxed(tables=tables)
-    return ClusterBoxed(tables=tables, clusters=clusters, data=rows_of_clusters(data))
+    people = people_of(data)
+    clusters = people.clusters(tables.seed)
+    return (
+        Boxed(tables=tables) if clusters is None else ClusterBoxed(tables=tables, clusters=clusters, data=people.rows)
+    )

@@ -320,17 +320,8 @@ def _levels(rows: Predictions, name: str, view: View) -> ByVariable:
 
 def _row_strata(axis: Axis, sums: Floats) -> Strata:
     """Strata from what `strata_sums` added up, a column a quantity."""
-    rows, weight, weight2, events, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
-    return Strata(
-        **axis._asdict(),
-        rows=rows,
-        weight=weight,
-        weight2=weight2,
-        events=events,
-        score=score,
-        noise=noise,
-        resid2=resid2,
-    )
+    names = ("rows", "weight", "weight2", "events", "score", "noise", "resid2")
+    return Strata(**axis._asdict() | {name: np.ascontiguousarray(sums[:, j]) for j, name in enumerate(names)})
 
 
 def pair_of(

@@ -38,8 +38,8 @@ class ByKind(Generic[P, R]):
         return next(form for kind, form in self.forms.items() if isinstance(inputs, kind))(inputs, *args, **kwargs)
 
 
-def refuse_rows(rows: object, **reasons: str) -> None:
+def refuse_rows(rows: object, error: type[Exception] = NotComputable, /, **reasons: str) -> None:
     """Refuse rows that have what a method has no proof for: its attribute, such as `cluster`, and why not."""
     for name, reason in reasons.items():
         if getattr(rows, name, None) is not None:
-            raise NotComputable(reason)
+            raise error(reason)

@@ -20,19 +20,10 @@ from calibrant.stats.classical import Scored, in_clusters, scored
 from calibrant.stats.measures import Weighed, WeighedByClusters
 from calibrant.stats.nulls import SIGNS as SIGNS
 from calibrant.views.kinds import ByKind
+from calibrant.views.people import named, people_of
+from calibrant.views.people import weights_of as weights_of
 from calibrant.views.population import INDEPENDENT, Population
-from calibrant.views.sample import (
-    Group,
-    Members,
-    everyone,
-    group,
-    grouped_sketch,
-    named,
-    named_groups,
-    one_cluster,
-    rows_of_groups,
-)
-from calibrant.views.sample import weights_of as weights_of
+from calibrant.views.sample import Group, everyone, group, grouped_sketch, named_groups, rows_of_groups
 from calibrant.views.unlabelled import FollowedRows, follow_up_of_groups
 
 Floats = NDArray[np.float64]
@@ -89,12 +80,8 @@ def hash_part(numbers: NDArray[np.int64], most: int, seed: int) -> NDArray[np.bo
 
 def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     """The cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
-    if rows.cluster is None:
-        return None
-    code = codes_of(rows)
-    if not code.any():
-        raise one_cluster(rows)
-    return code
+    people_of(rows).needs_two()
+    return None if rows.cluster is None else codes_of(rows)
 
 
 @dataclass(frozen=True)
@@ -312,7 +299,7 @@ def parts(
         return
     sketch = grouped_sketch(data, by, intersections, seed=0)
     if sketch.by_clusters:
-        members, rows = Members.of(sketch, sketch), replace(sketch.rows(), covariates=None)
+        members, rows = people_of(sketch).holder.members(sketch), replace(sketch.rows(), covariates=None)
         for name, index in named_groups(sketch):
             if len(kept := np.flatnonzero(members.rows((index,)))):
                 yield name, rows.part(kept)

@@ -126,7 +126,6 @@ class Population:
     # Whose rows are certified, where these are not independent or do not count alike: of every shift, where columns of
     # clusters cross.
     diagonals: tuple[Clusters, ...] = field(default=(), compare=False, kw_only=True)
-    two_way: bool = field(default=False, kw_only=True)
     assumes: str = field(default=INDEPENDENT, kw_only=True)  # what certificates of these rows take for granted
     reported: dict[str, object] = field(default_factory=dict, compare=False, kw_only=True)  # of clusters, by a result
 
@@ -313,6 +312,18 @@ class Population:
         """A score shown, by the cell of each of its values."""
         return Shown(cells, about, display, slack, cell)
 
+    @property
+    def estimated(self) -> Estimated | None:
+        """Its rows as ordinary intervals read them; None where two columns of clusters cross, or there is one cluster.
+
+        Rows are read by cell of the score, with its exact sums; scores of a cell differ by less than a thousandth.
+        """
+        cells = self.counted.nonempty
+        rows = cells.totals.T.reshape(-1)
+        here = rows > 0
+        y, mass = np.repeat([0.0, 1.0], cells.size)[here], rows[here].astype(np.float64)
+        return Estimated(self, cells.score_sums.T.reshape(-1)[here] / mass, Weighed(y, mass, mass))
+
     def judged(self, steps: int) -> Shown:
         """The score that "within" is about: as it is where it takes few values, else as shown in `steps`."""
         return self.as_it_is() if self.exact else self.as_shown(steps)
@@ -363,6 +374,16 @@ class OfClusters(Population):
         total = [u.total for u in self.diagonals]
         return float(np.dot([u.mean for u in self.diagonals], np.array(total) / (sum(total) or 1.0)))
 
+    @property
+    def estimated(self) -> Estimated | None:
+        u = self.diagonals[0]
+        own = u.certified[u.cluster]
+        names, cluster = np.unique(u.cluster[own], return_inverse=True)
+        if len(names) < 2:
+            return None
+        y, mass = u.y[own].astype(np.float64), u.weight[own]
+        return Estimated(self, u.p[own], WeighedByClusters(y, mass, mass**2, cluster.reshape(-1).astype(np.intp)))
+
     def as_one_block(self) -> Population:
         return self
 
@@ -377,6 +398,14 @@ class OfClusters(Population):
         at = [cell(u.p) for u in self.diagonals]
         tallies = [u.tallies(c, cells.size, cells.low[c]) for u, c in zip(self.diagonals, at, strict=True)]
         return ShownByClusters(cells, about, display, slack, cell, tuple(tallies))
+
+
+class OfTwoWay(OfClusters):
+    """The same of clusters of two columns that cross, by blocks of every shift."""
+
+    @property
+    def estimated(self) -> None:
+        return None
 
 
 def _events(rng: np.random.Generator, rows: NDArray[np.int64], rates: Floats) -> NDArray[np.int64]:
@@ -433,29 +462,6 @@ class Estimated:
     population: Population
     p: Floats  # shape (m,)
     weighed: Weighed
-
-    @classmethod
-    def of(cls, q: Population) -> Estimated | None:
-        """Read rows, or certified clusters; None where two columns of clusters cross, or one cluster is all there is.
-
-        Rows are read by cell of the score, with its exact sums; scores of a cell differ by less than a thousandth.
-        """
-        if q.two_way:
-            return None
-        if (u := q.clusters) is None:
-            cells = q.counted.nonempty
-            rows = cells.totals.T.reshape(-1)
-            y = np.repeat([0.0, 1.0], cells.size)
-            here = rows > 0
-            mass = rows[here].astype(np.float64)
-            return cls(q, cells.score_sums.T.reshape(-1)[here] / mass, Weighed(y[here], mass, mass))
-        own = u.certified[u.cluster]
-        names, cluster = np.unique(u.cluster[own], return_inverse=True)
-        if len(names) < 2:
-            return None
-        mass = u.weight[own]
-        y = u.y[own].astype(np.float64)
-        return cls(q, u.p[own], WeighedByClusters(y, mass, mass**2, cluster.reshape(-1).astype(np.intp)))
 
     @property
     def expected(self) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +18,22 @@ from calibrant.arguments import checked_seed, takes
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import Floats, picked
 from calibrant.data.engines.reduce import source_of
-from calibrant.data.predictions import Predictions, Unlabelled, checked_data, remembered
+from calibrant.data.predictions import Predictions, Unlabelled, attached, checked_data, remembered
 from calibrant.data.read import in_memory, sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.sums import CELLS, STEPS, UNLABELLED_REST
 from calibrant.data.specs.horizon import Way, refuse_horizon
 from calibrant.data.specs.options import FIRST, Columns, RowOptions
+from calibrant.data.specs.spec import ATTACHED
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.sample import Group, Members, counted, grouped_sketch, rows_of_groups, two_way_of
+from calibrant.views.people import CrossingPeople, Members, clusters_in, people_of, weights_of
+from calibrant.views.sample import Group, counted, grouped_sketch, rows_of_groups
 
 TWO_WAY = "clusters cross, and rows without a label are kept apart by one column alone: name one of them"
 NONE_KEPT = (
@@ -50,10 +52,7 @@ class Cells:
     @classmethod
     def of(cls, sketch: Sketch, *groups: int) -> Cells:
         """Read everyone's, or those of a group, or of several, by their numbers; of clusters with their rows."""
-        result = cls.counted(sketch, *groups)
-        if sketch.kept is None:
-            return result
-        return ClusterCells(result.labelled, result.unlabelled, result.sums, cluster_rows(sketch).within(groups))
+        return kind_of(sketch).counted(sketch, *groups)
 
     @classmethod
     def counted(cls, sketch: Sketch, *groups: int) -> Cells:
@@ -69,7 +68,18 @@ class Cells:
         apart = sketch.parts["unlabelled"].stored[[1 + g for g in groups] or [0]].sum(axis=0)
         start = np.arange(CELLS, dtype=np.int64) << UNLABELLED_REST
         sums = np.stack([counts.sum(axis=1) * start + rest, apart[:, 0] * start + apart[:, 1]], axis=1)
-        return cls(counts, apart[:, 0], sums)
+        return Cells(counts, apart[:, 0], sums)
+
+    @classmethod
+    def people_apart(cls, sketch: Sketch) -> int:
+        """How many people of a sketch have a row without a label: rows, or clusters where rows share clusters."""
+        return sketch.unlabelled
+
+    @classmethod
+    def in_groups(cls, sketch: Sketch) -> NDArray[np.int64]:
+        """The same of each group."""
+        rows: NDArray[np.int64] = sketch.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
+        return rows
 
     @property
     def rows(self) -> int:
@@ -80,11 +90,6 @@ class Cells:
     def missing(self) -> int:
         """People without."""
         return int(self.unlabelled.sum())
-
-    @property
-    def people_missing(self) -> int:
-        """How many people have a row without a label: rows, or clusters where rows share clusters."""
-        return self.missing
 
     @property
     def expected(self) -> tuple[float, float]:
@@ -163,12 +168,10 @@ class ClusterRows:
         at = np.isin(self.group, list(groups)).any(axis=0)
         return ClusterRows(self.cluster[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
 
-    def people(self, of: int, *, labelled: bool) -> NDArray[np.int64]:
-        """How many clusters have rows with a label, or without, in each of so many groups."""
-        at = np.isnan(self.y) != labelled
-        pairs = np.unique(self.group[:, at] * (int(self.cluster.max()) + 1) + self.cluster[at])
-        result: NDArray[np.int64] = np.bincount(pairs // (int(self.cluster.max()) + 1), minlength=of)
-        return result
+    @property
+    def clusters(self) -> tuple[int, int]:
+        """Clusters, and those of them that have a row without a label."""
+        return len(np.unique(self.cluster)), len(np.unique(self.cluster[np.isnan(self.y)]))
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,21 @@ class ClusterCells(Cells):
     """Counts of people, and their rows by cluster, which are certified."""
 
     rows_of: ClusterRows
+
+    @classmethod
+    def counted(cls, sketch: Sketch, *groups: int) -> Cells:
+        result = super().counted(sketch, *groups)
+        return cls(result.labelled, result.unlabelled, result.sums, cluster_rows(sketch).within(groups))
+
+    @classmethod
+    def people_apart(cls, sketch: Sketch) -> int:
+        return cluster_rows(sketch).clusters[1]
+
+    @classmethod
+    def in_groups(cls, sketch: Sketch) -> NDArray[np.int64]:
+        q = cluster_rows(sketch)
+        apart = np.isnan(q.y)
+        return clusters_in(q.group[:, apart], q.cluster[apart], sketch.spec.group_count)
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """What certifies the clusters under an assumption; those counted once serve every other."""
@@ -200,36 +218,29 @@ class ClusterCells(Cells):
     @property
     def clusters(self) -> tuple[int, int]:
         """Clusters, and those of them that have a row without a label."""
-        return len(np.unique(self.rows_of.cluster)), self.people_missing
+        return self.rows_of.clusters
 
-    @property
-    def people_missing(self) -> int:
-        return len(np.unique(self.rows_of.cluster[np.isnan(self.rows_of.y)]))
+
+def kind_of(sketch: Sketch) -> type[Cells]:
+    """How people with and without a label are counted of a sketch: by rows, or by clusters of rows in memory."""
+    return Cells if sketch.kept is None else ClusterCells
 
 
 def cluster_rows(sketch: Sketch) -> ClusterRows:
     """Every row of data that were kept in memory; made once."""
-    data = sketch.kept
-    apart = None if data is None else data.unlabelled
-    if data is None or apart is None:
-        raise NotComputable(NONE_KEPT)
+    data = cast(Predictions, sketch.kept)
 
     def made() -> ClusterRows:
-        n, m = data.n, len(apart.p)
-        cluster: NDArray[np.int64] = np.arange(n + m)
-        if data.cluster is not None:
-            cluster = np.unique(np.concatenate([data.cluster, apart.cluster]), return_inverse=True)[1].reshape(-1)
-        weights = [np.ones(k) if w is None else w for k, w in ((n, data.weights), (m, apart.weights))]
-        p = np.concatenate([data.p, apart.p])
-        q = np.minimum(np.floor(p * STEPS), STEPS - 1.0).astype(np.int64)
-        groups = [Members.of_rows(table, k, sketch).group for table, k in ((data.covariates, n), (apart.covariates, m))]
+        every = without_outcomes(data)
+        y = np.full(every.n, np.nan)
+        y[: data.n] = data.y
         return ClusterRows(
-            cluster=cluster.astype(np.int64),
-            cell=q >> UNLABELLED_REST,
-            y=np.concatenate([data.y.astype(np.float64), np.full(m, np.nan)]),
-            p=p,
-            weight=np.concatenate(weights),
-            group=np.concatenate(groups, axis=1),
+            cluster=people_of(every).codes.astype(np.int64),
+            cell=np.minimum(np.floor(every.p * STEPS), STEPS - 1.0).astype(np.int64) >> UNLABELLED_REST,
+            y=y,
+            p=every.p,
+            weight=weights_of(every),
+            group=Members.of_rows(every.covariates, every.n, sketch).group,
         )
 
     return remembered(data, ("unlabelled units", sketch.spec.digest), made)
@@ -242,7 +253,7 @@ def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (),
     # A sketch whose groups are others is refused for these first: it must be made again anyway.
     whole = grouped_sketch(data, by, intersections, seed) if by else counted(data, seed)
     if "unlabelled" not in whole.parts:
-        raise NotComputable(TWO_WAY if two_way_of(data, seed) else NONE_KEPT)
+        raise NotComputable(TWO_WAY if isinstance(people_of(data), CrossingPeople) else NONE_KEPT)
     return whole
 
 
@@ -422,8 +433,7 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
         unlabelled=Unlabelled(
             p=apart.p[lost],
             covariates=apart.covariates.take(pa.array(lost)),
-            weights=picked(apart.weights, lost),
-            cluster=picked(apart.cluster, lost),
+            **{name: picked(getattr(apart, name), lost) for name in ATTACHED},
         ),
         followed=replace(
             followed,
@@ -436,13 +446,16 @@ def taken_with_lost(data: Predictions, rows: NDArray[np.integer]) -> Predictions
 
 
 def without_outcomes(data: Predictions) -> Predictions:
-    """Scores and covariates of every row, those of unknown outcome after all others; every label is 0, and no label."""
+    """Every row, those of unknown outcome after all others; every label is 0, and none is one."""
     apart = data.unlabelled
     if apart is None:
         raise NotComputable("rows of unknown outcome were not kept")
     covariates = None if data.covariates is None else pa.concat_tables([data.covariates, apart.covariates])
     p = np.concatenate([data.p, apart.p])
-    return Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name)
+    own = dict.fromkeys(ATTACHED)
+    own.update({name: np.concatenate([column, getattr(apart, name)]) for name, column in attached(data).items()})
+    every = Predictions(y=np.zeros(len(p), np.int8), p=p, covariates=covariates, name=data.name)
+    return replace(every, weights=own["weights"], cluster=own["cluster"])
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ import calibrant as cal
 from calibrant.audit.checks.covariates import _map, _masked
 from calibrant.audit.context import AuditContext
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import guarded
+from calibrant.audit.pooling import guarded, sharing
 from calibrant.audit.rounding import Sums, few, reported_peak, reported_rules
+from calibrant.data.read import sketch_rows
+from calibrant.data.reading import Reading
 from calibrant.diagnose.searched_subgroups import SubgroupOptions, described
 from calibrant.search.detectors import Settings, detector_inputs
+from calibrant.views.people import people_of
 from calibrant.views.rules import columns_of
-from calibrant.views.sample import people_in, sides_in
 
 PATIENTS, MASK = 300, 20
 
@@ -38,12 +40,25 @@ def context_of(data: cal.Predictions) -> AuditContext:
 def test_people_of_a_set_are_rows_or_clusters() -> None:
     data = visits(3)
     old = np.asarray(data.covariates["age"]) == 90.0
-    assert sides_in(data, old) == (3, PATIENTS)
-    assert people_in(data, old.astype(int), 2).tolist() == [PATIENTS, 3]
+    assert people_of(data).sides(old) == (3, PATIENTS)
+    assert people_of(data).among(old.astype(int), 2).tolist() == [PATIENTS, 3]
     alone = cal.predictions(data.y, data.p, data.covariates)
-    assert sides_in(alone, old) == (60, 2 * PATIENTS)
+    assert people_of(alone).sides(old) == (60, 2 * PATIENTS)
     straddling = np.arange(data.n) % 2 == 0  # patients with rows on both sides are people of both
-    assert sides_in(data, straddling) == (PATIENTS + 3, PATIENTS + 3)
+    assert people_of(data).sides(straddling) == (PATIENTS + 3, PATIENTS + 3)
+
+
+def test_people_of_two_columns_that_cross_are_of_the_column_of_fewer() -> None:
+    """Towns lie in counties, whose exact numbers tell those of each town: of 15 persons they may be told."""
+    person, question = np.divmod(np.arange(60 * 40), 40)
+    p = np.random.default_rng(2).uniform(0.2, 0.8, len(person))
+    where = {"town": np.array(list("abcd"))[person % 4], "county": np.array(list("ns"))[person % 2]}
+    data = cal.predictions(p > 0.5, p, where, cluster={"person": person, "question": question})
+    assert people_of(data).among(person % 4, 4).tolist() == [15] * 4
+    assert people_of(data).most_rows(3) == 2 * 60 + 1  # all answers to two questions, and one more
+    sketched = sketch_rows(data, Reading.of(by=["town", "county"], variables=["town", "county"], tests=True))
+    assert people_of(sketched).in_groups(sketched)[:4].tolist() == [15] * 4
+    assert sharing(sketched, data, 10) == ()
 
 
 def test_few_people_are_some_and_not_enough() -> None:

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
-from calibrant.views.sample import cluster_totals
+from calibrant.views.people import people_of
 
 CLUSTERS, SIZE = 150, 4
 DAY = date(2024, 1, 31)
@@ -51,8 +50,8 @@ def log(names: Any, seed: int = 0) -> pa.Table:
 
 def hash_split(given: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the block of each row, 0 of a pilot, and its unit's number."""
-    clusters = cluster_totals(given, seed)
-    return clusters.block[clusters.cluster], cluster_ids(rows_of_clusters(given), seed)
+    clusters = people_of(given).clusters(seed)
+    return clusters.block[clusters.cluster], people_of(given).ids(seed)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,10 +100,10 @@ def test_seeds_choose_other_pilots_and_blocks_are_even() -> None:
     rows = cal.predictions(np.tile([0, 1], 8000), np.full(16000, 0.5), cluster=np.repeat(np.arange(8000), 2))
     first, second = (hash_split(rows, seed)[0] for seed in (0, 1))
     assert not np.array_equal(first == 0, second == 0)
-    counts = np.bincount(cluster_totals(rows, 0).block)
+    counts = np.bincount(people_of(rows).clusters(0).block)
     assert counts[0] == 800
     assert np.all(np.abs(counts[1:] - 900) < 150)  # five standard deviations
-    low = np.argsort(cluster_ids(rows, 0))[: rows.n // 2]  # units with small identities are in all blocks alike
+    low = np.argsort(people_of(rows).ids(0))[: rows.n // 2]  # units with small identities are in all blocks alike
     assert np.all(np.abs(np.bincount(first[low])[1:] / 2 - 400) < 110)
 
 
@@ -113,9 +112,9 @@ def test_units_that_a_small_sketch_holds_have_the_pilots_of_all() -> None:
     whole = cal.sketch(table, label="y", score="p", cluster="who")
     small = cal.Sketch(replace(whole.spec, sample=300))
     small.update(table.combine_chunks().to_batches()[0])
-    held, everyone = cluster_totals(small, 0), cluster_totals(whole, 0)
-    ids = np.unique(cluster_ids(whole.rows(), 0))
-    np.testing.assert_array_equal(np.unique(cluster_ids(small.rows(), 0)), ids[:75])
+    held, everyone = people_of(small).clusters(0), people_of(whole).clusters(0)
+    ids = np.unique(people_of(whole.rows()).ids(0))
+    np.testing.assert_array_equal(np.unique(people_of(small.rows()).ids(0)), ids[:75])
     assert (held.pilots, everyone.pilots) == (7, 15)
     assert not held.block[:7].any()
     assert not everyone.block[:15].any()

@@ -15,7 +15,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.sketches.rows import rows_of_clusters, which_clusters
+from calibrant.views.people import people_of
 
 ROWS = {
     "y": [0, 1, 1, 0, 1, 0],
@@ -37,17 +37,16 @@ def test_rows_keep_them() -> None:
 
 def test_a_sketch_keeps_them() -> None:
     whole = cal.sketch(ROWS, **NAMED)
-    rows = rows_of_clusters(whole)
+    rows = people_of(whole).rows
     assert rows.weights is not None
     assert rows.weights.tolist() == ROWS["w"]
     assert rows.cluster is not None
     assert len(set(rows.cluster.tolist())) == 3
     assert rows.p.tolist() == ROWS["p"]
-    assert which_clusters(whole) == ""
-    assert rows_of_clusters(rows) is rows
+    assert people_of(whole).holder.whose == ""
+    assert people_of(rows).rows is rows
     assert (whole.parts["sample"].clusters, whole.parts["sample"].of_clusters) == (3, 3)
-    with pytest.raises(cal.NotComputable, match="without cluster="):
-        rows_of_clusters(cal.sketch(ROWS, label="y", score="p"))
+    assert people_of(cal.sketch(ROWS, label="y", score="p")).clusters(0) is None
 
 
 def test_what_is_certified_of_some_units_says_which() -> None:
@@ -111,7 +110,7 @@ def test_what_is_missing_is_dropped_and_counted_on_demand() -> None:
     rows, whole = (reader(gaps, drop_missing=True, **NAMED) for reader in READERS)
     assert (rows.n, rows.dropped, whole.n, whole.dropped) == (3, 3, 3, 3)
     assert rows.cluster.tolist() == ["a", "c", "c"]
-    assert sorted(rows_of_clusters(whole).p.tolist()) == [0.2, 0.3, 0.5]
+    assert sorted(people_of(whole).rows.p.tolist()) == [0.2, 0.3, 0.5]
     large = np.array([2**60, 2**60 + 1, 0, 0, 0, 0], dtype=object)
     large[2] = None
     found = cal.predictions(ROWS["y"], ROWS["p"], cluster=pa.array(large.tolist()), drop_missing=True)

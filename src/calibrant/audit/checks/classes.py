@@ -16,13 +16,14 @@ from calibrant.audit.pooling import guarded
 from calibrant.audit.record import ALL_CLASSES, CLASS_LOCAL, CLASS_STRONG
 from calibrant.audit.rounding import few, reported_outcome
 from calibrant.certify.classes import classwise
-from calibrant.errors import NotComputable
 from calibrant.measure.classes import ranked_probability_score
 from calibrant.results import Curve
 from calibrant.stats.subgroups.row_gaps import binomial
+from calibrant.views.kinds import refuse_rows
 from calibrant.views.sample import each_class
 
 CLASS = "class"  # the variable by which a class is named
+EQUAL = "the matrix of classes counts independent rows of equal weight, by exact binomial limits"
 RANKED = "ranked_probability_score"
 SEARCHES = 199  # data sets that the search is made in again: seconds each thousand, so the smallest p-value is 0.005
 MOST, LEAST = 50, 5.0  # classes that are drawn against each other; events that a cell expects at least
@@ -88,8 +89,7 @@ def _matrix(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     rows = context.classes
     if rows is None:
         return CheckResult()
-    if rows.weights is not None or rows.cluster is not None:
-        raise NotComputable("the matrix of classes counts independent rows of equal weight, by exact binomial limits")
+    refuse_rows(rows, weights=EQUAL, cluster=EQUAL)
     top, k = rows.predicted, rows.p.shape[1]
     often = np.bincount(top, minlength=k)
     common = np.sort(np.argsort(-often, kind="stable")[:MOST])

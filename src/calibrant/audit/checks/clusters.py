@@ -59,7 +59,7 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     A cluster may be one person with many rows, so that of a single one no name and no count is reported: its place
     among the others, its intercept and the limits, rounded.
     """
-    if context.people.are_rows or context.people.crossing:
+    if context.people.are_rows or context.people.columns:
         return CheckResult()
     rows = context.sketch.rows()
     count = np.unique(np.asarray(rows.cluster), return_counts=True)[1]

@@ -125,7 +125,7 @@ def _needs_sums(context: AuditContext) -> None:
     """Say that what reads sums along score and covariates is not run where there are none."""
     context.needs_covariates()
     context.needs_tests()
-    if "local" not in context.sketch.parts and context.screen is None and not context.sketch.by_clusters:
+    if "local" not in context.sketch.parts and context.tested is context.sketch:
         raise NotRun(NO_TESTS)
 
 

@@ -20,7 +20,7 @@ from calibrant.certify.jittered import jittered
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.certify.whole import distance_certificate, raw_certificate, shown_certificate
 from calibrant.results import Curve, Estimate, Interval, Layered
-from calibrant.views.population import Estimated, Population, Target
+from calibrant.views.population import Population, Target
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -96,7 +96,7 @@ def layered(
     `p`: the p-values of error and gap.
     """
     lower, upper, mean_gap = certified
-    plan, of = context.judging, Estimated.of(q)
+    plan, of = context.judging, q.estimated
     error, gap_of, ratio = (
         (None, None, None)
         if of is None

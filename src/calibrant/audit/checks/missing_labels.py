@@ -17,7 +17,7 @@ from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Exact, MissingLa
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
 from calibrant.results import Curve
 from calibrant.views.sample import keyed
-from calibrant.views.unlabelled import Cells, cluster_rows
+from calibrant.views.unlabelled import Cells, kind_of
 
 
 class Shown(NamedTuple):
@@ -76,9 +76,7 @@ def shown(context: AuditContext) -> Iterator[Shown]:
     the margins would tell it.
     """
     whole, mask, first = context.sketch, context.mask, 0
-    rows, apart = context.people.in_groups(), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
-    if whole.kept is not None and len(rows):  # people are clusters
-        apart = cluster_rows(whole).people(len(rows), labelled=False)
+    rows, apart = context.people.in_groups(whole), kind_of(whole).in_groups(whole)
     for g, (names, size) in enumerate(zip(whole.spec.groupings, whole.spec.sizes, strict=True)):
         here = range(first, first + size)
         own = [(name, members, pooled) for name, members, pooled in context.shown_groups if members[0] in here]

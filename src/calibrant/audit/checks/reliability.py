@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,11 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.cells import equal_mass
 from calibrant.stats.clusters.bounds import gap_of
-from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.subgroups.row_gaps import binomial
-from calibrant.views.population import Population, fixed_scores
-from calibrant.views.sample import people_in
+from calibrant.views.people import people_of
+from calibrant.views.population import OfClusters, OfTwoWay, Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate rounded to fives is within a few points
@@ -41,13 +41,11 @@ def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResul
     """Draw the score's error; without the bins the check does not apply, whatever the smoothed curve finds."""
     plan, thresholds = context.judging, () if context.people.one_column else context.judging.thresholds
     acted = tuple(Ladder.of(context.everyone, t) for t in thresholds)  # where people are, as far as it is shown
+    few = Few(context.mask, acted, None if context.people.are_rows else context.people.rows)
     curves = {"reliability": smoothed(context)}
     try:
-        curves["bins"] = reported_sets(
-            bins_of(context.everyone, plan.steps, plan.alpha, Few(context.mask, acted, context.clustered)),
-            context.everyone.n,
-            context.sums,
-        )
+        bins = bins_of(context.everyone, plan.steps, plan.alpha, few)
+        curves["bins"] = reported_sets(bins, context.everyone.n, context.sums)
     except NotComputable as e:
         return CheckResult(status="not-applicable", reason=e.reason, curves=curves)
     return CheckResult(status="measured", curves=curves)
@@ -66,14 +64,14 @@ class Few:
         """People by range, shape (ranges,), of which each cell of the score is in one."""
         if self.rows is None:
             return np.bincount(which, q.counted.totals.sum(axis=1)).astype(np.int64)
-        return people_in(self.rows, which[_cell(q, self.rows.p)], int(which[-1]) + 1)
+        return people_of(self.rows).among(which[_cell(q, self.rows.p)], int(which[-1]) + 1)
 
     def sides(self, q: Population, which: NDArray[np.int64], of: Ladder) -> NDArray[np.int64]:
         """Those of each range who are left, and who are acted on: shape (ranges, 2)."""
         ranges, cut = int(which[-1]) + 1, of.acts_from * q.grid
         if self.rows is not None:
             acted = self.rows.p >= of.acts_from - 1e-9
-            return people_in(self.rows, 2 * which[_cell(q, self.rows.p)] + acted, 2 * ranges).reshape(ranges, 2)
+            return people_of(self.rows).among(2 * which[_cell(q, self.rows.p)] + acted, 2 * ranges).reshape(ranges, 2)
         people, first = q.counted.totals.sum(axis=1), math.ceil(cut - 1e-9)
         above = np.where(np.arange(q.grid) >= first, people, 0)
         if first > 0:  # the threshold may lie within a cell
@@ -98,7 +96,7 @@ def bins_of(q: Population, steps: int, alpha: float, few: Few) -> Curve:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
-    result = _by_rows(q, steps, alpha, few) if q.clusters is None else _by_clusters(q, q.clusters, alpha, few)
+    result = _ranges(q, steps, alpha, few)
     counts, _, low, high = coarse(q, result.bins)
     columns = {
         "x": result.predicted,
@@ -116,7 +114,8 @@ def bins_of(q: Population, steps: int, alpha: float, few: Few) -> Curve:
     return Curve(method="reliability", columns=plain, settings=settings)
 
 
-def _by_rows(q: Population, steps: int, alpha: float, few: Few) -> Ranges:
+@singledispatch
+def _ranges(q: Population, steps: int, alpha: float, few: Few) -> Ranges:
     """Take the steps of the display, neighbours joined until each holds enough people to show.
 
     Where fewer than ten come of that (rare events), they are twenty ranges of the raw score with about equally many
@@ -131,7 +130,8 @@ def _by_rows(q: Population, steps: int, alpha: float, few: Few) -> Ranges:
     return Ranges(bins, expected / n, events / n, [gap.ends(each, each) for gap in of])
 
 
-def _by_clusters(q: Population, clusters: Clusters, alpha: float, few: Few) -> Ranges:
+@_ranges.register
+def _by_clusters(q: OfClusters, _: int, alpha: float, few: Few) -> Ranges:
     """Take ranges that no score of a certified cluster decides, joined where too few people would be shown.
 
     Given all scores of a cluster, a rate is not that of its score alone: a score that moved an edge would choose which
@@ -139,7 +139,7 @@ def _by_clusters(q: Population, clusters: Clusters, alpha: float, few: Few) -> R
     so that no block of a range may be taken to be smaller than the largest with all of its rows, and a shift without
     rows in it is evidence of 1.
     """
-    fixed = _fixed_ranges(q, clusters)
+    fixed = _fixed_ranges(q)
     bins = _people(q, fixed, few)
     gaps = q.diagonals
     of_row = [bins[_cell(q, u.p)] for u in gaps]
@@ -157,12 +157,17 @@ def _by_clusters(q: Population, clusters: Clusters, alpha: float, few: Few) -> R
     return Ranges(bins, predicted, observed, limits)
 
 
-def _fixed_ranges(q: Population, clusters: Clusters) -> NDArray[np.int64]:
+@singledispatch
+def _fixed_ranges(q: OfClusters) -> NDArray[np.int64]:
     """The range of each cell of the score: of about equally many rows of pilot clusters."""
-    if q.two_way:
-        return np.digitize(q.counted.middle, FIXED).astype(np.int64)
+    clusters = q.diagonals[0]
     pilot = _cell(q, clusters.p[~clusters.certified[clusters.cluster]])
     return equal_mass(np.bincount(pilot, minlength=q.grid), FEW_BINS)
+
+
+@_fixed_ranges.register
+def _two_way(q: OfTwoWay) -> NDArray[np.int64]:
+    return np.digitize(q.counted.middle, FIXED).astype(np.int64)
 
 
 def _shares(fixed: NDArray[np.int64], bins: NDArray[np.int64], alpha: float) -> list[float]:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.checks.missing_labels import shown as shown_with_lost
 from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
-from calibrant.audit.lost import NO_WEIGHTS
+from calibrant.audit.lost import LostRows
 from calibrant.audit.record import NO_CURVE
 from calibrant.audit.rounding import Sums, stepped
 from calibrant.data.predictions import Predictions
-from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.results import Curve
 
@@ -92,9 +91,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
 
 def repairs_of_lost(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     """The same where rows were lost before the horizon: by weights of censoring, recipes of the score alone."""
-    rows = context.needs_lost()
-    if not rows.weighs:
-        raise NotComputable(NO_WEIGHTS)
+    rows = LostRows.of(context).by_weights().data
     context.needs_tests()
     from calibrant.audit.before_after import PopulationsOfLost
     from calibrant.repair.judge.lost import by_weights

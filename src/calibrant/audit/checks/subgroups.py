@@ -78,7 +78,7 @@ def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
         for side in ("lower", "upper")
     )
     tables = tables_of(context.tested, None, ORDER, context.seed)
-    reported = reported_worst(least, most, tables, context, context.people.times(least))
+    reported = reported_worst(least, most, tables, context, context.people.times(context.sketch, least))
     low = max(reported.interval.low, floor)
     return replace(reported, value=max(reported.value, low), interval=replace(reported.interval, low=low))
 

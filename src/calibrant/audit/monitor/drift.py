@@ -22,10 +22,11 @@ from calibrant.audit.monitor.state import ALARMS, LEVEL, MASK, day_text, decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import LevelCounts
 from calibrant.data.specs.spec import Variable
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.results import Plain, converted
 from calibrant.stats.sequential import exchange
 from calibrant.stats.sequential.detector import Detector
+from calibrant.views.kinds import refuse_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,6 +86,11 @@ class DriftNow(Plain):
     series: tuple[DriftSeries, ...]  # of the score, where it is watched, then of the columns
 
 
+CLUSTERED = (
+    "the reference has clusters, and the monitor takes rows as independent: leave them out, or start it with cluster="
+)
+
+
 class Rows(NamedTuple):
     """Scores and columns of some rows."""
 
@@ -114,13 +120,8 @@ class Reference:
     @classmethod
     def of(cls, settings: Settings, plan: Plan, data: Predictions) -> Reference:
         """The reference's scores and columns; its outcomes are not read."""
-        if data.weights is not None:
-            raise NotComputable("the reference has weights, of which a monitor has no proof: leave them out")
-        if data.cluster is not None or data.crossing is not None:
-            raise BadInput(
-                "the reference has clusters, and the monitor takes rows as independent: leave them out, or start it "
-                "with cluster="
-            )
+        refuse_rows(data, weights="the reference has weights, of which a monitor has no proof: leave them out")
+        refuse_rows(data, BadInput, cluster=CLUSTERED)
         picked = np.random.default_rng([SEED, 0, 0]).permutation(len(data.p))
         fixing = math.ceil(len(picked) / FIXING)
         first, rest = Rows.of(data, settings, picked[:fixing]), Rows.of(data, settings, picked[fixing:])

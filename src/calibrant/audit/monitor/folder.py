@@ -112,7 +112,7 @@ def predictions(folder: Path, files: object, at: object) -> tuple[int, DriftNow 
                 f"predictions of {at} come after those of {day_text(latest, dated=dated)}: days go in their order, and "
                 "what is entered stays, since labels may have come"
             )
-        columns = dict.fromkeys((*s.key, s.score, *s.attributes, *((s.cluster,) if s.cluster else ())))
+        columns = dict.fromkeys(filter(None, (*s.key, s.score, *s.attributes, s.cluster)))
         table = _table(files, tuple(columns))
         names = _names(table, s.key)
         if len(pc.unique(names)) < len(names):

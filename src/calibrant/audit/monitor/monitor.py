@@ -231,8 +231,7 @@ class Monitor:
         """Fix what is watched by a reference, if there is one, and watch for drift against it."""
         s, say = self.settings, self._caller.says
         if (reference is None or not s.independent_rows) and s.drift_alpha is not None:
-            joined = "cluster" if s.cluster else "shared_shocks"
-            lacks = f"without {say('reference')}" if reference is None else f"with {say(joined)}"
+            lacks = f"without {say('reference')}" if reference is None else f"with {say(s.bets_on.argument)}"
             raise BadInput(f"{say('drift_alpha')}: {lacks} there is nothing that rows could be exchangeable with")
         if reference is not None:
             rows = self.rows_of(reference)

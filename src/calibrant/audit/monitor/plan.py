@@ -27,13 +27,16 @@ from calibrant.arguments import (
     share,
     text,
 )
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, codes_of
 from calibrant.data.profile import LevelCounts
 from calibrant.data.specs.spec import Variable
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.stats.sequential import bets, ranges
+from calibrant.views.kinds import refuse_rows
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Directions: TypeAlias = Sequence[bets.Direction]
 Judge: TypeAlias = Literal["error", "gap"]
 Kind: TypeAlias = Literal["everyone", "slope", "shape", "score", "level", "pair", "season"]
 
@@ -55,6 +58,11 @@ HALF = 3.0  # log odds: scores beyond take all of a bet on the slope around one 
 WIDEST = 6.0  # log odds: scores beyond take all of a bet on the slope
 
 
+UNWEIGHTED = "a monitor has no proof for weights: leave them out"
+ONE_COLUMN = "a monitor has no proof for two columns of clusters that cross: name one"
+CLUSTERED = "the batch has clusters, and the monitor takes rows as independent: start it with cluster="
+
+
 class Watched(NamedTuple):
     """One direction in words."""
 
@@ -70,6 +78,52 @@ class Kept(NamedTuple):
     counts: NDArray[np.int64]  # its rows without and with the event, by score in whole percent
     seen: NDArray[np.int64]  # its rows of each direction
     cells: Floats  # of its ranges of the score, shape (ranges, 3), as `cell_sums`; none unless rows are independent
+
+
+class RowBets:
+    """What is bet on: here rows, which are independent of each other given their scores and covariates."""
+
+    argument = ""  # which says otherwise
+
+    def __init__(self, column: str) -> None:
+        self.column = column  # of clusters, where these are bet on
+
+    def gains(self, data: Predictions, directions: Directions, tolerance: float) -> tuple[Floats, Codes | None]:
+        """What a day's bets won, and the cluster of each row, by number, where whole clusters are bet on."""
+        refuse_rows(data, BadInput, cluster=CLUSTERED)
+        return bets.row_gains(data.y.astype(np.float64), data.p, directions, tolerance), None
+
+
+class DayBets(RowBets):
+    """Whole days, whose rows may depend on one another."""
+
+    argument = "shared_shocks"
+
+    def gains(self, data: Predictions, directions: Directions, tolerance: float) -> tuple[Floats, Codes | None]:
+        cluster, y = self._of(data), data.y.astype(np.float64)
+        return bets.cluster_gains(y, data.p, directions, tolerance, cluster, int(cluster.max()) + 1), cluster
+
+    def _of(self, data: Predictions) -> Codes:
+        """The cluster of each row, by number."""
+        return np.zeros(data.n, dtype=np.intp)
+
+
+class ClusterBets(DayBets):
+    """Whole clusters of a day's rows."""
+
+    argument = "cluster"
+
+    def _of(self, data: Predictions) -> Codes:
+        if data.cluster is None:
+            raise BadInput(f"the batch has no clusters, and the monitor's are {self.column!r}: pass cluster=")
+        return codes_of(data)
+
+
+BETS: dict[tuple[bool, bool], type[RowBets]] = {
+    (False, False): RowBets,
+    (False, True): DayBets,
+    (True, False): ClusterBets,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +156,11 @@ class Settings:
         return tuple(dict.fromkeys((*self.by, *self.variables)))
 
     @property
+    def bets_on(self) -> RowBets:
+        """What the monitor bets on."""
+        return BETS[bool(self.cluster), self.shared_shocks](self.cluster)
+
+    @property
     def independent_rows(self) -> bool:
         """Whether rows are independent of each other, given their scores and covariates."""
         return not (self.cluster or self.shared_shocks)
@@ -114,7 +173,7 @@ def settings_of(inputs: Mapping[str, object], caller: Caller = PYTHON) -> Settin
         return caller.name(argument)
 
     limit = optional(share)(name("limit"), inputs["limit"])
-    cluster = "" if inputs["cluster"] is None else text(name("cluster"), inputs["cluster"])
+    cluster = optional(text)(name("cluster"), inputs["cluster"]) or ""
     shocks = flag(name("shared_shocks"), inputs["shared_shocks"])
     if cluster and shocks:
         raise BadInput(f"{caller.says('cluster', 'shared_shocks')}: a day is one cluster already, so name one of them")
@@ -301,15 +360,10 @@ class Plan:
 
     def day(self, data: Predictions, day: int | None = None) -> Kept:
         """What is kept of a day."""
-        if data.weights is not None:
-            raise NotComputable("a monitor has no proof for weights: leave them out")
+        refuse_rows(data, weights=UNWEIGHTED, crossing=ONE_COLUMN)
         y, p, s = data.y.astype(np.float64), data.p, self.settings
-        cluster, clusters = clusters_of(data, s)
         directions = self.directions(data, day)
-        if cluster is None:
-            gains = bets.row_gains(y, p, directions, s.tolerance)
-        else:
-            gains = bets.cluster_gains(y, p, directions, s.tolerance, cluster, clusters)
+        gains, cluster = s.bets_on.gains(data, directions, s.tolerance)
         everyone = ranges.day_sums(y, p, np.zeros(len(p), dtype=np.int64), 1, cluster)
         groups = [
             ranges.day_sums(y, p, v.codes(data.covariates.column(v.name)), len(v.labels), cluster)
@@ -327,19 +381,3 @@ def _log_odds(p: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         odds: Floats = np.clip(np.log(p) - np.log1p(-p), -WIDEST, WIDEST)
     return odds
-
-
-def clusters_of(data: Predictions, settings: Settings) -> tuple[NDArray[np.intp] | None, int]:
-    """The number of each row's cluster from 0 on, and how many there are; None where rows are independent."""
-    if data.crossing is not None:
-        raise NotComputable("a monitor has no proof for two columns of clusters that cross: name one")
-    if settings.shared_shocks:
-        return np.zeros(len(data.p), dtype=np.intp), 1
-    if data.cluster is None:
-        if settings.cluster:
-            raise BadInput(f"the batch has no clusters, and the monitor's are {settings.cluster!r}: pass cluster=")
-        return None, len(data.p)
-    if not settings.cluster:
-        raise BadInput("the batch has clusters, and the monitor takes rows as independent: start it with cluster=")
-    names, codes = np.unique(data.cluster, return_inverse=True)
-    return codes, len(names)

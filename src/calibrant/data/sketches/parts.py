@@ -327,10 +327,10 @@ class SampledRows(Sample):
         values = {c.name: lines[:, j][order] for j, c in own if only is None or c.name in only}
         table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
         short = lines[:, :COVARIATES][order]
-        cluster, weights = self.row_attributes(order, self.spec)
+        own_attributes = self.row_attributes(order, self.spec)
         table, y, p = table if values else None, labels_of(short), scores_of(short)
         known = self.cluster_ids(order)
-        return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name, cluster_ids=known)
+        return Predictions(y=y, p=p, covariates=table, name=name, cluster_ids=known, **own_attributes)
 
     def _order(self, at: NDArray[np.intp] | None) -> NDArray[np.intp]:
         """Which line each row is, of some rows or of all."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ from calibrant.kernels.draws import mix
 class RowAttributes:
     """Clusters and weights of a run of rows."""
 
-    clusters: Ids | None = None  # shape (n,): hashes of the cluster column; None where rows are independent
+    cluster: Ids | None = None  # shape (n,): hashes of the cluster column; None where rows are independent
     # Shape (n,): positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
     weights: Floats | None = None
     # Shape (n,): rows without a cluster, or without a weight above 0; None if there are none.
@@ -53,27 +53,16 @@ class RowAttributes:
         cls, batch: pa.RecordBatch | pa.Table, spec: Spec, faults: Faults, part: str = "", first_row: int = 0
     ) -> Self:
         """Read the spec's columns of a batch, and note what is missing or cannot be a weight."""
-        clusters, weights, gone = None, None, np.zeros(batch.num_rows, dtype=np.bool_)
-        if spec.cluster:
-            column = batch.column(spec.cluster)
-            absent = are_absent(column, spec.cluster)
-            faults.note_rows(CLUSTER_MISSING, absent, part, first_row)
-            if not faults.cluster and not absent.all():
-                faults.cluster = shown(column[int(np.argmin(absent))].as_py())
-            clusters, gone = row_ids([column], spec.seed, (spec.cluster,), "cluster"), absent
-        if spec.weights:
-            weights = as_float(batch.column(spec.weights), spec.weights, "weights")
-            absent, zero = np.isnan(weights), weights == 0.0
-            strange = ~absent & ~((weights >= 0) & np.isfinite(weights))
-            faults.note_rows(WEIGHT_MISSING, absent, part, first_row)
-            faults.note_rows(WEIGHT_VALUE, strange, part, first_row, weights)
-            faults.note_rows(WEIGHT_ZERO, zero, part, first_row)
-            gone = gone | absent | strange | zero
-        return cls(clusters, weights, gone if gone.any() else None)
+        columns, gone = dict.fromkeys(READ), np.zeros(batch.num_rows, dtype=np.bool_)
+        for role, read in READ.items():
+            for name in spec.roles.get(role, ()):
+                columns[role], lacks = read(batch.column(name), spec, faults, (part, first_row))
+                gone = gone | lacks
+        return cls(**columns, gone=gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:
         """Clusters and weights of some rows."""
-        return RowAttributes(picked(self.clusters, rows), picked(self.weights, rows))
+        return RowAttributes(picked(self.cluster, rows), picked(self.weights, rows))
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
         """The labels, missing in rows that are gone, which are left out as if they had none.
@@ -85,6 +74,33 @@ class RowAttributes:
     def there(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of some rows are not gone."""
         return rows if self.gone is None else rows & ~self.gone
+
+
+Run = tuple[str, int]  # of rows: the file that they come from, and the number of the first of them there
+
+
+def _clusters(column: pa.Array, spec: Spec, faults: Faults, run: Run) -> tuple[Ids, NDArray[np.bool_]]:
+    """The hashes of clusters, and which rows have none; note the first that there is."""
+    absent = are_absent(column, spec.cluster)
+    faults.note_rows(CLUSTER_MISSING, absent, *run)
+    there = np.flatnonzero(~absent)[:1].tolist()
+    faults.cluster = faults.cluster or "".join(shown(column[i].as_py()) for i in there)
+    return row_ids([column], spec.seed, (spec.cluster,), "cluster"), absent
+
+
+def _weights(column: pa.Array, spec: Spec, faults: Faults, run: Run) -> tuple[Floats, NDArray[np.bool_]]:
+    """The weights, and which rows have none above 0."""
+    weights = as_float(column, spec.weights, "weights")
+    absent, zero = np.isnan(weights), weights == 0.0
+    strange = ~absent & ~((weights >= 0) & np.isfinite(weights))
+    faults.note_rows(WEIGHT_MISSING, absent, *run)
+    faults.note_rows(WEIGHT_VALUE, strange, *run, weights)
+    faults.note_rows(WEIGHT_ZERO, zero, *run)
+    return weights, absent | strange | zero
+
+
+Read = Callable[[pa.Array, Spec, Faults, Run], tuple[NDArray[np.generic], NDArray[np.bool_]]]
+READ: dict[str, Read] = {"cluster": _clusters, "weights": _weights}
 
 
 @dataclass(frozen=True)
@@ -165,12 +181,12 @@ class Origin:
 
     def clusters(self, spec: Spec) -> Ids | None:
         """The identities of the clusters that rows belong to; None where each row is one."""
-        clusters = self.row_attributes.clusters
+        clusters = self.row_attributes.cluster
         return None if clusters is None else mix(clusters ^ np.uint64(spec.salt("")))
 
     def keyed(self, spec: Spec) -> tuple[Ids | None, int]:
         """By which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
-        clusters = self.row_attributes.clusters
+        clusters = self.row_attributes.cluster
         return (self.keys, self.salt(spec)) if clusters is None else (clusters, spec.salt(""))
 
 
@@ -308,14 +324,13 @@ class Sample:
         """The rows' own hashes, in the order of the lines."""
         return self.lines[:, self.own if self.whole else HASH].view(np.uint64)
 
-    def row_attributes(self, at: Indices, spec: Spec) -> tuple[Ids | None, Floats | None]:
+    def row_attributes(self, at: Indices, spec: Spec) -> dict[str, Any]:
         """The clusters and the weights of some lines where the spec names them; nobody may write to them."""
-        clusters = self.lines[at, HASH].view(np.uint64) if spec.cluster else None
-        weights = doubles_of(self.lines[at, self.own + 1]) if spec.weights else None
-        for column in (clusters, weights):
-            if column is not None:
-                column.flags.writeable = False
-        return clusters, weights
+        stored: dict[str, tuple[int, type]] = {"cluster": (HASH, np.uint64), "weights": (self.own + 1, np.float64)}
+        result = {role: self.lines[at, j].view(kind) for role, (j, kind) in stored.items() if role in spec.roles}
+        for column in result.values():
+            column.flags.writeable = False
+        return result
 
     def cluster_ids(self, at: Indices) -> Ids | None:
         """The numbers by which the clusters of some lines are known; None where rows each stand alone."""

@@ -30,7 +30,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both, repeats_of
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
 from calibrant.data.sketches.sample import HERE, Batch, Origin, RowAttributes, SharedColumns
-from calibrant.data.sources.source import NO_LOG, Log
+from calibrant.data.sketches.sums import NOBODY, Apart
+from calibrant.data.sources.source import CARRIED, NO_LOG, Log
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import (
@@ -45,7 +46,7 @@ from calibrant.data.specs.sketch_file import (
     unpacked,
     with_checksum,
 )
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import ATTACHED, Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.tally import (
     CELL_BITS,
@@ -115,6 +116,7 @@ class Sketch:
     two_way: Predictions | None  # the rows, where their clusters cross: in memory alone, neither stored nor merged
     no_event: dict[str, int]  # values of the label next to the one named as the event, and their rows
     kept: Predictions | None  # and those where rows without a label have clusters or weights too
+    unstored: str  # why it is neither stored nor merged, as it lives by these rows; empty where it may be
     shared: SharedColumns | None  # rows of the first look, for an audit that looks for clusters: alike in memory alone
 
     def __init__(self, spec: Spec) -> None:
@@ -130,10 +132,11 @@ class Sketch:
         self._rows: tuple[Integers, Predictions] | None = None  # of these lines; counting and merging make others
         self.rows_read = 0
         self.name, self.files, self.nested, self.log, self.two_way = "data", (), (), NO_LOG, None
-        self.kept, self.shared, self.no_event = None, None, {}
+        self.kept, self.unstored, self.shared, self.no_event = None, "", None, {}
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
+        self.apart: Apart = self.parts.get("unlabelled", NOBODY)  # rows that have no label
 
     def recounted(self, group_cells: Integers, fine: Mapping[str, Integers]) -> Sketch:
         """A copy to read, never to add to: with these counts of groups and along covariates."""
@@ -191,7 +194,7 @@ class Sketch:
     @property
     def unlabelled(self) -> int:
         """Rows counted apart, whose label is missing and whose score is known."""
-        return self.parts["unlabelled"].n if "unlabelled" in self.parts else 0
+        return self.apart.n
 
     @property
     def dropped_for(self) -> dict[str, int]:
@@ -264,7 +267,7 @@ class Sketch:
         require([spec.score], there, "score")
         require([v.name for v in spec.variables], there, "group")
         require([c.name for c in spec.codings], there, "covariate")
-        for role in ("key", "cluster", "weights"):
+        for role in ("key", *ATTACHED):
             require(spec.roles.get(role, ()), there, role)
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
@@ -314,8 +317,7 @@ class Sketch:
         if faults.any():
             self.faults.note(p, y, origin.part, origin.first_row)
         # (3) the parts see the sound rows, and one of them those without a label
-        if "unlabelled" in self.parts and (alone := (labels == -1) & (p >= 0.0) & (p <= 1.0)).any():
-            self.parts["unlabelled"].count(p[alone], stacked[:, alone])
+        self.apart.see(p, labels, stacked)
         sound = sound_rows(self.spec, p, labels, stacked, covariates, origin)
         if sound is not None:
             for _, part in self._named_parts():
@@ -332,7 +334,7 @@ class Sketch:
 
     def count_unlabelled(self, p: Floats, codes: Mapping[str, Codes]) -> None:
         """Count sound scores of rows without a label, given with the levels of their groups."""
-        self.parts["unlabelled"].count(p, self._stacked(codes, len(p)))
+        self.apart.count(p, self._stacked(codes, len(p)))
         self.rows_read += len(p)
 
     def _named_parts(self) -> list[tuple[str, Part]]:
@@ -409,10 +411,8 @@ class Sketch:
 
     def _stored(self) -> None:
         """Refuse a sketch that lives by rows in memory."""
-        if self.two_way is not None:
-            raise NotComputable(UNSTORED.format("clusters cross"))
-        if self.kept is not None:
-            raise NotComputable(UNSTORED.format("rows without a label have clusters or weights"))
+        if self.unstored:
+            raise NotComputable(UNSTORED.format(self.unstored))
 
     def copy(self) -> Sketch:
         """A sketch of its own with the same counts."""
@@ -485,12 +485,8 @@ class Sketch:
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
         sketch.no_event = few_of(header.no_event)
-        sketch.log = Log(
-            unfinished=header.unfinished,
-            excluded=header.excluded,
-            horizon=header.horizon,
-            seen_events=header.seen_events or {},
-        )
+        carried = {name: getattr(header, name) for name in CARRIED} | {"seen_events": header.seen_events or {}}
+        sketch.log = Log(**carried)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)
@@ -528,8 +524,7 @@ class Sketch:
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
             self._check_groups(_folded(at, kept, GROUP_REST), levels)
-        if "unlabelled" in self.parts:
-            self.parts["unlabelled"].check(MOST_ROWS)
+        self.apart.check(MOST_ROWS)
         self.parts["contents"].check(n, events)
         self.parts["values"].check(at, kept.sum(axis=0), self.group_levels.sum(axis=(1, 2)))
         if "fine" in self.parts:

@@ -152,7 +152,28 @@ UNLABELLED_REST = SCORE_BITS - GROUP_BITS  # bits of a score within its cell
 UNLABELLED_FIELDS = 2  # rows, and the sum of their remainders
 
 
-class UnlabelledRows:
+class Apart:
+    """Rows without a label that are counted apart: here none are."""
+
+    @property
+    def n(self) -> int:
+        """Rows without a label."""
+        return 0
+
+    def see(self, p: Floats, labels: NDArray[np.int8], stacked: NDArray[np.int32]) -> None:
+        """Add those that have a sound score and no label; `stacked` has a row for each grouping of the spec."""
+
+    def count(self, p: Floats, stacked: NDArray[np.int32]) -> None:
+        """Add rows that have none."""
+
+    def check(self, most: int) -> None:
+        """Refuse stored counts that no rows can have: at most so many in all."""
+
+
+NOBODY = Apart()
+
+
+class UnlabelledRows(Apart):
     """Int64 rows without a label, and the sums of their remainders, by ``2^10`` cells of the score."""
 
     def __init__(self, spec: Spec) -> None:
@@ -162,14 +183,17 @@ class UnlabelledRows:
 
     @property
     def n(self) -> int:
-        """Rows without a label."""
         return int(self.stored[0, :, 0].sum())
 
     def update(self, rows: Rows) -> None:
         """Pass over rows that have a label."""
 
+    def see(self, p: Floats, labels: NDArray[np.int8], stacked: NDArray[np.int32]) -> None:
+        alone = (labels == -1) & (p >= 0.0) & (p <= 1.0)
+        if alone.any():
+            self.count(p[alone], stacked[:, alone])
+
     def count(self, p: Floats, stacked: NDArray[np.int32]) -> None:
-        """Add rows that have none; `stacked` has a row for each grouping of the spec."""
         q = np.minimum(np.floor(p * STEPS), STEPS - 1.0).astype(np.int64)
         cell, rest = q >> UNLABELLED_REST, q & ((1 << UNLABELLED_REST) - 1)
         fields = np.stack([np.ones_like(rest), rest], axis=1)
@@ -201,7 +225,6 @@ class UnlabelledRows:
         self.stored.reshape(-1)[where] = arrays["rows"]
 
     def check(self, most: int) -> None:
-        """Refuse stored counts that no rows can have: at most so many in all."""
         name = "the rows without a label"
         rows, rest = self.stored[..., 0], self.stored[..., 1]
         need((rows >= 0).all() and (rows <= most).all(), name, "have an impossible count")

@@ -119,6 +119,9 @@ def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
     return (f"{last[0]} and under", *inner, f"{text[-1]} and over")
 
 
+ATTACHED = "cluster", "weights"  # parts of columns that say how rows depend, and how much each counts
+
+
 class Named(Protocol):
     """What names columns, each by its part."""
 
@@ -136,8 +139,13 @@ class Named(Protocol):
 
 def roles(named: Named, by: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Columns by the part they play."""
-    one = {role: getattr(named, role) for role in ("label", "score", "cluster", "weights")}
+    one = {role: getattr(named, role) for role in ("label", "score", *ATTACHED)}
     return {role: (name,) for role, name in one.items() if name} | {"group": by, "key": named.key}
+
+
+def attached(named: Named) -> tuple[str, ...]:
+    """The columns of clusters and of weights, if any are named: then rows are not independent, or not equal."""
+    return tuple(name for name in (getattr(named, role) for role in ATTACHED) if name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +228,7 @@ class Spec:
     @property
     def row_attributes(self) -> tuple[str, ...]:
         """The columns of clusters and of weights, if there are any: then rows are not independent, or not equal."""
-        return tuple(name for name in (self.cluster, self.weights) if name)
+        return attached(self)
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:

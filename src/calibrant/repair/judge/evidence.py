@@ -36,9 +36,10 @@ from calibrant.results import Outcome
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
+from calibrant.views.people import people_of
 from calibrant.views.points import weights_of
 from calibrant.views.population import Population
-from calibrant.views.sample import group, people_in
+from calibrant.views.sample import group
 
 # ---- Scores before and after ----
 
@@ -216,7 +217,7 @@ def groups_of(
     sizes: list[int] = []
     for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
         order = np.argsort(codes[name], kind="stable")
-        sizes += people_in(data, codes[name], size).tolist()
+        sizes += people_of(data).among(codes[name], size).tolist()
         every = np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
         apart = None if others is None else spec.by_name[name].codes(others.column(name))
         for level, (title, rows) in enumerate(zip(spec.group_names(g), every, strict=True)):

@@ -27,9 +27,10 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
+from calibrant.views.people import certified, people_of
 from calibrant.views.points import points, weights_of
 from calibrant.views.population import Population, Target
-from calibrant.views.sample import ClusterSample, Group, alone, cluster_totals, keyed, part_of
+from calibrant.views.sample import Group, keyed, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,15 +166,15 @@ class Judged:
 
     def clusters(self, name: str, seed: int) -> Clusters | None:
         """The clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
-        return cluster_totals(self.under(name), seed)
+        return people_of(self.under(name)).clusters(seed)
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
         """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""
-        data, clusters, whole = alone(self.under(name)), self.clusters(name, seed), len(rows) == self.data.n
+        data, clusters, whole = people_of(self.under(name)).alone, self.clusters(name, seed), len(rows) == self.data.n
         q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
         if clusters is None:
             return q
-        return ClusterSample((clusters.of_rows(rows),), ()).population(q)
+        return certified(q, (clusters.of_rows(rows),))
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""

@@ -97,6 +97,17 @@ def test_every_function_reads_units_and_weights_or_names_what_does(name: str) ->
         assert differs, f"{name} passes over {', '.join(more)}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(functions()))
+def test_clusters_that_cross_are_never_called_one_cluster(name: str) -> None:
+    rows = data()
+    table = {c: rows.covariates.column(c) for c in rows.covariates.column_names}
+    person, question = np.divmod(np.arange(ROWS), 20)
+    found = numbers(functions()[name], cal.predictions(rows.y, rows.p, table, cluster={"m": person, "q": question}))
+    if isinstance(found, cal.NotComputable):
+        assert not any(what in str(found) for what in ("one cluster", "1 clusters", "in every row")), found
+
+
 @pytest.mark.parametrize("more", [{"cluster": np.arange(4) // 2}, {"weights": np.arange(1.0, 5.0)}])
 def test_unlabelled_rows_keep_their_units_and_weights(more: dict[str, Any]) -> None:
     apart = cal.predictions([1, 0, None, 1], [0.5, 0.4, 0.3, 0.2], missing="keep", **more).unlabelled

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, takes_names, text
 from calibrant.data.columns import Floats, picked
 from calibrant.data.inputs import (
+    ALL_AS_ONE,
     ClustersCross,
     Crossing,
     Levels,
@@ -194,9 +195,17 @@ def remembered(data: Predictions, key: object, make: Callable[[], Kind]) -> Kind
 
 
 def codes_of(data: Predictions) -> NDArray[np.intp]:
-    """The cluster of each row of rows in clusters, 0 to G - 1, made once."""
+    """The cluster of each row of rows in clusters, 0 to G - 1, made once.
+
+    Raises
+    ------
+    ClustersCross
+        Two columns name clusters that cross: none holds those of the other.
+    """
 
     def made() -> NDArray[np.intp]:
+        if data.crossing is not None:
+            raise ClustersCross(ALL_AS_ONE.format(*data.crossing.names))
         codes = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
         codes.flags.writeable = False  # one array for all who ask
         return codes

@@ -16,6 +16,7 @@ from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, ClusterRows, Family, Kernel, Rows, typical_distance
 from calibrant.views.kinds import refuse_rows
+from calibrant.views.people import people_of
 
 Floats = NDArray[np.float64]
 Checked = TypeVar("Checked", Predictions, MulticlassPredictions)
@@ -125,10 +126,8 @@ def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     rows = Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids)
     if data.cluster is None:
         return rows
-    clusters = codes_of(data).astype(np.int64)
-    if not clusters.any():
-        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
-    return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=clusters)
+    people_of(data).needs_two()
+    return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=codes_of(data).astype(np.int64))
 
 
 def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:

@@ -44,6 +44,7 @@ from calibrant.kernels.features import (
 from calibrant.kernels.runtime import one_thread
 from calibrant.stats.local.spectra import Block, Findings, Statistics
 from calibrant.views.features import chunks, first_look
+from calibrant.views.people import people_of
 from calibrant.views.points import even_weights
 
 Floats = NDArray[np.float64]
@@ -278,10 +279,9 @@ def by_cluster(
 ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
     """Each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
     off = (data.y - data.p) * even_weights(data)
+    people_of(data).needs_two()
     cluster = codes_of(data)
     size = int(cluster.max()) + 1
-    if size < 2:
-        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
     total = np.zeros((size, spec.columns))
     inside, outside = (np.zeros((size, spec.columns), dtype=np.bool_) for _ in range(2))
     for at, f in featured(data, spec, how):

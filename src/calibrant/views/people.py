@@ -247,6 +247,10 @@ class CrossingPeople(ClusteredPeople):
     def clusters(self, _seed: int) -> Clusters | None:
         raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
 
+    def needs_two(self, _caller: Caller | None = None) -> None:
+        """Refuse them where one column is needed."""
+        self.clusters(0)
+
     def _diagonals(self, seed: int) -> Diagonals:
         rows, crossing = self.rows, self.crossing
 

@@ -30,15 +30,18 @@ from calibrant.search.models import (
 )
 from calibrant.stats.cusum import (
     Alternative,
+    BinnedPath,
     Boundary,
     Detector,
     Path,
     first_multiplied,
     first_simulated,
     multiplied,
+    multiplied_squares,
     off_by,
     path,
     simulated,
+    simulated_squares,
     within,
 )
 from calibrant.views.features import Features, features_of, rows_of
@@ -145,6 +148,10 @@ class DetectorInputs:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
 
+    def drawn_squares(self, paths: Sequence[BinnedPath], rows: Rows, draws: int, salt: int) -> Floats:
+        """The same of paths in groups, whose squares are added up (Theorem 4)."""
+        return simulated_squares(paths, self.edge.rows(rows), self.ids[rows], draws, salt)
+
     def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
         """The score of each step of a path over some rows, in each of the first draws that `drawn` sums."""
         return first_simulated(path, self.edge.rows(rows), self.ids[rows], draws, salt)
@@ -215,6 +222,9 @@ class ClusteredInputs(DetectorInputs):
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
+
+    def drawn_squares(self, paths: Sequence[BinnedPath], rows: Rows, draws: int, salt: int) -> Floats:
+        return multiplied_squares(paths, self.sample.y[rows], self.clusters_of(rows), draws, salt)
 
     def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
         return first_multiplied(path, self.sample.y[rows], self.clusters_of(rows), draws, salt)

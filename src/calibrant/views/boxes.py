@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb, prod
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ from calibrant.views.rules import Condition, Rule
 from calibrant.views.sample import assumed, cluster_totals, sides_in
 
 Floats = NDArray[np.float64]
+Form = TypeVar("Form")
 
 ORDER = 2  # attributes that a box combines, by default
 MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
@@ -301,6 +303,10 @@ class Boxed:
         """What certificates take for granted of them."""
         return "independent outcomes"
 
+    def form(self, rows: Callable[..., Form], _clusters: Callable[..., Form]) -> Callable[..., Form]:
+        """What reads them, in one of two forms: that for independent rows, or that for clusters."""
+        return rows
+
     @property
     def scanned(self) -> ScannedRows | None:
         """The rows as the scan test reads them, where they come in clusters or weigh."""
@@ -351,6 +357,9 @@ class ClusterBoxed(Boxed):
     clusters: Clusters
     data: Predictions  # the rows themselves, with which ranges are kept
     unit = "clusters"
+
+    def form(self, _rows: Callable[..., Form], clusters: Callable[..., Form]) -> Callable[..., Form]:
+        return clusters
 
     @property
     def scanned(self) -> ScannedRows:

@@ -39,7 +39,7 @@ def test_limits_close_in_on_the_mean() -> None:
     rng = np.random.default_rng(77)
     p = rng.uniform(size=50_000)
     y = (rng.uniform(size=50_000) < p).astype(np.int8)
-    low, high = mean_limits(Clusters.of_values(y, p, (-p, 1 - p)), 0.05)
+    low, high = mean_limits(Clusters.of_values(y, p, (-p, 1 - p), np.ones(50_000)), 0.05)
     assert high - low < 2 * 1.7 * 1.96 * np.sqrt((p * (1 - p)).mean() / 50_000)
 
 

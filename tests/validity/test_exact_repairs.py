@@ -75,9 +75,8 @@ def test_limits_hold_for_clusters_of_one_fate() -> None:
 def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:
     miss = 0.0
     for fate in itertools.product((0, 1), repeat=8):
-        low, high = mean_limits(
-            Clusters.of_values(np.repeat(fate, 12), np.full(96, 0.5), (np.full(96, -0.5), np.full(96, 0.5)), np.ones(96)), 0.1
-        )
+        y, half, one = np.repeat(fate, 12), np.full(96, 0.5), np.ones(96)
+        low, high = mean_limits(Clusters.of_values(y, half, (-half, half), one), 0.1)
         miss += 0.5**8 * (not low <= 0.0 <= high)
     assert miss > 0.1
 

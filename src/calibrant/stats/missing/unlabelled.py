@@ -245,12 +245,8 @@ class Ends(ABC):
     Of people that is `Range`, of clusters `ClusterRange`: they say what is bet on one kind of line.
     """
 
+    counts: Steps
     odds: float
-
-    @property
-    @abstractmethod
-    def some_unknown(self) -> bool:
-        """Whether an outcome is not known."""
 
     @abstractmethod
     def evidence(self, odds: float) -> Evidence:
@@ -259,7 +255,7 @@ class Ends(ABC):
     @cached_property
     def _bets(self) -> tuple[tuple[Evidence, float], ...]:
         """The lines at these odds, and a few that assume nothing, which need less of the people who are few."""
-        if np.isinf(self.odds) or not self.some_unknown:
+        if np.isinf(self.odds) or not self.counts.unknown.any():
             return ((self.evidence(self.odds), 1.0),)
         return (self.evidence(self.odds), 1.0 - WITHOUT), (self.evidence(np.inf), WITHOUT)
 
@@ -298,11 +294,6 @@ class Range(Ends):
 
     counts: Counts
     odds: float  # at least 1: gamma
-
-    @property
-    def some_unknown(self) -> bool:
-        """Whether an outcome is not known."""
-        return bool(self.counts.unknown.any())
 
     def evidence(self, odds: float) -> Bets:
         """The bets on lines at these odds."""
@@ -503,11 +494,6 @@ class ClusterRange(Ends):
 
     counts: ClusterCounts
     odds: float  # at least 1: gamma
-
-    @property
-    def some_unknown(self) -> bool:
-        """Whether an outcome is not known."""
-        return bool(self.counts.unknown.any())
 
     def evidence(self, odds: float) -> ClusterBets:
         """The bets on lines at these odds."""

@@ -248,6 +248,11 @@ class Ends(ABC):
     counts: Steps
     odds: float
 
+    @property
+    def some_unknown(self) -> bool:
+        """Whether an outcome is not known."""
+        return bool(self.counts.unknown.any())
+
     @abstractmethod
     def evidence(self, odds: float) -> Evidence:
         """The bets on lines at these odds."""
@@ -255,7 +260,7 @@ class Ends(ABC):
     @cached_property
     def _bets(self) -> tuple[tuple[Evidence, float], ...]:
         """The lines at these odds, and a few that assume nothing, which need less of the people who are few."""
-        if np.isinf(self.odds) or not self.counts.unknown.any():
+        if np.isinf(self.odds) or not self.some_unknown:
             return ((self.evidence(self.odds), 1.0),)
         return (self.evidence(self.odds), 1.0 - WITHOUT), (self.evidence(np.inf), WITHOUT)
 

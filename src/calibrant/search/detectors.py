@@ -136,8 +136,8 @@ class DetectorInputs:
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
 
-    def clusters_at_peak(self, _rows: Rows, _inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-        """How many clusters have rows up to the peak, and beyond it, for results; nothing of independent rows."""
+    def reported(self, **_people: object) -> dict[str, object]:
+        """What results tell of how many people, by name; nothing of independent rows, which are counted anyway."""
         return {}
 
     def clusters_along(self, _rows: Rows, _at: Rows) -> dict[str, tuple[int, ...]]:
@@ -212,8 +212,8 @@ class ClusteredInputs(DetectorInputs):
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
-    def clusters_at_peak(self, rows: Rows, inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-        return {"peak_clusters": self.people(rows, inside)}
+    def reported(self, **people: object) -> dict[str, object]:
+        return people
 
     def clusters_along(self, rows: Rows, at: Rows) -> dict[str, tuple[int, ...]]:
         first = np.sort(np.unique(self.cluster[rows], return_index=True)[1])

@@ -779,6 +779,8 @@ REPAIRS = (
         "refuse_own_rows", "if result := overlap(one.fitted_on, rows):", "if result := \"\":"),
     one("judged_rows_of_units_taken_alone", "rows of units are judged as independent", "repair.judge.rows",
         "Judged.under", "covariates=None, cache={}", "covariates=None, cache={}, cluster=None, weights=None"),
+    one("gaps_of_judged_units_taken_alone", "gaps of judged rows take rows of units as independent", "repair.judge.rows",
+        "Judged.of", "Judged if alone(data) is data else JudgedClusters", "Judged"),
     one("changes_of_units_taken_alone", "paired changes take rows of units as independent", "repair.regression",
         "linear", "clusters_of(data, rows)", "None"),
     one("changes_do_not_share_folds", "each fold's limits spend all of delta", "repair.judge.rows",

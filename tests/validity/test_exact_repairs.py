@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.repair.judge import fixed as module
 from calibrant.repair.judge.fixed import Fixed
-from calibrant.repair.judge.rows import Judging, People, fits_of
+from calibrant.repair.judge.rows import Judged, Judging, People, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.evidence import Gap
@@ -70,6 +70,15 @@ def test_limits_hold_for_clusters_of_one_fate() -> None:
             low, high = mean_limits(Clusters.of_values(y, np.full(24, 0.3), (z0, z1), np.ones(24), cluster), 0.2)
             miss += float(rate ** sum(fate) * (1 - rate) ** (8 - sum(fate))) * (not low <= truth <= high)
         assert miss <= 0.2
+
+
+def test_the_gap_of_judged_clusters_of_one_fate_is_kept() -> None:
+    p, of, rows, miss = np.full(96, 0.5), np.repeat(np.arange(8), 12), np.arange(96), 0.0
+    for fate in itertools.product((0, 1), repeat=8):
+        judged = Judged.of(cal.predictions(np.repeat(fate, 12), p, cluster=of), {AS_AUDITED: p}, 0 * rows)
+        _, low, high = judged.gap_range(0.1, rows)
+        miss += 0.5**8 * (not low <= 0.0 <= high)
+    assert miss <= 0.1
 
 
 def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:

@@ -157,6 +157,11 @@ class Judged:
     part: Whole  # shape (n,): fold of each row: rows of one fold have their scores from one map
     _under: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
 
+    @classmethod
+    def of(cls, data: Predictions, scores: Mapping[str, Floats], part: Whole) -> Judged:
+        """Those of rows that are independent and count alike, or of others."""
+        return (Judged if alone(data) is data else JudgedClusters)(data, scores, part)
+
     def under(self, name: str) -> Predictions:
         """The rows with one score and without covariates, which keep what is counted of them; made once."""
         if name not in self._under:
@@ -412,8 +417,7 @@ def fits_of(data: Predictions, judging: Judging) -> Fits:
             raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
     else:
         scores = {k: m(judge).p for k, m in calibrators.items()}
-    kind = Judged if alone(judge) is judge else JudgedClusters
-    judged = kind(judge, {AS_AUDITED: judge.p, **{k: scores[k] for k in calibrators}}, part)
+    judged = Judged.of(judge, {AS_AUDITED: judge.p, **{k: scores[k] for k in calibrators}}, part)
     n, clusters = (0, 0) if fit is None else (fit.n, clusters_in(fit))
     return Fits(judged, calibrators, how, n, clusters, tuple(gone.items()), at)
 

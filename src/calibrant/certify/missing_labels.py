@@ -238,7 +238,7 @@ def _stands_to(cells: Cells, options: MissingLabelOptions, delta: float, reporte
     """Up to which odds the verdict at random stands, at every ratio asked up to there."""
     if not cells.rows + cells.missing or options.limit is None:
         return 0.0
-    of, ratios = partial(cells.ranged, options.steps), (*RATIOS[: -1 : cells.asked], RATIOS[-1])  # the last is infinite
+    of, ratios = partial(cells.ranged, options.steps), (*RATIOS[: -1 : cells.every], RATIOS[-1])  # the last is infinite
 
     def stated(odds: float) -> Stated:
         return verdict(*ends(of(odds), options.judge, delta, reported), options.limit)

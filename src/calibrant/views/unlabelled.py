@@ -52,7 +52,7 @@ class Cells:
 
     assumes: ClassVar[str] = ASSUMES
     apart: ClassVar[bool] = True  # people lack a label independently of one another
-    asked: ClassVar[int] = 1  # every so many-th ratio of odds is asked for the one up to which a verdict stands
+    every: ClassVar[int] = 1  # one ratio of odds in so many is looked at for that up to which a verdict stands
     labelled: NDArray[np.int64]  # shape (1024, 2): rows by label
     unlabelled: NDArray[np.int64]  # shape (1024,)
     sums: NDArray[np.int64]  # shape (1024, 2): sums of the scores, out of `2^30`, of the labelled and of the others
@@ -191,7 +191,7 @@ class ClusterCells(Cells):
     """Counts of people, and their rows by cluster, which are certified."""
 
     assumes, apart = OF_CLUSTERS, False
-    asked = 4  # each takes the work of all clusters
+    every = 4  # each takes the work of all clusters
     rows_of: ClusterRows
 
     def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:

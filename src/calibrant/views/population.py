@@ -452,16 +452,22 @@ class Estimated:
 
         Rows are read by cell of the score, with its exact sums; scores of a cell differ by less than a thousandth.
         """
-        return q.form(cls._of_counts, EstimatedOfClusters.of_clusters)
-
-    @classmethod
-    def _of_counts(cls, q: Population) -> Estimated:
-        cells = q.counted.nonempty
-        rows = cells.totals.T.reshape(-1)
-        y = np.repeat([0.0, 1.0], cells.size)
-        here = rows > 0
-        mass = rows[here].astype(np.float64)
-        return cls(q, cells.score_sums.T.reshape(-1)[here] / mass, Weighed(y[here], mass, mass))
+        if q.two_way:
+            return None
+        if (u := q.clusters) is None:
+            cells = q.counted.nonempty
+            rows = cells.totals.T.reshape(-1)
+            y = np.repeat([0.0, 1.0], cells.size)
+            here = rows > 0
+            mass = rows[here].astype(np.float64)
+            return cls(q, cells.score_sums.T.reshape(-1)[here] / mass, Weighed(y[here], mass, mass))
+        own = u.certified[u.cluster]
+        names, cluster = np.unique(u.cluster[own], return_inverse=True)
+        if len(names) < 2:
+            return None
+        mass = u.weight[own]
+        y = u.y[own].astype(np.float64)
+        return cls(q, u.p[own], WeighedByClusters(y, mass, mass**2, cluster.reshape(-1).astype(np.intp)))
 
     @property
     def expected(self) -> float:
@@ -500,38 +506,19 @@ class Estimated:
 
     def _by_value(self, steps: int) -> Bins:
         """The rows by value of the judged score."""
-        cells = self.population.judged(steps).cells
-        rows, events = cells.totals.sum(axis=1).astype(np.float64), cells.totals[:, 1].astype(np.float64)
-        value = cells.low
-        square = events * (1.0 - value) ** 2 + (rows - events) * value**2
-        sums = np.stack([rows, rows, events, rows * value, square, rows], axis=1)
-        return Bins(sums[rows > 0], len(value))
-
-
-class EstimatedOfClusters(Estimated):
-    """The same of certified clusters."""
-
-    population: OfClusters
-
-    @classmethod
-    def of_clusters(cls, q: OfClusters) -> Estimated | None:
-        """Read the clusters; None where two columns of them cross, or one is all there is."""
-        u = q.clusters
+        shown = self.population.judged(steps)
+        u, value = self.population.clusters, shown.cells.low
+        if u is None:
+            rows = shown.cells.totals.sum(axis=1).astype(np.float64)
+            events = shown.cells.totals[:, 1].astype(np.float64)
+            square = events * (1.0 - value) ** 2 + (rows - events) * value**2
+            sums = np.stack([rows, rows, events, rows * value, square, rows], axis=1)
+            return Bins(sums[rows > 0], len(value))
         own = u.certified[u.cluster]
-        names, cluster = np.unique(u.cluster[own], return_inverse=True)
-        if q.two_way or len(names) < 2:
-            return None
-        mass = u.weight[own]
-        y = u.y[own].astype(np.float64)
-        return cls(q, u.p[own], WeighedByClusters(y, mass, mass**2, cluster.reshape(-1).astype(np.intp)))
-
-    def _by_value(self, steps: int) -> Bins:
-        shown, u = self.population.judged(steps), self.population.clusters
-        own, value = u.certified[u.cluster], shown.cells.low
         at, w, y = shown.cell_of(u.p[own]), self.weighed.mass, self.weighed.y
         residual = y - value[at]
         parts = (np.ones(len(at)), w, w * y, w * value[at], w**2 * residual**2, w**2)
-        sums: Floats = np.stack([np.bincount(at, v, len(value)) for v in parts], axis=1)
+        sums = np.stack([np.bincount(at, v, len(value)) for v in parts], axis=1)
         here = sums[:, 0] > 0
         cell = (np.cumsum(here) - 1)[at].astype(np.intp)
         cluster = np.unique(u.cluster[own], return_inverse=True)[1].reshape(-1)

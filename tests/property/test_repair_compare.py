@@ -36,7 +36,7 @@ def contributions(draw: Any) -> tuple[Any, Any, Any, Any]:
 @given(contributions(), st.sampled_from([0.5, 0.05, 1e-4]))
 def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta: float) -> None:
     y, p, z0, z1 = rows
-    u = Clusters.of_values(y, p, (z0, z1))
+    u = Clusters.of_values(y, p, (z0, z1), np.ones(len(p)))
     low, high = mean_limits(u, delta)
     assert np.minimum(z0, z1).mean() - 1e-9 <= low <= u.mean + 1e-9
     assert u.mean - 1e-9 <= high <= np.maximum(z0, z1).mean() + 1e-9
@@ -45,10 +45,10 @@ def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta:
 @given(contributions(), st.integers(2, 5))
 def test_limits_turn_with_the_sign_and_grow_with_confidence(rows: Any, k: int) -> None:
     y, p, z0, z1 = rows
-    low, high = mean_limits(Clusters.of_values(y, p, (z0, z1)), 0.1)
-    turned = mean_limits(Clusters.of_values(y, p, (-z0, -z1)), 0.1)
+    low, high = mean_limits(Clusters.of_values(y, p, (z0, z1), np.ones(len(p))), 0.1)
+    turned = mean_limits(Clusters.of_values(y, p, (-z0, -z1), np.ones(len(p))), 0.1)
     np.testing.assert_allclose((-turned[1], -turned[0]), (low, high), atol=1e-7)
-    wide = mean_limits(Clusters.of_values(y, p, (z0, z1)), 0.1 / k)
+    wide = mean_limits(Clusters.of_values(y, p, (z0, z1), np.ones(len(p))), 0.1 / k)
     assert wide[0] <= low + 1e-9
     assert wide[1] >= high - 1e-9
 

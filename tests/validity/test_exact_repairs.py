@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.repair.judge import fixed as module
 from calibrant.repair.judge.fixed import Fixed
-from calibrant.repair.judge.rows import Judging, People, fits_of
+from calibrant.repair.judge.rows import Judged, Judging, People, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.evidence import Gap
@@ -38,7 +38,7 @@ def missed(
     for outcome in itertools.product((0, 1), repeat=len(p)):
         y = np.array(outcome)
         weight = float(np.prod(np.where(y == 1, rate, 1 - rate)))
-        low, high = limits(Clusters.of_values(y, p, (z0, z1), None, cluster), delta)
+        low, high = limits(Clusters.of_values(y, p, (z0, z1), np.ones(len(p)), cluster), delta)
         below += weight * (truth < low - SLACK)
         above += weight * (truth > high + SLACK)
     return below, above
@@ -67,17 +67,25 @@ def test_limits_hold_for_clusters_of_one_fate() -> None:
         truth, miss = float(z0[0] * (1 - rate) + z1[0] * rate), 0.0
         for fate in itertools.product((0, 1), repeat=8):
             y = np.repeat(fate, 3)
-            low, high = mean_limits(Clusters.of_values(y, np.full(24, 0.3), (z0, z1), None, cluster), 0.2)
+            low, high = mean_limits(Clusters.of_values(y, np.full(24, 0.3), (z0, z1), np.ones(24), cluster), 0.2)
             miss += float(rate ** sum(fate) * (1 - rate) ** (8 - sum(fate))) * (not low <= truth <= high)
         assert miss <= 0.2
+
+
+def test_the_gap_of_judged_clusters_of_one_fate_is_kept() -> None:
+    p, of, rows, miss = np.full(96, 0.5), np.repeat(np.arange(8), 12), np.arange(96), 0.0
+    for fate in itertools.product((0, 1), repeat=8):
+        judged = Judged.of(cal.predictions(np.repeat(fate, 12), p, cluster=of), {AS_AUDITED: p}, 0 * rows)
+        _, low, high = judged.gap_range(0.1, rows)
+        miss += 0.5**8 * (not low <= 0.0 <= high)
+    assert miss <= 0.1
 
 
 def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:
     miss = 0.0
     for fate in itertools.product((0, 1), repeat=8):
-        low, high = mean_limits(
-            Clusters.of_values(np.repeat(fate, 12), np.full(96, 0.5), (np.full(96, -0.5), np.full(96, 0.5))), 0.1
-        )
+        y, half, one = np.repeat(fate, 12), np.full(96, 0.5), np.ones(96)
+        low, high = mean_limits(Clusters.of_values(y, half, (-half, half), one), 0.1)
         miss += 0.5**8 * (not low <= 0.0 <= high)
     assert miss > 0.1
 

@@ -334,7 +334,7 @@ SCORES = {AS_AUDITED: P, "one": np.clip(P + 0.1, 0, 1), "two": P**1.3, "three": 
 
 
 def judged(folds: int, **more: Any) -> Judged:
-    return Judged(rows(**more), SCORES, np.arange(N) % folds)
+    return Judged.of(rows(**more), SCORES, np.arange(N) % folds)
 
 
 @pytest.mark.parametrize("folds", [1, 3])

@@ -39,7 +39,7 @@ def test_limits_close_in_on_the_mean() -> None:
     rng = np.random.default_rng(77)
     p = rng.uniform(size=50_000)
     y = (rng.uniform(size=50_000) < p).astype(np.int8)
-    low, high = mean_limits(Clusters.of_values(y, p, (-p, 1 - p)), 0.05)
+    low, high = mean_limits(Clusters.of_values(y, p, (-p, 1 - p), np.ones(50_000)), 0.05)
     assert high - low < 2 * 1.7 * 1.96 * np.sqrt((p * (1 - p)).mean() / 50_000)
 
 
@@ -142,7 +142,7 @@ def paired_rows(seed: int, n: int, clusters: int = 0) -> tuple[Judged, float]:
     rate = np.clip(grid + 0.1 * np.sin(6.0 * grid), 0.01, 0.99)
     change = float((raised(grid) ** 2 - grid**2 - 2.0 * (raised(grid) - grid) * rate).mean())
     data = cal.predictions((u < true).astype(np.int8), p, cluster=cluster)
-    return Judged(data, {AS_AUDITED: p, "raised": raised(p)}, np.zeros(n, dtype=np.int64)), change
+    return Judged.of(data, {AS_AUDITED: p, "raised": raised(p)}, np.zeros(n, dtype=np.int64)), change
 
 
 def raised(p: Any) -> Any:
@@ -172,7 +172,7 @@ def test_an_ordinary_interval_is_that_of_cluster_totals() -> None:
     mean, low, high = judged.paired("brier", "raised", AS_AUDITED, 0.1)
     half = error * float(student.ppf(0.95, m - 1))
     assert (mean, low, high) == pytest.approx((d.mean(), d.mean() - half, d.mean() + half))
-    one = Judged(replace(judged.data, cluster=np.zeros(60, dtype=np.int64), cache={}), judged.scores, judged.part)
+    one = Judged.of(replace(judged.data, cluster=np.zeros(60, dtype=np.int64), cache={}), judged.scores, judged.part)
     assert one.paired("brier", "raised", AS_AUDITED, 0.1)[1:] == (-np.inf, np.inf)  # one cluster shows nothing
 
 

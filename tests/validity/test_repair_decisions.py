@@ -33,7 +33,7 @@ def drawn(seed: int, n: int, size: int = 1, lean: float = 0.0) -> tuple[Judged, 
     kept = {k: np.repeat(p, size) for k, p in zip(names, scores, strict=True)}
     more = {"cluster": cluster} if size > 1 else {}
     data = cal.predictions(y, kept[AS_AUDITED], {"g": group}, **more)
-    return Judged(data, kept, np.zeros(n, dtype=np.int64)), eta
+    return Judged.of(data, kept, np.zeros(n, dtype=np.int64)), eta
 
 
 def wrong(of: Judged, eta: np.ndarray, alpha: float = ALPHA, judged: Judged | None = None) -> bool:

@@ -28,7 +28,7 @@ def against(judge: Any, limit: float = LIMIT) -> Judging:
 
 def judged(y: Any, scores: dict[str, Any], part: Any = None) -> Judged:
     data = cal.predictions(y, scores[AS_AUDITED])
-    return Judged(data, scores, np.zeros(len(y), dtype=np.int64) if part is None else part)
+    return Judged.of(data, scores, np.zeros(len(y), dtype=np.int64) if part is None else part)
 
 
 def people(group: Any, share: float) -> list[People]:
@@ -164,7 +164,7 @@ def by_clusters(
     scores = {AS_AUDITED: rate - LIMIT, "higher": rate + LIMIT, "mixed": rate + side * LIMIT, "right": rate}
     weights = rng.gamma(1.0, size=clusters)[cluster_code] if weigh else None
     data = cal.predictions(y[cluster_code], scores[AS_AUDITED][cluster_code], cluster=cluster_code, weights=weights)
-    return Judged(data, {k: v[cluster_code] for k, v in scores.items()}, (cluster_code % folds).astype(np.int64))
+    return Judged.of(data, {k: v[cluster_code] for k, v in scores.items()}, (cluster_code % folds).astype(np.int64))
 
 
 def misses(of: Judged) -> bool:

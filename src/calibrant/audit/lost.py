@@ -23,7 +23,6 @@ from calibrant.audit.record import Finding, Share
 from calibrant.audit.record import size as size_of
 from calibrant.audit.rounding import Sums
 from calibrant.certify.horizon import BAND, Reach, Strata, certified, estimated
-from calibrant.certify.missing_labels import ASSUMES, OF_CLUSTERS
 from calibrant.certify.missing_labels import ends as ends_of
 from calibrant.data.predictions import Predictions, remembered
 from calibrant.errors import BadInput, NotComputable
@@ -33,7 +32,7 @@ from calibrant.stats.missing import survival
 from calibrant.stats.nulls import holm
 from calibrant.stats.smoothing import run_starts
 from calibrant.views.people import Members
-from calibrant.views.unlabelled import Cells, FollowedRows, without_outcomes
+from calibrant.views.unlabelled import ASSUMES, OF_CLUSTERS, Cells, FollowedRows, without_outcomes
 
 Flags = NDArray[np.bool_]
 Ends = tuple[float, float]

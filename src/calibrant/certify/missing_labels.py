@@ -19,18 +19,12 @@ from calibrant.stats.missing.unlabelled import ODDS as RATIOS
 from calibrant.stats.missing.unlabelled import Ends, stands_to
 from calibrant.views.population import QUANTISATION
 from calibrant.views.sample import keyed
-from calibrant.views.unlabelled import Cells, ClusterCells, kept_sketch
+from calibrant.views.unlabelled import Cells, kept_sketch
 
 Stated: TypeAlias = Verdict | Literal["not_checked"]  # "none" without a limit
 EVERYONE = "everyone"
 ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
-ASSUMES = "independent outcomes, given the scores and whose label is missing"
-OF_CLUSTERS = (
-    "independent clusters, rows of one as dependent as they like, given scores, weights and whose label is missing; "
-    "weights that do not depend on outcomes"
-)
-FOURTH = 4
 COLUMNS = ("people", "assumption", "odds", "rows", "unlabelled", "low", "high", "verdict", "stands_to")
 
 
@@ -167,10 +161,7 @@ def checked_odds(odds: object, name: str = "odds") -> float:
 
 def table(rows: list[Row], options: MissingLabelOptions, alpha: float, everyone: Cells) -> Curve:
     """Lines as a curve."""
-    settings = {**options._asdict(), "alpha": alpha, "assumes": ASSUMES}
-    if isinstance(everyone, ClusterCells):
-        clusters, some = everyone.clusters
-        settings |= {"assumes": OF_CLUSTERS, "clusters": clusters, "clusters_unlabelled": some}
+    settings = {**options._asdict(), "alpha": alpha, "assumes": everyone.assumes, **everyone.reported}
     columns = dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True))
     return Curve(method="certify.missing_labels", columns=columns, settings=settings)
 
@@ -244,14 +235,10 @@ def verdict(low: float, high: float, limit: float | None) -> Stated:
 
 
 def _stands_to(cells: Cells, options: MissingLabelOptions, delta: float, reported: Exact) -> float:
-    """Up to which odds the verdict at random stands, at every ratio asked up to there.
-
-    Of clusters every fourth ratio is asked: each takes the work of all of them.
-    """
+    """Up to which odds the verdict at random stands, at every ratio asked up to there."""
     if not cells.rows + cells.missing or options.limit is None:
         return 0.0
-    fewer = (*RATIOS[:-1:FOURTH], RATIOS[-1])  # the last is infinite
-    of, ratios = partial(cells.ranged, options.steps), fewer if isinstance(cells, ClusterCells) else RATIOS
+    of, ratios = partial(cells.ranged, options.steps), (*RATIOS[: -1 : cells.every], RATIOS[-1])  # the last is infinite
 
     def stated(odds: float) -> Stated:
         return verdict(*ends(of(odds), options.judge, delta, reported), options.limit)

@@ -25,7 +25,7 @@ from calibrant.stats.cells import summed
 from calibrant.stats.clusters.bounds import Above, Pairs, bets, residuals
 from calibrant.stats.clusters.clusters import PILOT, SHARE, Clusters
 from calibrant.stats.jitter import jitter
-from calibrant.views.population import OfTwoWay, Population, checked_bandwidth, shares
+from calibrant.views.population import OfClusters, OfTwoWay, Population, checked_bandwidth, shares
 from calibrant.views.sample import everyone
 
 Floats = NDArray[np.float64]
@@ -335,10 +335,12 @@ class _OfRows(_Plan):
 class _OfClusters(_OfRows):
     """The same of clusters, or of rows that weigh."""
 
+    population: OfClusters
+
     @property
     def clusters(self) -> Clusters:
         """Whose rows these are."""
-        return self.population.diagonals[0]
+        return self.population.clusters
 
     def pilots(self, needed: float) -> float:
         return min(needed / (SHARE - 1), PILOT)
@@ -407,8 +409,10 @@ class _TwoWay(_OfClusters):
 
 
 def _plan_of(q: Population) -> _OfRows:
-    if q.clusters is None:
-        return _OfRows(assumes="scores distributed as given", population=q)
+    return q.form(lambda counts: _OfRows(assumes="scores distributed as given", population=counts), _of_clusters)
+
+
+def _of_clusters(q: OfClusters) -> _OfRows:
     alone = len(q.clusters.cluster) == q.clusters.count
     assumes, unit = (WEIGHTED, "rows") if alone else (CLUSTERS_PASSED, "clusters")
     kind = _TwoWay if isinstance(q, OfTwoWay) else _OfClusters

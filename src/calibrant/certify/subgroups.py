@@ -13,7 +13,6 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.subgroups.cluster_ranges import ClusterRanges
 from calibrant.stats.subgroups.ranges import Ranges, rows_needed, shrunken
 from calibrant.views.boxes import (
     FEWEST,
@@ -196,5 +195,5 @@ def _box(end: str, tables: Tables, ranges: Ranges, box: int | None) -> dict[str,
         f"conditions_{end}": tuple(c.to_dict() for c in rule),
         f"rows_{end}": None if box is None else int(family.rows[box]),
         f"gap_{end}": None if box is None else float(ranges.gap[box]),
-        **({} if box is None or not isinstance(ranges, ClusterRanges) else {f"clusters_{end}": ranges.people(box)}),
+        **({} if box is None else {f"{of}_{end}": people for of, people in ranges.reported(box).items()}),
     }

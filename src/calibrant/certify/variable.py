@@ -14,7 +14,7 @@ from calibrant.arguments import check_int, checked_seed, number
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import is_number
 from calibrant.data.layouts import is_date
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
@@ -48,6 +48,7 @@ from calibrant.views.by_variable import (
     numbers_of,
     sketched_strata,
 )
+from calibrant.views.kinds import ByKind
 from calibrant.views.people import assumed, people_of, reported
 from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
 
@@ -465,15 +466,20 @@ class VariableOptions:
         checked_view(self.view)
 
 
-def cuts_of(data: Predictions | Sketch, options: VariableOptions) -> Callable[[Names], Cut | ClusterCut]:
-    """What cuts data along a variable or pair."""
+def _rows_cut(data: Predictions | Sketch, options: VariableOptions) -> Callable[[Names], Cut | ClusterCut]:
     fine = options.bandwidth is not None
-    if not isinstance(data, Sketch):
-        data = checked_data(data, Predictions, Sketch)
-    elif not data.by_clusters:
-        return partial(sketched_cut, data, bins=options.bins, bandwidth=options.bandwidth, view=options.view)
     hash_split = hash_split_of(data, options.view, options.seed)
     return partial(cut_of, hash_split, bins=GRID if fine else options.bins, fine=fine)
+
+
+def _sketch_cut(data: Sketch, options: VariableOptions) -> Callable[[Names], Cut | ClusterCut]:
+    if data.by_clusters:
+        return _rows_cut(data, options)
+    return partial(sketched_cut, data, bins=options.bins, bandwidth=options.bandwidth, view=options.view)
+
+
+# What cuts data along a variable or pair.
+cuts_of = ByKind(rows=_rows_cut, sketches=_sketch_cut)
 
 
 def _certified(

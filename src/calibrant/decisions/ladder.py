@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.net_benefit import Gains
 from calibrant.stats.decisions.regret import Lots
 from calibrant.views.points import Points
-from calibrant.views.population import FINE, QUANTISATION, Population, fixed_scores
+from calibrant.views.population import FINE, QUANTISATION, OfClusters, Population, fixed_scores
 from calibrant.views.sample import Dealing, everyone
 
 Floats = NDArray[np.float64]
@@ -44,8 +44,13 @@ class Ladder:
         Counts know the values of a score that takes few, and multiples of 0.005; else it is cut at the next of 1,024
         edges, the same for everyone and for groups.
         """
-        if q.clusters is not None:
-            return ClusterLadder.of_clusters(q, q.clusters, threshold)
+        return q.form(
+            lambda counts: cls._of_counts(counts, threshold, rows, seed), partial(ClusterLadder.of_clusters, threshold)
+        )
+
+    @classmethod
+    def _of_counts(cls, q: Population, threshold: float, rows: Predictions | None, seed: int) -> Ladder:
+        """Cut counts, or independent rows."""
         if q.exact:
             low, cut = q.scores / SCALE, _at(q.scores / SCALE, threshold)
             return cls(threshold, threshold, low, cut, _in_blocks(q), True)
@@ -122,8 +127,9 @@ class ClusterLadder(Ladder):
     clusters: Clusters
 
     @classmethod
-    def of_clusters(cls, q: Population, clusters: Clusters, threshold: float) -> ClusterLadder:
+    def of_clusters(cls, threshold: float, q: OfClusters) -> ClusterLadder:
         """Cut the scores of the rows of clusters."""
+        clusters = q.clusters
         low = q.scores / SCALE if q.exact else np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
         cell = _cell(clusters, low, q.exact)
         counts = np.bincount(2 * cell + clusters.y, minlength=2 * len(low)).reshape(1, len(low), 2)

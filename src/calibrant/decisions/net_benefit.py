@@ -19,7 +19,7 @@ from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.cells import summed
 from calibrant.stats.decisions.net_benefit import Sums, widths
 from calibrant.stats.decisions.regret import Above, Below, Lots, below
-from calibrant.views.points import Points, parts, points
+from calibrant.views.points import Points, parts, points, weights_of
 from calibrant.views.population import QUANTISATION
 from calibrant.views.sample import keyed
 
@@ -140,10 +140,10 @@ class Seen:
     def of(cls, data: Points | Predictions | Sketch, at: Ladder) -> Seen:
         """Count; of a sketch's cells as the ladder does."""
         if isinstance(data, Predictions):
-            on, weight = data.p >= at.threshold - QUANTISATION, data.weights
+            on, weight = data.p >= at.threshold - QUANTISATION, weights_of(data)
             event, n, rows = data.y == 1, data.n, int(np.count_nonzero(on))
             classes = (on & event, on & ~event, ~on & event, ~on & ~event)
-            mass = [float(np.count_nonzero(c) if weight is None else weight[c].sum()) for c in classes]
+            mass = [float(weight[c].sum()) for c in classes]
         else:
             (rows, events), (left, missed) = at.acted, at.left
             n, mass = rows + left, [float(v) for v in (events, rows - events, missed, left - missed)]

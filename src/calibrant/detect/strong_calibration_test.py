@@ -305,6 +305,6 @@ def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),
-        **q.clusters_at_peak(v.rows, np.isin(np.arange(len(v.rows)), inside)),
+        **q.reported(peak_clusters=q.people(v.rows, np.isin(np.arange(len(v.rows)), inside))),
         **v.facts,
     }

@@ -43,7 +43,7 @@ from calibrant.stats.smoothing import (
     weights,
 )
 from calibrant.views.points import SIGNS
-from calibrant.views.population import Population
+from calibrant.views.population import OfClusters, Population
 from calibrant.views.sample import everyone
 
 Axis = Literal["probability", "logit"]
@@ -332,7 +332,7 @@ def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
 def scored(q: Population, how: Drawing) -> Scored:
     """Place a population on an axis: neighbouring cells are joined up to a fiftieth of the half-width."""
     place = to_axis(how.axis)
-    cells = _Cells.of(q)
+    cells = q.form(_Cells.of, _WeighedCells.of_clusters)
     expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
     if min(expected, n - expected) < EVENTS:
         raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")
@@ -365,9 +365,7 @@ class _Cells:
 
     @classmethod
     def of(cls, q: Population) -> _Cells:
-        """Those of a population, by its clusters where it has any."""
-        if q.clusters is not None:
-            return _WeighedCells.of_clusters(q.clusters)
+        """Those of a population."""
         at = q.cells.occupied()
         totals = q.cells.totals[at]
         rows = totals.sum(axis=1).astype(float)
@@ -397,8 +395,9 @@ class _WeighedCells(_Cells):
     cell: Ints  # shape (n,): the cell of each
 
     @classmethod
-    def of_clusters(cls, u: Clusters) -> _WeighedCells:
+    def of_clusters(cls, q: OfClusters) -> _WeighedCells:
         """Join rows in cells."""
+        u = q.clusters
         if u.count < FEWEST:
             raise NotComputable(f"{u.count:,} clusters: random signs need at least {FEWEST} to say how far chance goes")
         cells, cell = np.unique(np.minimum((u.p * CELLS).astype(np.int64), CELLS - 1), return_inverse=True)

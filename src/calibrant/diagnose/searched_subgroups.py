@@ -184,7 +184,7 @@ def described(q: DetectorInputs, columns: Columns, options: SubgroupOptions) -> 
             "fewest": FEWEST,
             "min_share": options.min_share,
             "model": result.model,
-            **({} if q.cluster is None else {"people": tuple(line["people"] for line in lines)}),
+            **q.reported(people=tuple(line["people"] for line in lines)),
             "rows_grown": q.n - len(result.judges),
             "rows_judged": len(result.judges),
             "seed": q.settings.seed,

@@ -143,7 +143,7 @@ def control_chart(
     reported = {
         **_facts(q, v, used, top, share, score),
         **q.clusters_along(v.rows[v.path.rows], at),
-        **q.clusters_at_peak(v.rows, np.isin(np.arange(len(v.rows)), v.path.rows[: top + 1])),
+        **q.reported(peak_clusters=q.people(v.rows, np.isin(np.arange(len(v.rows)), v.path.rows[: top + 1]))),
         "alpha": level,
         "line": line,
     }

@@ -13,7 +13,7 @@ from calibrant.arguments import MASK, checked_alpha, choice
 from calibrant.data.calls import takes_arrays
 from calibrant.data.columns import require
 from calibrant.data.layouts import decoded
-from calibrant.data.predictions import Predictions, checked_data, codes_of
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
@@ -21,6 +21,7 @@ from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import Weighed, normal_quantile
 from calibrant.views.kinds import refuse_rows
+from calibrant.views.points import clusters_or_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -202,7 +203,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     names, code = _named(rows, site)
     if rows.crossing is not None:
         raise NotComputable(DEPENDENT.format("cluster" if site is None else site))
-    within = None if site is None or rows.cluster is None else _within(code, rows, site)
+    within = _within(code, clusters_or_rows(rows), DEPENDENT.format(site))
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(
@@ -214,13 +215,12 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     return _Sites(*known) if within is None else _SitesOfClusters(*known, within)
 
 
-def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
+def _within(code: Codes, cluster: Codes, dependent: str) -> Codes | None:
     """The clusters within sites; None where they are the sites, or single rows."""
-    cluster_code = codes_of(rows)
-    cluster_sums, sites = int(cluster_code.max()) + 1, int(code.max()) + 1
-    if len(np.unique(code * cluster_sums + cluster_code)) > cluster_sums:
-        raise NotComputable(DEPENDENT.format(site))
-    return None if cluster_sums in (sites, rows.n) else cluster_code
+    count, sites = int(cluster.max()) + 1, int(code.max()) + 1
+    if len(np.unique(code * count + cluster)) > count:
+        raise NotComputable(dependent)
+    return None if count in (sites, len(code)) else cluster
 
 
 def _named(rows: Predictions, site: str | None) -> tuple[list[str], Codes]:

@@ -17,7 +17,7 @@ from calibrant.data.sketches.sums import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import holm
-from calibrant.views.unlabelled import Cells, ClusterCells, kept_sketch
+from calibrant.views.unlabelled import Cells, kept_sketch
 
 LEAST, USUAL, FEW = 1.0, 5.0, 0.2  # expected counts: none under the first, at most a fifth under the second (Cochran)
 
@@ -184,9 +184,7 @@ def _by_group(sketch: Sketch) -> Iterable[Family]:
 def compared(families: Sequence[Family], cells: Cells, reported: Sequence[Sequence[Part]] = ()) -> Curve:
     """Families as a table; `reported` are their parts as they may be reported, where that is not exactly."""
     p_values = [
-        None
-        if isinstance(cells, ClusterCells)
-        else independence([s.rows for s in f.parts], [s.unlabelled for s in f.parts])
+        independence([s.rows for s in f.parts], [s.unlabelled for s in f.parts]) if cells.apart else None
         for f in families
     ]
     lines = []

@@ -32,16 +32,22 @@ def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
 
     Of outcomes by a horizon, by weights of censoring: those known, each by the inverse of how likely it was followed.
     """
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput(f"{recipe} repairs two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet")
-    if not isinstance(data, Predictions):
-        way = "pass calibrant.predictions(...) or calibrant.read(...)"
-        raise BadInput(f"{recipe} is fitted on rows: {way}, not a {type(data).__name__}")
+    data = of_two_classes(data, recipe, ", or use Dirichlet")
     if data.events in (0, data.n):
         raise NotComputable(f"{recipe} cannot be fitted: every one of the {data.n:,} rows has outcome {int(data.y[0])}")
     if data.n < fewest:
         raise NotComputable(f"{recipe} needs at least {fewest} rows and there are {data.n}")
     return all_known(_weighed(data))
+
+
+def of_two_classes(data: object, recipe: str, instead: str = "") -> Predictions:
+    """Rows of two classes; refuse other data."""
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput(f"{recipe} repairs two classes: project with .top_label() or .one_vs_rest(k){instead}")
+    if not isinstance(data, Predictions):
+        way = "pass calibrant.predictions(...) or calibrant.read(...)"
+        raise BadInput(f"{recipe} is fitted on rows: {way}, not a {type(data).__name__}")
+    return data
 
 
 def _weighed(data: Predictions) -> Predictions:

@@ -30,15 +30,18 @@ from calibrant.search.models import (
 )
 from calibrant.stats.cusum import (
     Alternative,
+    BinnedPath,
     Boundary,
     Detector,
     Path,
     first_multiplied,
     first_simulated,
     multiplied,
+    multiplied_squares,
     off_by,
     path,
     simulated,
+    simulated_squares,
     within,
 )
 from calibrant.views.features import Features, features_of, rows_of
@@ -133,8 +136,8 @@ class DetectorInputs:
         outside, own = clusters_in(inside.astype(np.intp), self.clusters_of(rows)[0], 2).tolist()
         return own, outside
 
-    def clusters_at_peak(self, _rows: Rows, _inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-        """How many clusters have rows up to the peak, and beyond it, for results; nothing of independent rows."""
+    def reported(self, **_people: object) -> dict[str, object]:
+        """What results tell of how many people, by name; nothing of independent rows, which are counted anyway."""
         return {}
 
     def clusters_along(self, _rows: Rows, _at: Rows) -> dict[str, tuple[int, ...]]:
@@ -144,6 +147,10 @@ class DetectorInputs:
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
+
+    def drawn_squares(self, paths: Sequence[BinnedPath], rows: Rows, draws: int, salt: int) -> Floats:
+        """The same of paths in groups, whose squares are added up (Theorem 4)."""
+        return simulated_squares(paths, self.edge.rows(rows), self.ids[rows], draws, salt)
 
     def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
         """The score of each step of a path over some rows, in each of the first draws that `drawn` sums."""
@@ -205,8 +212,8 @@ class ClusteredInputs(DetectorInputs):
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
-    def clusters_at_peak(self, rows: Rows, inside: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-        return {"peak_clusters": self.people(rows, inside)}
+    def reported(self, **people: object) -> dict[str, object]:
+        return people
 
     def clusters_along(self, rows: Rows, at: Rows) -> dict[str, tuple[int, ...]]:
         first = np.sort(np.unique(self.cluster[rows], return_index=True)[1])
@@ -215,6 +222,9 @@ class ClusteredInputs(DetectorInputs):
     def drawn(self, paths: Sequence[Path], rows: Rows, draws: int, salt: int) -> Floats:
         y, clusters = self.sample.y[rows], self.clusters_of(rows)
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
+
+    def drawn_squares(self, paths: Sequence[BinnedPath], rows: Rows, draws: int, salt: int) -> Floats:
+        return multiplied_squares(paths, self.sample.y[rows], self.clusters_of(rows), draws, salt)
 
     def first_scores(self, path: Path, rows: Rows, draws: int, salt: int) -> Iterator[Floats]:
         return first_multiplied(path, self.sample.y[rows], self.clusters_of(rows), draws, salt)

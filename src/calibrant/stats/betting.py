@@ -296,10 +296,10 @@ class Clusters:
         y: ArrayLike,
         p: Floats,
         ends: tuple[Floats, Floats],
-        weight: Floats | None = None,
+        weight: Floats,
         cluster: NDArray[np.intp] | None = None,
     ) -> Clusters:
-        """Clusters whose mean is the (weighted) mean over rows of one of two numbers each.
+        """Clusters whose mean is the weighted mean over rows of one of two numbers each.
 
         Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row
         contributes one of two numbers, known from its scores.
@@ -307,11 +307,9 @@ class Clusters:
         `y`, `p` (n,): outcomes, and rates from which the noise is guessed. `ends` (n,): what a row contributes if the
         outcome is 0, and if it is 1. `weight` (n,). `cluster` (n,): 0, 1, ...: whole clusters are the clusters.
         """
-        z0, z1 = ends
-        n = len(z0)
-        if weight is not None:
-            scale = weight * (n / weight.sum())
-            z0, z1 = z0 * scale, z1 * scale
+        n = len(weight)
+        scale = weight * (n / weight.sum())
+        z0, z1 = (end * scale for end in ends)
         value: Floats = np.where(np.asarray(y) == 1, z1, z0)
         least, most = np.minimum(z0, z1), np.maximum(z0, z1)
         rate = np.clip(p, 1e-3, 1.0 - 1e-3)  # so that scores of 0 and 1 do not promise to be noiseless

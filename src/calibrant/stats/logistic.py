@@ -170,7 +170,7 @@ WARM = 16_384  # above four times as many rows the start is fitted on about so m
 def regress(
     features: Floats | Sequence[Floats | Flags],
     target: Floats,
-    weight: Floats | None = None,
+    weight: Floats,
     *,
     ridge: float | Floats = 0.0,
     intercept: bool = True,
@@ -186,7 +186,6 @@ def regress(
     """
     blocks = [features] if isinstance(features, np.ndarray) else features
     n, d = len(target), sum(block.shape[1] for block in blocks)
-    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     # Columns in standard units are the same regression with other names, and well conditioned; so is the penalty.
     x = np.ones((d + intercept, n))  # a row a column: products with rows of data run along memory
     centre, scale, slab, first = np.zeros(d), np.zeros(d), max(AT_ONCE // n, 1), 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb, prod
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from calibrant.views.people import assumed, people_of
 from calibrant.views.rules import Condition, Rule
 
 Floats = NDArray[np.float64]
+Form = TypeVar("Form")
 
 ORDER = 2  # attributes that a box combines, by default
 MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
@@ -300,6 +302,10 @@ class Boxed:
         """What certificates take for granted of them."""
         return "independent outcomes"
 
+    def form(self, rows: Callable[..., Form], _clusters: Callable[..., Form]) -> Callable[..., Form]:
+        """What reads them, in one of two forms: that for independent rows, or that for clusters."""
+        return rows
+
     @property
     def scanned(self) -> ScannedRows | None:
         """The rows as the scan test reads them, where they come in clusters or weigh."""
@@ -350,6 +356,9 @@ class ClusterBoxed(Boxed):
     clusters: Clusters
     data: Predictions  # the rows themselves, with which ranges are kept
     unit = "clusters"
+
+    def form(self, _rows: Callable[..., Form], clusters: Callable[..., Form]) -> Callable[..., Form]:
+        return clusters
 
     @property
     def scanned(self) -> ScannedRows:

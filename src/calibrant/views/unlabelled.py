@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
-from typing import Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -41,10 +41,20 @@ NONE_KEPT = (
 )
 
 
+ASSUMES = "independent outcomes, given the scores and whose label is missing"
+OF_CLUSTERS = (
+    "independent clusters, rows of one as dependent as they like, given scores, weights and whose label is missing; "
+    "weights that do not depend on outcomes"
+)
+
+
 @dataclass(frozen=True)
 class Cells:
     """Counts by ``2^10`` cells of the score, of everyone or of some groups."""
 
+    assumes: ClassVar[str] = ASSUMES
+    apart: ClassVar[bool] = True  # people lack a label independently of one another
+    every: ClassVar[int] = 1  # one ratio of odds in so many is looked at for that up to which a verdict stands
     labelled: NDArray[np.int64]  # shape (1024, 2): rows by label
     unlabelled: NDArray[np.int64]  # shape (1024,)
     sums: NDArray[np.int64]  # shape (1024, 2): sums of the scores, out of `2^30`, of the labelled and of the others
@@ -96,6 +106,11 @@ class Cells:
         """Sum of the scores of those with a label, and of those without."""
         first, second = self.sums.sum(axis=0) / STEPS
         return float(first), float(second)
+
+    @property
+    def reported(self) -> dict[str, object]:
+        """What settings tell of clusters."""
+        return {}
 
     def ranges(self, count: int, smallest: int = 1) -> list[tuple[int, int]]:
         """Cut the cells into at most so many ranges that hold about as many people each.
@@ -178,6 +193,8 @@ class ClusterRows:
 class ClusterCells(Cells):
     """Counts of people, and their rows by cluster, which are certified."""
 
+    assumes, apart = OF_CLUSTERS, False
+    every = 4  # each takes the work of all clusters
     rows_of: ClusterRows
 
     @classmethod
@@ -216,9 +233,9 @@ class ClusterCells(Cells):
         return {}
 
     @property
-    def clusters(self) -> tuple[int, int]:
-        """Clusters, and those of them that have a row without a label."""
-        return self.rows_of.clusters
+    def reported(self) -> dict[str, object]:
+        clusters, apart = self.rows_of.clusters
+        return {"clusters": clusters, "clusters_unlabelled": apart}
 
 
 def kind_of(sketch: Sketch) -> type[Cells]:

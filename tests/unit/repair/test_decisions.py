@@ -30,7 +30,7 @@ def judged(n: int = N, **more: np.ndarray) -> Judged:
     sex = np.where(np.arange(n) % 2, "f", "m")
     p = np.where(sex == "f", eta * 0.4, eta)
     data = cal.predictions(rng.uniform(size=n) < eta, p, {"sex": sex}, **more)
-    return Judged(data, {AS_AUDITED: p, "raised": eta}, np.zeros(n, dtype=np.int64))
+    return Judged.of(data, {AS_AUDITED: p, "raised": eta}, np.zeros(n, dtype=np.int64))
 
 
 def reported(of: Judged, *thresholds: float, alpha: float = 0.05) -> list[DecisionChange]:
@@ -99,7 +99,7 @@ def shown_of(site: np.ndarray, moved: np.ndarray, smallest: int = 20) -> dict[st
     """Return how many rows are told to change side, of a repair that raises the rows given over 0.5."""
     p = np.full(len(site), 0.4)
     data = cal.predictions(np.arange(len(site)) % 2, p, {"site": site})
-    of = Judged(data, {AS_AUDITED: p, "raised": np.where(moved, 0.6, 0.4)}, np.zeros(len(site), dtype=np.int64))
+    of = Judged.of(data, {AS_AUDITED: p, "raised": np.where(moved, 0.6, 0.4)}, np.zeros(len(site), dtype=np.int64))
     lines = decision_lines(decision_changes(of, groups_of(data, ["site"], {}, smallest, 0), [0.5], 0.05))
     return {line.population: line.to_act for line in lines}
 
@@ -135,7 +135,7 @@ def test_units_weights_and_folds() -> None:
     sex = {"sex": judged().data.covariates["sex"].take(copies)}
     plain, clusters = (
         reported(
-            Judged(cal.predictions(judged().data.y[copies], kept[AS_AUDITED], sex, **more), kept, 0 * copies), 0.2
+            Judged.of(cal.predictions(judged().data.y[copies], kept[AS_AUDITED], sex, **more), kept, 0 * copies), 0.2
         )[0]
         for more in ({}, {"cluster": copies})
     )

@@ -469,7 +469,7 @@ def test_groups_without_events_are_estimated_better_only_where_events_were_to_co
     p = np.full(len(site), 0.02) + 1e-4 * (np.arange(len(site)) % 3)
     cluster = np.arange(len(site)) // 3 if clusters else None
     data = cal.predictions(np.zeros(len(site)), p, {"site": site}, cluster=cluster)
-    judged = Judged(data, {AS_AUDITED: p, "halved": p / 2, "doubled": 2 * p}, np.zeros(len(site), dtype=np.int64))
+    judged = Judged.of(data, {AS_AUDITED: p, "halved": p / 2, "doubled": 2 * p}, np.zeros(len(site), dtype=np.int64))
     changes = group_changes(judged, groups_of(data, ("site",), {}, 10, 0), 0.05)
     said = {(c.probability, c.level): c.estimated for c in changes}
     assert {said[name, level] for name in ("halved", "doubled") for level in "ab"} == {"undecided"}

@@ -187,7 +187,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
     data, small = half_per_cents()
     assert small.sum() < 10 * 160 < data.n
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
-    judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
+    judged = Judged.of(data, scores, np.zeros(data.n, dtype=np.int64))
     people = [People(id="small", who="small", kind="group", rows=np.flatnonzero(small), shown=False)]
     found = Fixed.of(judged, people, Judging(limit=0.05, alpha=0.05, judge="error"))
     for name in scores:
@@ -216,7 +216,7 @@ def test_a_shift_over_the_limit_is_told_whatever_an_estimate_says() -> None:
         for g in range(10)
     ]
     found = Fixed.of(
-        Judged(data, {AS_AUDITED: p}, np.zeros(3000, dtype=np.int64)),
+        Judged.of(data, {AS_AUDITED: p}, np.zeros(3000, dtype=np.int64)),
         people,
         Judging(limit=0.14, alpha=0.2),
     )
@@ -236,7 +236,7 @@ def test_gaps_of_all_rows_like_these_are_certified_under_each_repair(clusters: b
     y, cluster = (rng.uniform(size=1200) < p).astype(np.int8), np.arange(1200) // 3 if clusters else None
     scores = {AS_AUDITED: p, "up": p + 0.05, "squared": p**2}
     how = Judging(limit=0.1, alpha=0.1, judge="gap", target="population")
-    judged = Judged(cal.predictions(y, p, cluster=cluster), scores, np.zeros(1200, dtype=np.int64))
+    judged = Judged.of(cal.predictions(y, p, cluster=cluster), scores, np.zeros(1200, dtype=np.int64))
     everyone = People(id="everyone", who="everyone", kind="everyone", rows=np.arange(1200))
     subgroup = People(id="s", who="s", kind="subgroup", rows=np.arange(600))
     found = Fixed.of(judged, [everyone, subgroup], how)

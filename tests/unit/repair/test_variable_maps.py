@@ -208,7 +208,7 @@ def test_augmented_logistic_is_scikit_learns():
     (c,) = got.codings  # what a map tells of numbers is rounded
     assert (c.location, c.scale) == pytest.approx((age.mean(), age.std()), rel=0.02)
     z = (age - c.location) / c.scale
-    slopes, intercept = regress(np.column_stack([logit(data.p), z]), targets(data))
+    slopes, intercept = regress(np.column_stack([logit(data.p), z]), targets(data), np.ones(data.n))
     assert got.slopes + got.numbers == pytest.approx(tuple(slopes), abs=1e-5)
     assert got.intercept == pytest.approx(intercept, abs=1e-5)
 

@@ -76,8 +76,8 @@ def test_constant_and_repeated_columns_do_no_harm() -> None:
     rng = np.random.default_rng(4)
     x = rng.normal(size=500)
     y = (rng.random(500) < expit(x)).astype(float)
-    plain, intercept = regress(x[:, None], y)
-    slopes, other = regress(np.column_stack([x, np.full(500, 3.0), x]), y)
+    plain, intercept = regress(x[:, None], y, np.ones(500))
+    slopes, other = regress(np.column_stack([x, np.full(500, 3.0), x]), y, np.ones(500))
     assert slopes[1] == 0.0
     assert (slopes[0] + slopes[2], other) == pytest.approx((plain[0], intercept), abs=1e-9)
 
@@ -86,9 +86,9 @@ def test_a_start_on_a_part_of_many_rows_leaves_the_fit_as_it_is(monkeypatch: pyt
     rng = np.random.default_rng(5)
     x = rng.normal(size=(4000, 2))
     y = (rng.random(4000) < expit(x[:, 0])).astype(float)
-    cold = regress(x, y)
+    cold = regress(x, y, np.ones(4000))
     monkeypatch.setattr("calibrant.stats.logistic.WARM", 400)
-    warm = regress(x, y)
+    warm = regress(x, y, np.ones(4000))
     assert warm[0] == pytest.approx(cold[0], abs=1e-11)
     assert warm[1] == pytest.approx(cold[1], abs=1e-11)
 
@@ -105,7 +105,7 @@ def test_outcomes_that_the_scores_separate_do_not_settle_and_gain_almost_all_the
 
 def test_a_ridge_however_small_is_followed_to_its_optimum_where_scores_separate_the_outcomes() -> None:
     x = np.linspace(-2.0, 2.0, 21)
-    slopes, intercept = regress(x[:, None], (x > 0.1).astype(float), ridge=1e-9)
+    slopes, intercept = regress(x[:, None], (x > 0.1).astype(float), np.ones(21), ridge=1e-9)
     left = (x > 0.1) - expit(x * slopes[0] + intercept)
     assert slopes[0] > 80.0
     assert left @ x == pytest.approx(1e-9 * slopes[0], rel=1e-3)

@@ -429,8 +429,8 @@ def limitations(record: AuditRecord) -> Lines:
             say(f"{num.count(undecided)} of {num.count(len(record.groups))} groups are undecided: too few rows.")
         )
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
-    rests = "clusters are" if record.data.get("cluster") else "rows are"
-    made.append(say(f"Certified ranges hold if {rests} independent draws from the population meant."))
+    rests = independent(record).many
+    made.append(say(f"Certified ranges hold if {rests} are independent draws from the population meant."))
     return tuple(made)
 
 

@@ -15,7 +15,7 @@ from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs, detectors_of, halves_of
 from calibrant.search.models import Models, Rows, hash_split, predicted
 from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, checked_draws, law_assumed, may_hold
-from calibrant.stats.cusum import Alternative, Detector, Path, binned, multiplied_squares, simulated_squares, squares
+from calibrant.stats.cusum import Alternative, Detector, Path, binned, squares
 from calibrant.stats.nulls import p_value
 from calibrant.toolkit.data import takes_arrays
 
@@ -410,13 +410,9 @@ def _compared(q: DetectorInputs, reading: Reading, null: AssumedNull, draws: int
 
 def _judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, reading: Reading, law: _Law) -> Outcome:
     """Compare the paths of some rows with outcomes simulated for those rows, models held."""
-    y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.mass_of(rows)
-    steps = [binned(path, len(rows), reading.bins, weights, reading.by_size) for path in paths]
-    result = squares(steps, y)
-    if q.cluster is None:
-        drawn = simulated_squares(steps, edge, q.ids[rows], law.draws, SALT)
-    else:
-        drawn = multiplied_squares(steps, y, q.clusters_of(rows), law.draws, SALT)
+    steps = [binned(path, len(rows), reading.bins, q.sample.mass_of(rows), reading.by_size) for path in paths]
+    result = squares(steps, q.sample.y[rows])
+    drawn = q.drawn_squares(steps, rows, law.draws, SALT)
     best, impossible = int(np.argmax(result)), q.impossible
     shown = np.sqrt(result) if reading.root else result
     return Outcome(

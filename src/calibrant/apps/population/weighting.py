@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from calibrant import Predictions
@@ -118,15 +117,10 @@ class Weighting:
         """The rows that have a weight, with it; weights of the data's own are in it already."""
         if not isinstance(data, Predictions) or data.n != self.n:
             raise BadInput(f"these weights are of {self.n:,} rows: pass the calibrant.predictions they were made for")
-        kept = self.kept
-        y, p, w = data.y[kept], data.p[kept], self.weights[kept]
-        who = None if data.cluster is None else data.cluster[kept]
-        for column in (y, p, w, who):
-            if column is not None:
-                column.flags.writeable = False
-        table = None if data.covariates is None else data.covariates.filter(pa.array(kept))
-        dropped = data.dropped + int(np.count_nonzero(~kept))
-        return replace(data, y=y, p=p, weights=w, cluster=who, covariates=table, dropped=dropped, cache={})
+        kept = np.flatnonzero(self.kept)
+        weights = self.weights[kept]
+        weights.flags.writeable = False
+        return replace(data.part(kept), weights=weights, dropped=data.dropped + self.n - len(kept))
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain lists, dictionaries, numbers and strings."""

@@ -94,15 +94,13 @@ def repairs_of_lost(context: AuditContext, so_far: Mapping[str, Curve]) -> Check
     rows = LostRows.of(context).by_weights().data
     context.needs_tests()
     from calibrant.audit.before_after import PopulationsOfLost
-    from calibrant.repair.judge.lost import by_weights
     from calibrant.views.unlabelled import without_outcomes
 
     context.announce("comparing repairs")
     groups = tuple((one.name, one.members) for one in shown_with_lost(context))
     people = PopulationsOfLost(context, without_outcomes(rows), NO_CURVE, groups=groups)
     how = replace(_judging(context, rows), repairs=tried_by_default((), "unless quick"))
-    judging = by_weights(replace(how, people=people.of, reported=people.ends))
-    return _compared(context, so_far, rows, judging, people)
+    return _compared(context, so_far, rows, replace(how, people=people.of, reported=people.ends), people)
 
 
 def _judging(context: AuditContext, rows: Predictions) -> Judging:

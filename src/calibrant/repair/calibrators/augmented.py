@@ -32,6 +32,7 @@ from calibrant.repair.regression import (
     targets,
 )
 from calibrant.stats.logistic import regress
+from calibrant.views.points import weights_of
 
 Form = Literal["logit", "raw", "beta", "published beta"]
 PUBLISHED = 1e-4  # where the published procedure puts scores of exactly 0
@@ -281,10 +282,10 @@ def _fitted(one: AugmentedLogistic | AugmentedBeta, data: Predictions, form: For
     score = score_columns(rows.p, form, edges)
     ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     if paper:  # appendix C: scikit-learn's ridge of 1 on every coefficient
-        result, intercept = regress([score, *parts], rows.y.astype(np.float64), rows.weights, ridge=1.0)
+        result, intercept = regress([score, *parts], rows.y.astype(np.float64), weights_of(rows), ridge=1.0)
         slopes, rest = result[:2], result[2:]
     else:
-        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, parts, one.ridge)
+        slopes, rest, intercept = coefficients(targets(rows), weights_of(rows), score, parts, one.ridge)
     numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(ends))
     return Augmented(
         recipe=name,
@@ -313,7 +314,7 @@ def _fitted(one: AugmentedLogistic | AugmentedBeta, data: Predictions, form: For
 
 def coefficients(
     target: Floats,
-    weight: Floats | None,
+    weight: Floats,
     score: Floats,
     others: Sequence[Floats | NDArray[np.bool_]] = (),
     ridge: float = 0.0,

@@ -138,7 +138,7 @@ class Platt(Tunable):
 
     def _curve(self, rows: Predictions, scale: Scale) -> Logistic:
         y = targets(rows) if self.ridge is None else rows.y.astype(np.float64)
-        slopes, intercept = regress(scaled(rows.p, scale)[:, None], y, rows.weights, ridge=self.ridge or 0.0)
+        slopes, intercept = regress(scaled(rows.p, scale)[:, None], y, weights_of(rows), ridge=self.ridge or 0.0)
         return Logistic(
             recipe="Platt",
             settings={
@@ -318,7 +318,7 @@ def _beta(rows: Predictions, parameters: Parameters) -> tuple[float, float, floa
     up, down, y = log_of(rows.p), -log_of(1.0 - rows.p), rows.y.astype(np.float64)
 
     def free(*columns: Floats, intercept: bool = True) -> tuple[Floats, float]:
-        return regress(np.column_stack(columns), y, rows.weights, ridge=RIDGE, intercept=intercept)
+        return regress(np.column_stack(columns), y, weights_of(rows), ridge=RIDGE, intercept=intercept)
 
     if parameters == "am":  # a = b: one column, their sum
         (a,), c = free(up + down)

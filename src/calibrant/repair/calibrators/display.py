@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, checked_steps
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.data.specs.spec import Spec
-from calibrant.errors import BadInput
 from calibrant.kernels.draws import uniforms
 from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point
 from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order
 from calibrant.repair.formulas.expression import Applied, Formula, Number, Term
+from calibrant.repair.regression import of_two_classes
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import EXACT_STEPS, checked_bandwidth
 
@@ -101,17 +101,9 @@ class Rounding(Tunable):
 
     def fit(self, data: Predictions | None = None) -> Rounded:
         """The map; the data play no part."""
-        two_classes(data, "Rounding")
+        if data is not None:
+            of_two_classes(data, "Rounding")
         return Rounded(recipe="Rounding", settings={"steps": int(self.steps)}, steps=int(self.steps))
-
-
-def two_classes(data: object, recipe: str) -> None:
-    """Refuse what is no data of two classes, for a recipe that reads none."""
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput(f"{recipe} is for two classes: project with .top_label() or .one_vs_rest(k)")
-    if data is not None and not isinstance(data, Predictions):
-        way = "pass calibrant.predictions(...), calibrant.read(...) or nothing"
-        raise BadInput(f"{recipe} is fitted on rows or none: {way}, not a {type(data).__name__}")
 
 
 # ---- Jitter: the score perturbed a little, which makes its calibration error certifiable ----
@@ -189,6 +181,7 @@ class Jitter(Tunable):
 
     def fit(self, data: Predictions | None = None) -> Jittered:
         """The map; the data play no part."""
-        two_classes(data, "Jitter")
+        if data is not None:
+            of_two_classes(data, "Jitter")
         settings = {"bandwidth": float(self.bandwidth), "seed": int(self.seed)}
         return Jittered(recipe="Jitter", settings=settings, bandwidth=float(self.bandwidth), seed=int(self.seed))

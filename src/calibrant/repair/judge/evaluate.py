@@ -215,8 +215,7 @@ def evaluate(
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
-    weighs = getattr(data, "weighs", False)  # what is no predictions is refused below
-    rows = data if weighs else checked_data(data, Predictions)
+    rows = data if getattr(data, "weighs", False) else checked_data(data, Predictions)  # refuses all else
     if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
     chosen = names("tests", tests)
@@ -249,7 +248,7 @@ def evaluate(
         target=_checked_target(target, judge),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
-    return compared(rows, by_weights(judging) if weighs else judging)
+    return compared(rows, judging)
 
 
 def _checked_target(target: Target | None, judge: Judge) -> Target:
@@ -259,7 +258,8 @@ def _checked_target(target: Target | None, judge: Judge) -> Target:
 
 
 def compared(rows: Predictions, how: Judging) -> Comparison:
-    """The comparison: what `evaluate` and an audit both run."""
+    """The comparison: what `evaluate` and an audit both run; by weights of censoring where rows were lost."""
+    how = by_weights(how) if rows.weighs else how
     with sized(rows.n), one_thread():
         fits = how.fits(rows, how)
         return _compared(fits, _groups(fits, how), how)

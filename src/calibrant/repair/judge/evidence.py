@@ -178,13 +178,14 @@ class JudgedGroups:
 
     def populations(self, judged: Judged, name: str, seed: int) -> tuple[list[Population], list[list[Population]]]:
         """Everyone under one probability in each fold, and each group in each fold that has some of it."""
-        if judged.clusters(name, seed) is None:
-            sketches = [self._counted(judged, judged.scores[name], rows) for rows, _ in judged.each_fold()]
-            every = [[group(sketch, i) for sketch in sketches] for i in self.index]
-            return [Population(s.cells, s.levels) for s in sketches], [[q for q in parts if q.n] for parts in every]
-        folds = [judged.each_fold(one.rows) for one in self.people]
-        own = [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in parts] for parts in folds]
-        return everyone(judged, name, seed), own
+        folds = [rows for rows, _ in judged.each_fold()]
+        sketches = [self._counted(judged, judged.scores[name], rows) for rows in folds]
+        whole, own = [Population(s.cells, s.levels) for s in sketches], list[list[Population]]()
+        for i, one in zip(self.index, self.people, strict=True):
+            there = [q for q in (group(sketch, i) for sketch in sketches) if q.n]
+            parts = zip(there, judged.each_fold(one.rows), strict=True)
+            own.append([judged.in_clusters(q, name, rows, seed) for q, (rows, _) in parts])
+        return [judged.in_clusters(q, name, rows, seed) for q, rows in zip(whole, folds, strict=True)], own
 
     def _counted(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
         out = Sketch(self.spec)

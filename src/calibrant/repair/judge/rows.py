@@ -27,8 +27,8 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking, rate_interval
 from calibrant.stats.subgroups.row_gaps import row_gap
-from calibrant.views.people import certified, people_of
-from calibrant.views.points import points, weights_of
+from calibrant.views.people import WeighedPeople, certified, people_of
+from calibrant.views.points import Points, points, weights_of
 from calibrant.views.population import Population, Target
 from calibrant.views.sample import Group, keyed, part_of
 
@@ -158,6 +158,11 @@ class Judged:
     part: Whole  # shape (n,): fold of each row: rows of one fold have their scores from one map
     _under: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
 
+    @classmethod
+    def of(cls, data: Predictions, scores: Mapping[str, Floats], part: Whole) -> Judged:
+        """Those of rows that are independent and count alike, or of others."""
+        return (JudgedClusters if isinstance(people_of(data), WeighedPeople) else Judged)(data, scores, part)
+
     def under(self, name: str) -> Predictions:
         """The rows with one score and without covariates, which keep what is counted of them; made once."""
         if name not in self._under:
@@ -170,11 +175,14 @@ class Judged:
 
     def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
         """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""
-        data, clusters, whole = people_of(self.under(name)).alone, self.clusters(name, seed), len(rows) == self.data.n
-        q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
-        if clusters is None:
-            return q
-        return certified(q, (clusters.of_rows(rows),))
+        data, whole = people_of(self.under(name)).alone, len(rows) == self.data.n
+        part = data if whole else Predictions(y=data.y[rows], p=data.p[rows])
+        return self.in_clusters(part_of(part, values, seed), name, rows, seed)
+
+    def in_clusters(self, counts: Population, name: str, rows: Whole, seed: int) -> Population:
+        """The population of some rows, of their counts: with the clusters of rows that are not independent."""
+        clusters = self.clusters(name, seed)
+        return counts if clusters is None else certified(counts, (clusters.of_rows(rows),))
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""
@@ -211,18 +219,10 @@ class Judged:
         return float(out[0]), float(out[1]), float(out[2])
 
     def gap_range(self, delta: float, among: Whole, _pilots: Whole | None = None) -> tuple[float, float, float]:
-        """The gap as audited of some rows, and its limits given the scores, whatever folds they are in.
-
-        With clusters or weights by bets, as any mean over rows.
-        """
-        data, p = self.data, self.data.p[among]
-        if data.weights is None and data.cluster is None:
-            cells = Cells.of_rows(data.y[among], p)
-            low, high = row_gap(cells, delta / 2.0).limits(delta)
-            return (cells.events - cells.expected) / cells.n, low, high
-        u = linear(data, among, p, (-p, 1.0 - p))
-        low, high = mean_limits(u, delta)
-        return u.mean, low, high
+        """The gap as audited of some rows, and its limits given the scores, whatever folds they are in."""
+        cells = Cells.of_rows(self.data.y[among], self.data.p[among])
+        low, high = row_gap(cells, delta / 2.0).limits(delta)
+        return (cells.events - cells.expected) / cells.n, low, high
 
     def ordinary(self, values: Floats, delta: float, among: Whole | None = None) -> tuple[float, float, float]:
         """A mean over rows, or some of them, and its ordinary interval: of large samples, cluster-robust, Student's."""
@@ -268,20 +268,20 @@ class Judged:
     def near_gap(self, among: Whole, delta: float) -> Ends | None:
         """The ordinary interval of the gap as audited of some rows; None where the score expects few events, or others.
 
-        It has to hold where events are few: with none, residuals vary as little as scores do. Of independent rows it is
-        exact, with clusters or weights that of `measure.observed_expected`.
+        It has to hold where events are few: with none, residuals vary as little as scores do. So it is exact.
         """
         try:
             rows = points(self.under(AS_AUDITED).part(among))
         except NotComputable:  # a single cluster shows nothing
             return None
-        q, p = rows.weighed, rows.p
-        expected = q.mean(p)
-        if q.rows * min(expected, 1.0 - expected) < EXPECTED:
+        expected = rows.weighed.mean(rows.p)
+        if rows.weighed.rows * min(expected, 1.0 - expected) < EXPECTED:
             return None
-        if rows.weight is None and rows.cluster is None:
-            return self.gap_range(delta, among)[1:]
-        return rate_interval(q, q.mean(q.y) - expected, lambda t: p + t, lambda r, _: r - expected, q.level(delta))
+        return self._near_gap(rows, expected, among, delta)
+
+    def _near_gap(self, _rows: Points, _expected: float, among: Whole, delta: float) -> Ends:
+        """The same of rows enough, whose scores expect so much."""
+        return self.gap_range(delta, among)[1:]
 
     @property
     def outcomes(self) -> tuple[NDArray[np.generic], NDArray[np.bool_], Floats]:
@@ -324,6 +324,22 @@ class Judged:
             auroc=ranking(*area).auroc if len(np.unique(y[known])) == 2 else None,
             impossible=int(np.count_nonzero(known & np.where(y == 1, p == 0.0, p == 1.0))),
         )
+
+
+class JudgedClusters(Judged):
+    """The same of rows in clusters, or that do not count alike."""
+
+    def gap_range(self, delta: float, among: Whole, _pilots: Whole | None = None) -> tuple[float, float, float]:
+        """The gap as audited of some rows, and its limits by bets, as of any mean over rows."""
+        p = self.data.p[among]
+        u = linear(self.data, among, p, (-p, 1.0 - p))
+        low, high = mean_limits(u, delta)
+        return u.mean, low, high
+
+    def _near_gap(self, rows: Points, expected: float, _among: Whole, delta: float) -> Ends:
+        """That of `measure.observed_expected`."""
+        q, p = rows.weighed, rows.p
+        return rate_interval(q, q.mean(q.y) - expected, lambda t: p + t, lambda r, _: r - expected, q.level(delta))
 
 
 # ---- From recipes and fitted maps to scores of rows that no map was fitted on ----
@@ -402,7 +418,7 @@ def fits_of(data: Predictions, judging: Judging) -> Fits:
             raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
     else:
         scores = {k: m(judge).p for k, m in calibrators.items()}
-    judged = Judged(judge, {AS_AUDITED: judge.p, **{k: scores[k] for k in calibrators}}, part)
+    judged = Judged.of(judge, {AS_AUDITED: judge.p, **{k: scores[k] for k in calibrators}}, part)
     n, clusters = (0, 0) if fit is None else (fit.n, clusters_in(fit))
     return Fits(judged, calibrators, how, n, clusters, tuple(gone.items()), at)
 

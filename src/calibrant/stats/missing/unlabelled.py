@@ -245,12 +245,13 @@ class Ends(ABC):
     Of people that is `Range`, of clusters `ClusterRange`: they say what is bet on one kind of line.
     """
 
+    counts: Steps
     odds: float
 
     @property
-    @abstractmethod
     def some_unknown(self) -> bool:
         """Whether an outcome is not known."""
+        return bool(self.counts.unknown.any())
 
     @abstractmethod
     def evidence(self, odds: float) -> Evidence:
@@ -298,11 +299,6 @@ class Range(Ends):
 
     counts: Counts
     odds: float  # at least 1: gamma
-
-    @property
-    def some_unknown(self) -> bool:
-        """Whether an outcome is not known."""
-        return bool(self.counts.unknown.any())
 
     def evidence(self, odds: float) -> Bets:
         """The bets on lines at these odds."""
@@ -503,11 +499,6 @@ class ClusterRange(Ends):
 
     counts: ClusterCounts
     odds: float  # at least 1: gamma
-
-    @property
-    def some_unknown(self) -> bool:
-        """Whether an outcome is not known."""
-        return bool(self.counts.unknown.any())
 
     def evidence(self, odds: float) -> ClusterBets:
         """The bets on lines at these odds."""

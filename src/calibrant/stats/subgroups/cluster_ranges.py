@@ -9,7 +9,7 @@ where it reaches ``1 / delta`` is the box's low end; that of ``1 - y`` with ``1 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -134,10 +134,6 @@ class ClusterRanges:
         """Clusters."""
         return self.rows.count
 
-    def people(self, box: int) -> tuple[int, int]:
-        """How many clusters have rows in a box, and how many outside."""
-        return int(self.result[box, CLUSTERS]), self.count - int(self.result[box, INSIDE])
-
     @cached_property
     def gap(self) -> Floats:
         """Weighted mean residual of each box."""
@@ -161,6 +157,9 @@ class ClusterRanges:
 
     def observed(self, box: int) -> float:
         return float(self.predicted[box]) + float(self.gap[box])
+
+    def reported(self, box: int) -> Mapping[str, tuple[int, int]]:
+        return {"clusters": (int(self.result[box, CLUSTERS]), self.count - int(self.result[box, INSIDE]))}
 
     @cached_property
     def _sides(self) -> tuple[Side, Side]:

@@ -11,6 +11,7 @@ What holds for one side from below holds for the other from above.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -252,6 +253,9 @@ class Ranges(Protocol):
     def observed(self, box: int) -> float:
         """The event rate of a box."""
 
+    def reported(self, box: int) -> Mapping[str, tuple[int, int]]:
+        """How many clusters have rows in a box, and how many outside."""
+
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
         """One-sided limits."""
 
@@ -296,6 +300,9 @@ class RowRanges:
 
     def observed(self, box: int) -> float:
         return float(self.family.events[box] / self.family.rows[box])
+
+    def reported(self, _box: int) -> Mapping[str, tuple[int, int]]:
+        return {}
 
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
         return ends(self.family, low, high, boxes)

@@ -135,6 +135,15 @@ def test_rows_of_share_zero_are_left_out_and_counted() -> None:
     assert (weighed.n, weighed.dropped) == (200, 200)
 
 
+def test_rows_left_out_leave_clusters_that_cross_and_are_certified() -> None:
+    d = rows()
+    crossed = cal.predictions(d.y, d.p, d.covariates, cluster={"of": np.arange(400) % 40, "at": np.arange(400) // 40})
+    left = cal.weights.to(crossed, {"sex": {"F": 1.0, "M": 0.0}}).of(crossed)
+    assert left.crossing.codes.shape == (2, 200)
+    assert not left.weights.flags.writeable
+    assert cal.certify.raw_lower(left).n == 200
+
+
 @pytest.mark.parametrize(
     ("target", "more", "why"),
     [

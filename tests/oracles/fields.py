@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from calibrant.kernels import field_patterns as f
+from calibrant.data.sources import inferred_types as f
 
 EXPONENT = r"([eE][+-]?[0-9]+)?"
 MARKS = (",", r"\.", " ", "'", "\u00a0", "\u202f")
@@ -13,7 +13,7 @@ TIME = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.([0-9]{1,9}))?)?(Z|[+-]([01
 DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})([T ]{TIME})?", re.ASCII)
 PATTERNS = (
     (f.CODE, rf"[+-]?0[0-9]+((\.[0-9]*)|(,[0-9]+))?{EXPONENT}"),
-    (f.WHOLE, rf"[+-]?[0-9]{{1,{f.MOST_DIGITS}}}"),
+    (f.WHOLE, r"[+-]?[0-9]{1,15}"),
     (f.LONG, r"[+-]?[0-9]+"),
     (f.SCIENTIFIC, r"[+-]?[0-9]+[eE][+-]?[0-9]+"),
     (f.POINTED, r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}"),
@@ -48,27 +48,27 @@ def meaning(text: str) -> int:
 
 @dataclass
 class Read:
-    """What reading text showed: see `calibrant.kernels.fields.scan`."""
+    """What reading text showed."""
 
-    rows: int = 0
     lines: int = 0
-    multiline: bool = False
-    fault: tuple[int, int] = (0, 0)  # which tally, and the line in it
-    first: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)  # the lines in which they begin
+    fault: str = ""  # and its line
+    first: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)  # column, code: line, value
 
 
-def one_field(text: str, i: int, delimiter: str) -> tuple[int, str, bool, int]:
-    """Return where the field at i ends, its text, if no quote was doubled in it, and the fault if there is one."""
+def one_field(text: str, i: int, delimiter: str) -> tuple[int, str, str]:
+    """Return where the field at i ends, its value, and what is wrong with it."""
     rest = re.compile(rf"[^{re.escape(delimiter)}\r\n]*")
     if text[i] != '"':
         end = rest.match(text, i).end()
-        return end, text[i:end], True, 0
+        return end, text[i:end], ""
     inside = re.compile(r'"((?:[^"]|"")*)"(?!")').match(text, i)
     if inside is None:
-        return len(text), "", True, f.OPEN
+        return len(text), "", "the quote in line {} is never closed"
     end = rest.match(text, inside.end()).end()
     after = text[inside.end() : end]
-    return end, inside[1].replace('""', '"'), not after and '""' not in inside[1], f.ENDED if after.strip(" \t") else 0
+    fault = "the quoted value of line {} goes on" if after.strip(" \t") else ""
+    return end, inside[1].replace('""', '"') + after, fault
 
 
 def scan(text: str, delimiter: str, columns: int) -> Read:
@@ -79,11 +79,11 @@ def scan(text: str, delimiter: str, columns: int) -> Read:
         start, fields, line = i, [], out.lines + 1
         while fields or text[i] not in "\r\n":
             begin = i
-            i, value, plain, fault = one_field(text, i, delimiter)
+            i, value, fault = one_field(text, i, delimiter)
             if fault:
-                out.fault = (fault, line)
+                out.fault = fault.format(line)
                 return out
-            fields.append((line, value, meaning(value) if plain else f.TEXT))
+            fields.append((line, value, meaning(value)))
             line += len(re.findall("\r\n|\r|\n", text[begin:i]))
             if text[i] in "\r\n":
                 break
@@ -91,14 +91,13 @@ def scan(text: str, delimiter: str, columns: int) -> Read:
         blank = len(fields) < 2 and not text[start:i].strip(" \t")
         i += 2 if text[i : i + 2] == "\r\n" else 1
         if len(fields) == columns:
-            out.rows += 1
+            out.rows.append(out.lines + 1)
             for column, (at, value, code) in enumerate(fields):
                 if column not in done:
                     out.first.setdefault((column, code), (at, value))
                     done |= {column} if code == f.TEXT else set()
         elif not blank:
-            out.fault = (f.RAGGED, out.lines + 1)
+            out.fault = f"line {out.lines + 1} has {len(fields)} value{'s'[: len(fields) != 1]} and"
             return out
-        out.multiline |= line > out.lines + 1
         out.lines = line
     return out

@@ -1,4 +1,4 @@
-"""Text files: the scan equals its oracle, rows are those that other readers find, and nothing depends on blocks."""
+"""Text files: what is found in them equals an oracle, rows are those of other readers, and blocks change nothing."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles.fields
-from calibrant.data.sources import delimited
+from calibrant.data.sources import delimited, inferred_types
 from calibrant.data.sources.files import open_source
+from calibrant.data.sources.inferred_types import EMPTY, meaning, new_kinds
 from calibrant.data.sources.source import Form
 from calibrant.errors import BadInput
-from calibrant.kernels import field_patterns as fields
-from calibrant.kernels.fields import scan
 from effort import examples
 
 PIECES = [*"0123456789+-.,;eE%xT: '\"\t", "\n", "\r", "\r\n", "00", "\u00a0", "\u202f", "é", "nan", "NA", "inf", "true"]
@@ -31,6 +31,10 @@ LIKELY = [
     "-123.456",
     "0.123",
     "1.234,5",
+    "1234.567",
+    "1234,567",
+    "0.5e3",
+    "1234567890123456",
     "0x1F",
     "1e-07",
     "-12E+3",
@@ -43,45 +47,89 @@ LIKELY = [
 ]
 
 
-def code_of(text: str) -> int:
-    seen, tally = np.zeros(1, np.uint32), np.zeros(fields.TALLIES, np.int64)
-    scan(np.frombuffer(f"{text}\n".encode(), np.uint8), True, ord("\t"), seen, places(1), tally)
-    return int(seen[0]).bit_length() - 1
+KINDS = frozenset(inferred_types.PATTERNS)
 
 
-def places(columns: int) -> np.ndarray:
-    return np.zeros((columns, fields.CODES, 3), np.int64)
+def kind_of(text: str) -> int:
+    """Return what a field can be, to Python; Arrow passes it over where that is known, and never where it is not."""
+    kind, values = meaning(text.encode()), pa.array([text.encode()], pa.binary())
+    news = [] if kind == EMPTY else [(kind, 0)]
+    assert list(new_kinds(values, frozenset())) == news
+    assert list(new_kinds(values, KINDS - {kind})) == news
+    assert not list(new_kinds(values, frozenset({kind})))
+    return kind
 
 
 @examples(2000)
 @given(st.one_of(st.text(NUMBERS, min_size=1, max_size=14), st.sampled_from(LIKELY)), st.text(NUMBERS, max_size=1))
 def test_what_a_field_can_be(text: str, more: str) -> None:
-    assert code_of(f"x{text}") == oracles.fields.meaning(f"x{text}")
+    assert kind_of(f"x{text}") == oracles.fields.meaning(f"x{text}")
     for value in (text, text + more, more + text):
-        assert code_of(value) == oracles.fields.meaning(value)
+        assert kind_of(value) == oracles.fields.meaning(value)
 
 
-@examples(300)
-@given(st.lists(st.sampled_from(PIECES), max_size=60), st.integers(1, 4), st.sampled_from(",;\t"))
-def test_scan(pieces: list[str], columns: int, delimiter: str) -> None:
-    text = "".join(pieces) + "\n"
-    raw = text.encode()
-    seen, first, tally = np.zeros(columns, np.uint32), places(columns), np.zeros(fields.TALLIES, np.int64)
-    scan(np.frombuffer(raw, np.uint8), True, ord(delimiter), seen, first, tally)
+def test_what_is_likely_in_a_field() -> None:
+    for text in LIKELY:
+        assert kind_of(text) == oracles.fields.meaning(text)
+
+
+def test_days_are_those_of_the_calendar() -> None:
+    days = [f"{year:04}-{month:02}-{day:02}" for year in (*range(0, 2100, 100), 2023, 2024)
+            for month in range(14) for day in range(33)]  # fmt: skip
+    assert [meaning(day.encode()) for day in days] == [oracles.fields.meaning(day) for day in days]
+
+
+FIELDS = [
+    "1",
+    "2.5",
+    "1.234",
+    "x",
+    "",
+    " 7 ",
+    '""',
+    '"3"',
+    '"4" ',
+    '"a\nb"',
+    '"\r\n9"',
+    '"say ""so"""',
+    '5"',
+    "007",
+    "NA",
+]
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[str, int, str]:
+    """Return text, how many columns it has, and their delimiter: rows of as many fields, most of them, or any text."""
+    columns, delimiter = draw(st.integers(1, 4)), draw(st.sampled_from(",;\t b]"))
+    if draw(st.integers(0, 3)) == 0:
+        return "".join(draw(st.lists(st.sampled_from(PIECES), max_size=60))) + "\n", columns, delimiter
+    row = st.lists(st.sampled_from(FIELDS), min_size=columns, max_size=columns).map(delimiter.join)
+    odd = st.sampled_from(["", "  ", "\t", f"1{delimiter}" * columns + "2", '"open', '"a"b', "#"])
+    lines = draw(st.lists(row, max_size=12))
+    for _ in range(draw(st.integers(0, 2))):
+        lines.insert(draw(st.integers(0, len(lines))), draw(odd))
+    return "".join(line + draw(st.sampled_from(["\n", "\n", "\r", "\r\n"])) for line in lines), columns, delimiter
+
+
+@examples(1000, quick=100)
+@given(texts(), st.sampled_from([1 << 24, 7, 20, 50]))
+def test_scan(written: tuple[str, int, str], block: int) -> None:
+    text, columns, delimiter = written
     truth = oracles.fields.scan(text, delimiter, columns)
-    faults = {k: int(tally[k]) for k in (fields.OPEN, fields.ENDED, fields.RAGGED) if tally[k]}
-    assert faults == ({truth.fault[0]: truth.fault[1]} if truth.fault[0] else {})
-    assert tally[fields.ROWS] == truth.rows
-    if not faults:
-        assert (tally[fields.LINE], tally[fields.MULTILINE]) == (truth.lines, truth.multiline)
-        found = {
-            (int(c), int(code)): (int(first[c, code, 0]), raw[first[c, code, 1] : first[c, code, 2]].decode())
-            for c, code in np.argwhere(first[:, :, 0])
-            if code != fields.EMPTY  # a line of spaces, which is no row, has one too
-        }
-        assert {k: (line, v.replace('""', '"')) for k, (line, v) in found.items()} == {
-            k: (line, v.replace('""', '"')) for k, (line, v) in truth.first.items() if k[1] != fields.EMPTY
-        }
+    with TemporaryDirectory() as folder, patch.object(delimited, "BLOCK", block):
+        path = Path(folder) / "a.csv"
+        path.write_bytes(text.removesuffix("\n").encode())  # the last line may not end
+        head = delimited.Head(path, "utf-8", delimiter, tuple("abcd"[:columns]), 0, 0, True, 1)
+        if truth.fault:
+            with pytest.raises(BadInput) as e:
+                delimited.scanned(head, range(columns))
+            assert f": {truth.fault}" in str(e.value)
+            return
+        scan = delimited.scanned(head, range(columns))
+        assert [delimited._line_of(head, scan, row) for row in range(scan.rows)] == truth.rows
+    found = {(column, code): where[1:] for column, kinds in scan.places.items() for code, where in kinds.items()}
+    assert found == {at: value for at, value in truth.first.items() if at[1] != EMPTY}
 
 
 VALUES = st.text(st.sampled_from([*'ab01,;\t|" \n\r#é.-']), max_size=6)

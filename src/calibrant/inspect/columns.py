@@ -17,7 +17,7 @@ from calibrant.data.columns import as_text, is_number, score_values
 from calibrant.data.layouts import decoded, is_text, plain, readings
 from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.inferred_types import DAY_OR_MONTH, REASONS, STORED, UNDATED, shown
+from calibrant.data.sources.inferred_types import DAY_OR_MONTH, REASONS, STORED, TEXT, UNDATED, shown
 from calibrant.data.sources.source import Part, Source
 from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
@@ -25,7 +25,6 @@ from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput
 from calibrant.inspect.looked import KINDS, NO_NUMBER, UNLABELLED, Column, Look, Role
 from calibrant.inspect.roles import GROUPS, KEYS, called
-from calibrant.kernels import field_patterns as fields
 
 CELLS = 6_000_000  # values that a look reads: about a second
 LEAST, MOST = 5_000, 500_000  # rows, however wide or narrow the data are
@@ -230,7 +229,7 @@ def _nearly_numbers(of: ColumnProfile, why: str) -> str:
     if not NEARLY * len(texts) <= (pc.sum(numbers).as_py() or 0) < len(texts):
         return ""
     odd = texts.filter(pc.invert(numbers))
-    of_text = f": {REASONS[fields.TEXT]}"
+    of_text = f": {REASONS[TEXT]}"
     where = why.removesuffix(of_text) if why.endswith(of_text) else shown(odd[0].as_py())
     return f"{where}: {NO_NUMBER}, though {len(texts) - len(odd):,} of {len(texts):,} values are"
 

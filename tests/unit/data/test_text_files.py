@@ -173,6 +173,7 @@ def test_one_value_in_the_last_file_makes_a_column_text(last: str, tmp_path: Pat
         (["1", "2.50", "-1e3", ".5", "5."], "number", [1.0, 2.5, -1000.0, 0.5, 5.0]),
         (["0.10", "-inf", "Infinity"], "number", [0.1, -np.inf, np.inf]),
         (["0", "0.25", " 7 ", " null "], "number", [0.0, 0.25, 7.0, None]),
+        (['"0"', '"0.25" ', '" 7 "', '""  '], "number", [0.0, 0.25, 7.0, None]),
         (["007", "8"], "text", ["007", "8"]),
         (["00", "1"], "text", ["00", "1"]),
         (["NA", "NA"], "text", ["NA", "NA"]),
@@ -197,6 +198,18 @@ def test_what_a_column_is_taken_for(values: list[str], kind: str, read: list[obj
     opened = open_source(str(tmp_path / "a.csv"))
     assert opened.kinds["a"].kind == kind
     assert rows_of(opened)["a"] == read
+
+
+def test_a_value_is_named_by_its_own_line_as_it_reads(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,note,n\n1,"two\nlines, ""so""",5\n\n  \n2,"three\nmore\nlines",x\n')
+    kinds = open_source(str(path)).kinds
+    assert (kinds["note"].line, kinds["note"].value) == (2, 'two\nlines, "so"')
+    assert (kinds["n"].line, kinds["n"].value) == (8, "x")
+    path.write_text("a\n1\n  \nx\n3\n")  # of one column, spaces are a row
+    source = open_source(str(path))
+    assert (source.rows, source.kinds["a"].line) == (4, 4)
+    assert [source.place("", row) for row in range(4)] == [f"line {line} of a.csv" for line in (2, 3, 4, 5)]
 
 
 @pytest.mark.parametrize("rows", [1, 300])
@@ -257,6 +270,8 @@ REFUSED = {
     b"y,p\n0\n": "line 2 has 1 value and the header names 2",
     b"y,p\n0,0.1\n1,0.2,3\n": "line 3 has 3 values and the header names 2",
     b'y,p\n0,"a\nb"\n1\n': "line 4 has 1 value",
+    b'y,p\n0,"a\nb"\n\n  \n1,2\n1\n': "line 7 has 1 value",
+    b'y,p\n0,1\n\n0,"a\nb"\n1,"c\nd"e\n': "the quoted value of line 6 goes on",
     b"y,p\n0,0.1\n# the end\n": "comments may stand before the header only",
     b'y,p\n0,"0.1\n1,0.2\n1,0.3\n': "the quote in line 2 is never closed",
     b'y,p\n0,"a"b\n': "the quoted value of line 2 goes on after its closing quote",

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from calibrant.data.layouts import readings
 from calibrant.data.sources.budget import Bytes, afford_columns
 from calibrant.data.sources.encoded import as_utf8, checked, encoding_of, seekable
 from calibrant.data.sources.inferred_types import (
-    ABSENT,
     FALSE,
+    NULLS,
+    TEXT,
     TRUE,
     InferredType,
+    Places,
     cast,
     dated,
     doubtful,
     inferred_type,
+    new_kinds,
     proven,
 )
 from calibrant.data.sources.source import SAME_NAME, Form, Part, Source, parallel_map
 from calibrant.errors import BadInput, first_line
-from calibrant.kernels import field_patterns as fields
-from calibrant.kernels.fields import scan as scan_fields
+
+if TYPE_CHECKING:
+    from pyarrow.csv import InvalidRow
 
 BLOCK = 1 << 24  # bytes that are scanned, and later read, at once, at most
 LEAST_BLOCK = 1 << 21  # at least, where rows are short:
@@ -196,9 +201,8 @@ class Scan:
     """What reading all of a file showed."""
 
     cuts: list[Cut] = field(default_factory=list)
-    multiline: bool = False  # some values have line ends
     # What the values of the columns looked at can be, and where each was first.
-    places: dict[int, dict[int, tuple[str, int, str]]] = field(default_factory=dict)
+    places: dict[int, Places] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -208,30 +212,27 @@ class Scan:
 
 def scanned(head: Head, wanted: Collection[int]) -> Scan:
     """Read a file through; refuse one whose rows are not all as wide as its header, or whose quotes stay open."""
-    width, name, out = len(head.columns), head.path.name, Scan()
-    seen = np.full(width, fields.DONE, dtype=np.uint32)
-    seen[list(wanted)] = 0
-    out.places = {column: {} for column in wanted}
-    tally = np.zeros(fields.TALLIES, dtype=np.int64)
-    tally[fields.LINE] = head.lines
-    at = head.begins
+    name, out = head.path.name, Scan(places={column: {} for column in wanted})
+    begins, line, kept, final = head.begins, head.lines, b"", False
     with as_utf8(head.path, head.encoding) as file:
-        for block, final in _blocks(_after(file, head.begins), head, tally):
-            if head.encoding == "utf-8":
-                checked(block, name, int(tally[fields.LINE]))
-            first, rows = np.zeros((width, fields.CODES, 3), dtype=np.int64), int(tally[fields.ROWS])
-            line_before = int(tally[fields.LINE])
-            tally[fields.TAKEN] = 0
-            scan_fields(np.frombuffer(block, np.uint8), final, ord(head.delimiter), seen, first, tally)
-            _refuse(tally, head, block)
-            for column, code in np.argwhere(first[:, :, 0] > 0).tolist():
-                line, begin, end = first[column, code].tolist()
-                value = block[begin : min(end, begin + 100)].decode("utf-8", "ignore")
-                out.places[column][code] = (name, line, value)
-            if size := int(tally[fields.TAKEN]):
-                out.cuts.append(Cut(at, size, rows, int(tally[fields.ROWS]) - rows, line_before))
-                at += size
-    out.multiline = bool(tally[fields.MULTILINE])
+        _after(file, begins)
+        while not final:
+            size = max(head.block, len(kept))  # a long row is not scanned ever again
+            more = file.read(size)
+            final = len(more) < size
+            kept += more
+            if final and kept and not kept.endswith((b"\n", b"\r")):
+                kept += b"\n"
+            end = len(kept) if final else max(kept.rfind(b"\n"), kept.rfind(b"\r", 0, len(kept) - 1)) + 1
+            block = _Block(kept[:end], head, line)
+            if taken := len(block.text):
+                block.look(out.places)
+                out.cuts.append(Cut(begins, taken, out.rows, block.rows, line))
+            block.refuse_quote(final)
+            begins, line, kept = begins + taken, line + block.lines, kept[taken:]
+            if len(kept) > LONGEST:
+                long = f"the row of line {line + 1:,} has more than 256 MB: is a quote left open there?"
+                raise BadInput(f"{name}: {long} {WAY}")
     return out
 
 
@@ -240,43 +241,139 @@ def _after(file: Bytes, begins: int) -> Bytes:
     return file
 
 
-def _blocks(file: Bytes, head: Head, tally: np.ndarray) -> Iterator[tuple[bytes, bool]]:
-    """Yield bytes that end in a line end, each beginning where the whole rows of the one before it end."""
-    kept, final, size = b"", False, head.block
-    while not final:
-        more = file.read(size)
-        final = len(more) < size
-        kept += more
-        end = len(kept) if final else max(kept.rfind(b"\n"), kept.rfind(b"\r", 0, len(kept) - 1)) + 1
-        if final and kept and not kept.endswith((b"\n", b"\r")):
-            kept += b"\n"
-            end += 1
-        if end:
-            yield kept[:end], final
-            kept = kept[int(tally[fields.TAKEN]) :]
-        if len(kept) > LONGEST:
-            line = int(tally[fields.LINE]) + 1
-            long = f"the row of line {line:,} has more than 256 MB: is a quote left open there?"
-            raise BadInput(f"{head.path.name}: {long} {WAY}")
-        size = max(head.block, len(kept))  # a long row is not scanned ever again
+class _Block:
+    """Bytes that begin with a row, and end in a line end, though perhaps within quotes; those of whole rows, `text`."""
+
+    def __init__(self, block: bytes, head: Head, line: int) -> None:
+        if head.encoding == "utf-8":
+            checked(block, head.path.name, line)
+        self.head, self.line = head, line  # lines before it
+        self.syntax, self.block = Syntax.of(head), block
+        self.text = block if self.syntax.closed(block) else block[: self.syntax.rows(block)[1]]
+        self.lines, self.rows = _lines(self.text), 0
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Of the rows: the lines of the block before each, and where it begins."""
+        return self.syntax.rows(self.text)[0]
+
+    def look(self, places: Mapping[int, Places]) -> None:
+        """Count the rows, and note what columns can be that was not seen before."""
+        # 1. the rows, of which all are to be as wide as the header
+        odd: list[InvalidRow] = []  # lines of spaces, and the first row that is too short or too long
+
+        def skip(row: InvalidRow) -> str:
+            if not odd or _blank(odd[-1]):
+                odd.append(row)
+            return "skip"
+
+        wanted = [column for column, seen in places.items() if TEXT not in seen]
+        types = {str(column): pa.binary() for column in wanted or [0]}
+        table = _parsed(self.text, self.head, types, skip)
+        self.rows = table.num_rows
+        if odd and not _blank(odd[-1]):
+            self._refuse_row(odd[-1], self._line(odd[-1].number - len(odd)))
+        # 2. what is in them
+        for column in wanted:
+            values = table.column(str(column)).combine_chunks()
+            for code, row in new_kinds(values, frozenset(places[column])):
+                value = values[row].as_py()[:100].decode("utf-8", "ignore")
+                places[column][code] = (self.head.path.name, self._line(row, column), value)
+
+    def _line(self, row: int, column: int = 0) -> int:
+        """The line in which a field begins."""
+        if self.rows == self.lines:
+            return self.line + row + 1
+        before, begin = self.places[row]
+        return self.line + before + 1 + _lines(self.text[begin : self.syntax.skipped(self.text, begin, column)])
+
+    def _refuse_row(self, row: InvalidRow, line: int) -> None:
+        fix = "comments may stand before the header only" if row.text.startswith("#") else WAY
+        values = f"{row.actual_columns:,} value{'' if row.actual_columns == 1 else 's'}"
+        many = f"{len(self.head.columns):,}"
+        raise BadInput(f"{self.head.path.name}: line {line:,} has {values} and the header names {many}; {fix}")
+
+    def refuse_quote(self, final: bool) -> None:
+        """Refuse what follows the whole rows if no quote ends it, or not where its field does."""
+        if len(self.text) == len(self.block):
+            return
+        at = self.syntax.skipped(self.block, len(self.text))
+        where, name = f"line {self.line + _lines(self.block[:at]) + 1:,}", self.head.path.name
+        if re.compile(QUOTED).match(self.block, at):
+            fix = "write a quote within quotes twice"
+            raise BadInput(f"{name}: the quoted value of {where} goes on after its closing quote; {fix}")
+        if final:  # else the next block may close it
+            raise BadInput(f"{name}: the quote in {where} is never closed, so rows would be lost; {WAY}")
 
 
-def _refuse(tally: np.ndarray, head: Head, block: bytes) -> None:
-    """Refuse what is no table."""
-    name = head.path.name
-    if line := int(tally[fields.OPEN]):
-        raise BadInput(f"{name}: the quote in line {line:,} is never closed, so rows would be lost; {WAY}")
-    if line := int(tally[fields.ENDED]):
-        raise BadInput(
-            f"{name}: the quoted value of line {line:,} goes on after its closing quote; "
-            "write a quote within quotes twice"
-        )
-    if line := int(tally[fields.RAGGED]):
-        n, begin = int(tally[fields.FIELDS]), int(tally[fields.TAKEN])
-        comment = block[begin : begin + 1] == b"#"
-        fix = "comments may stand before the header only" if comment else WAY
-        values = f"{n:,} value{'' if n == 1 else 's'}"
-        raise BadInput(f"{name}: line {line:,} has {values} and the header names {len(head.columns):,}; {fix}")
+def _blank(row: InvalidRow) -> bool:
+    return row.actual_columns == 1 and not row.text.strip(" \t")
+
+
+def _lines(text: bytes) -> int:
+    """How many lines end in a text."""
+    return text.count(b"\n") + (text.count(b"\r") - text.count(b"\r\n") if b"\r" in text else 0)
+
+
+# ---- how rows are written ----
+
+QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """How rows of a delimiter are written, as Arrow reads them.
+
+    A field that begins with a quote ends at the next quote that is not doubled; delimiters and line ends within it are
+    text. Elsewhere a quote is a character like any other. A line ends in LF, CR or both; empty ones are no rows.
+    """
+
+    columns: int
+    delimiter: bytes
+    field: re.Pattern[bytes]
+    row: re.Pattern[bytes]  # or the first byte of one that is none
+    quotes: re.Pattern[bytes]  # text up to a closing quote
+
+    @staticmethod
+    def of(head: Head) -> Syntax:
+        """That of a file."""
+        return _syntax(len(head.columns), head.delimiter.encode())
+
+    def closed(self, text: bytes) -> bool:
+        """Tell whether each quote opens or closes a field."""
+        at = 0
+        while (quote := text.find(b'"', at)) >= 0 and (result := self.quotes.match(text, at)):
+            at = result.end()
+        return quote < 0
+
+    def rows(self, text: bytes) -> tuple[list[tuple[int, int]], int]:
+        """The lines before each row and where it begins; and where whole rows end."""
+        out, line, end = list[tuple[int, int]](), 0, 0
+        for result in self.row.finditer(text):
+            if result[1]:
+                break
+            row, end = result[0].rstrip(b"\r\n"), result.end()
+            if row if self.columns == 1 else row.strip(b" \t") or self.delimiter in row:
+                out.append((line, result.start()))
+            line += _lines(result[0])
+        return out, end
+
+    def skipped(self, text: bytes, at: int, fields: float = math.inf) -> int:
+        """The place behind so many fields of a row, or where something begins that is no field."""
+        while fields > 0 and (result := self.field.match(text, at)):
+            at, fields = result.end() + 1, fields - 1
+        return at
+
+
+@lru_cache(64)
+def _syntax(columns: int, delimiter: bytes) -> Syntax:
+    mark, blanks = re.escape(delimiter), b" \t".replace(delimiter, b"")
+    quoted = rb"%b[%b]*+(?=[%b\r\n])" % (QUOTED, blanks, mark)
+    # not possessive where a repeat can go back: up to Python 3.11.4 it then ends in the wrong place (gh-106052)
+    one = rb'(?:%b|(?!")[^%b\r\n]*+)' % (quoted, mark)
+    row = rb"%b(?:%b%b)*(?:\r\n?|\n)|(.)" % (one, mark, one)
+    quotes = rb'(?:[^"]*+(?<![^%b\r\n])%b){1,999}' % (mark, quoted)
+    return Syntax(columns, delimiter, *(re.compile(pattern, re.DOTALL) for pattern in (one, row, quotes)))
 
 
 # ---- the files of one data set ----
@@ -297,7 +394,7 @@ class Texts:
         self.names, self.form, self.lock = names, form, Lock()
         self.heads = parallel_map(lambda p: head_of(p, form), paths, SCANNERS)
         self.scans = [Scan() for _ in paths]
-        self.places: dict[str, dict[int, tuple[str, int, str]]] = {}
+        self.places: dict[str, Places] = {}
         self.dates: dict[str, InferredType] = {}  # of columns that may hold dates in another form than ISO's
         every = [c for head in self.heads for c in head.columns]
         self._scan(set(every) if not wanted or EVERY in wanted else set(wanted) & set(every))
@@ -330,11 +427,7 @@ class Texts:
             decimal = self.form.decimal or ("" if commas else ".")
             kinds = {c: inferred_type(self.places[c], decimal, proof) for c in columns}
             for c in columns:
-                if (
-                    c not in self.dates
-                    and kinds[c].code == fields.TEXT
-                    and readings(pa.array([kinds[c].value.strip()]))
-                ):
+                if c not in self.dates and kinds[c].code == TEXT and readings(pa.array([kinds[c].value.strip()])):
                     self.dates[c] = dated(kinds[c], self._texts(c), self.form.dates)
             return kinds | {c: self.dates[c] for c in columns if c in self.dates}
 
@@ -344,7 +437,7 @@ class Texts:
             at = [(p, c, InferredType("text"), pa.string()) for p, c in _places([column], head)]
             with _opened(head) as chunk:
                 for cut in scan.cuts:
-                    yield _batch(chunk(cut), cut, head, scan.multiline, at).column(0)
+                    yield _batch(chunk(cut), cut, head, at).column(0)
 
     def sources(self, texts: Collection[str] = ()) -> list[Source]:
         """Each file as a source, in which `texts` are text whatever they hold."""
@@ -366,7 +459,7 @@ class Texts:
             at, wanted = _places(columns, head), types(columns, real)
             with _opened(head) as chunk:
                 for cut in cuts:
-                    yield _batch(chunk(cut), cut, head, scan.multiline, [(p, c, *wanted[c]) for p, c in at])
+                    yield _batch(chunk(cut), cut, head, [(p, c, *wanted[c]) for p, c in at])
 
         runs = [[cut] for cut in scan.cuts] if head.sought else [scan.cuts]
         parts = tuple(Part(name, cuts[0].first_row, partial(read, cuts)) for cuts in runs if cuts)
@@ -387,14 +480,8 @@ def _line_of(head: Head, scan: Scan, row: int) -> int:
     with _opened(head) as chunk:  # what is translated is read in order
         text = [chunk(cut) for cut in (runs[-1:] if head.sought else runs)][-1]
     cut = runs[-1]
-    lines = io.StringIO(text.decode("utf-8", "replace"), newline="").readlines()
-    number, before = cut.first_row - 1, 0
-    for values, read in _rows(lines, head.delimiter):
-        number += len(values) > 1 or "".join(values).strip() != ""
-        if number == row:
-            break
-        before = read
-    return cut.line + before + 1
+    places, _ = Syntax.of(head).rows(text + b"\n")  # the last line of a file may not end
+    return cut.line + places[row - cut.first_row][0] + 1
 
 
 def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:
@@ -429,16 +516,16 @@ def _opened(head: Head) -> Iterator[Callable[[Cut], bytes]]:
 Wanted = tuple[int, str, InferredType, pa.DataType]  # where a column stands, its name, what it is taken for, its type
 
 
-def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequence[Wanted]) -> pa.RecordBatch:
+def _batch(chunk: bytes, cut: Cut, head: Head, columns: Sequence[Wanted]) -> pa.RecordBatch:
     """Whole rows as a record batch."""
     types = {
         str(p): pa.string() if k.comma or k.order is not None or pa.types.is_null(t) else t for p, _, k, t in columns
     }
     try:
         try:
-            table = _parsed(chunk, head, multiline, types)
+            table = _parsed(chunk, head, types)
         except pa.ArrowInvalid:  # a spelling that only `cast` knows, such as "+5" or " NA "
-            table = _parsed(chunk, head, multiline, dict.fromkeys(types, pa.string()))
+            table = _parsed(chunk, head, dict.fromkeys(types, pa.string()))
     except pa.ArrowInvalid:
         table = None
     if table is None or table.num_rows != cut.rows:
@@ -453,7 +540,12 @@ def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequenc
     return pa.RecordBatch.from_arrays(arrays, [c for _, c, _, _ in columns])
 
 
-def _parsed(chunk: bytes, head: Head, multiline: bool, types: Mapping[str, pa.DataType]) -> pa.Table:
+def _parsed(
+    chunk: bytes,
+    head: Head,
+    types: Mapping[str, pa.DataType],
+    skip: Callable[[InvalidRow], str] = lambda _: "skip",  # lines of spaces only: others were refused
+) -> pa.Table:
     from pyarrow import csv as arrow_csv
 
     return arrow_csv.read_csv(
@@ -463,14 +555,14 @@ def _parsed(chunk: bytes, head: Head, multiline: bool, types: Mapping[str, pa.Da
         ),
         arrow_csv.ParseOptions(
             delimiter=head.delimiter,
-            newlines_in_values=multiline,
-            invalid_row_handler=lambda _: "skip",  # lines of spaces only: others were refused
+            newlines_in_values=True,
+            invalid_row_handler=skip,
         ),
         arrow_csv.ConvertOptions(
             include_columns=list(types),
             column_types=types,
             check_utf8=False,  # it was checked
-            null_values=ABSENT,
+            null_values=NULLS,
             true_values=TRUE,
             false_values=FALSE,
         ),

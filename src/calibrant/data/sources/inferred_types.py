@@ -6,8 +6,10 @@ more than 15 digits. What is not a number, a date or true and false stays text, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import pyarrow as pa
@@ -16,10 +18,60 @@ import pyarrow.compute as pc
 from calibrant.arguments import ORDERS
 from calibrant.data.layouts import readings, text_dates
 from calibrant.errors import BadInput
-from calibrant.kernels import field_patterns as fields
 
 Kind = Literal["whole", "number", "date", "time", "boolean", "text", "empty"]
-Places = Mapping[int, tuple[str, int, str]]  # what a value can be -> file, line and value where one first was
+Places = dict[int, tuple[str, int, str]]  # what a value can be -> file, line and value where one first was
+
+# What a field can be.
+
+EMPTY, ABSENT, WHOLE, REAL, INFINITE, BOOLEAN = 0, 1, 2, 3, 4, 5
+CODE, LONG, HEX, PERCENT = 6, 7, 8, 9  # digits with a leading zero; more than 15 of them; 0x1F; 12%
+COMMA, EITHER, GROUPED = 10, 11, 12  # 0,5 has a decimal comma; 1,234 may have; 1,234,567 and 1 234 have thousands
+DATE, TIME, FINE, ZONED = 13, 14, 15, 16  # 2024-01-31; with a time; in less than microseconds; with a zone
+POINTED = 17  # 1.234 may have thousands, where decimals stand behind commas
+SCIENTIFIC = 18  # 1e-07, whatever decimals stand behind
+TEXT = 19
+
+WORDS = {
+    ABSENT: (
+        *("na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none", "nil", "\\n"),
+        *("-", "--", "?", ".", "..", "..."),
+    ),
+    INFINITE: ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"),
+    BOOLEAN: ("true", "false"),
+}
+EXPONENT = r"[eE][+-]?[0-9]+"
+LEAP_YEAR = r"([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+DAY = (
+    r"([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+    rf"|{LEAP_YEAR}-02-29)"
+)
+CLOCK = DAY + r"[T ]([01][0-9]|2[0-3]):[0-5][0-9]"
+# A field fits one of these at most, and is text if it fits none; Python and Arrow understand them alike.
+PATTERNS = {
+    EMPTY: "",
+    WHOLE: r"[+-]?(0|[1-9][0-9]{0,14})",  # more digits a double does not hold, whatever they are
+    LONG: r"[+-]?[1-9][0-9]{15,}",
+    CODE: rf"[+-]?0[0-9]+(\.[0-9]*|,[0-9]+)?({EXPONENT})?",
+    SCIENTIFIC: rf"[+-]?(0|[1-9][0-9]*){EXPONENT}",
+    POINTED: r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}",
+    REAL: r"[+-]?(0\.|0?\.[0-9]+|[1-9][0-9]{0,2}\.([0-9]{0,2}|[0-9]{4,})|[1-9][0-9]{3,}\.[0-9]*"
+    rf"|((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+){EXPONENT})",
+    EITHER: r"[+-]?[1-9][0-9]{0,2},[0-9]{3}",
+    COMMA: r"[+-]?(0?,[0-9]+|[1-9][0-9]{0,2},([0-9]{1,2}|[0-9]{4,})|[1-9][0-9]{3,},[0-9]+"
+    rf"|(0|[1-9][0-9]*)?,[0-9]+{EXPONENT})",
+    PERCENT: r"[+-]?([0-9]+|[0-9]*[.,][0-9]+) *%",
+    HEX: r"[+-]?0x[0-9a-fA-F]+",
+    GROUPED: r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,}(\.[0-9]*)?|,[0-9]{3}\.[0-9]*|(\.[0-9]{3}){2,}(,[0-9]*)?"
+    r"|\.[0-9]{3},[0-9]*|(( [0-9]{3})+|('[0-9]{3})+"
+    r"|(\xc2\xa0[0-9]{3})+|(\xe2\x80\xaf[0-9]{3})+)([.,][0-9]*)?)",  # spaces that do not break
+    DATE: DAY,
+    TIME: rf"{CLOCK}(:[0-5][0-9](\.[0-9]{{1,6}})?)?",
+    FINE: rf"{CLOCK}:[0-5][0-9]\.[0-9]{{7,9}}",
+    ZONED: rf"{CLOCK}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])",
+    **{code: f"(?i:{'|'.join(map(re.escape, words))})" for code, words in WORDS.items()},
+}
+COMPILED = {code: re.compile(pattern.encode()) for code, pattern in PATTERNS.items()}
 
 TYPES: Mapping[Kind, pa.DataType] = {
     "whole": pa.int64(),
@@ -30,38 +82,38 @@ TYPES: Mapping[Kind, pa.DataType] = {
     "text": pa.string(),
     "empty": pa.null(),
 }
-NUMBERS = frozenset({fields.WHOLE, fields.REAL, fields.POINTED, fields.SCIENTIFIC, fields.INFINITE})
-COMMAS = frozenset({fields.WHOLE, fields.SCIENTIFIC, fields.INFINITE, fields.COMMA, fields.EITHER})
-POINTS = frozenset({fields.REAL, fields.POINTED})
-TIMES = frozenset({fields.DATE, fields.TIME, fields.FINE})
+NUMBERS = frozenset({WHOLE, REAL, POINTED, SCIENTIFIC, INFINITE})
+COMMAS = frozenset({WHOLE, SCIENTIFIC, INFINITE, COMMA, EITHER})
+POINTS = frozenset({REAL, POINTED})
+TIMES = frozenset({DATE, TIME, FINE})
 # Of text in the shape of dates: day and month can be either; or no calendar has all of them in one reading.
 # Or its file says that it is text.
-DAY_OR_MONTH, UNDATED, STORED = fields.CODES, fields.CODES + 1, fields.CODES + 2
+DAY_OR_MONTH, UNDATED, STORED = 20, 21, 22
 # What makes a column text, the most telling first, in words that a value follows.
 REASONS = {
-    fields.CODE: "a code, for digits with a leading zero are no number",
-    fields.LONG: "a code, for more than 15 digits are no number that can be distinguished from its neighbours",
-    fields.PERCENT: "percentages",
-    fields.GROUPED: "marks between thousands",
-    fields.EITHER: "commas that may stand between thousands or before decimals",
-    fields.COMMA: "decimal commas",
-    fields.HEX: "hexadecimal digits",
-    fields.TEXT: "text",
-    fields.REAL: "decimals behind points and behind commas",
-    fields.POINTED: "points that may stand between thousands, for commas stand before decimals",
+    CODE: "a code, for digits with a leading zero are no number",
+    LONG: "a code, for more than 15 digits are no number that can be distinguished from its neighbours",
+    PERCENT: "percentages",
+    GROUPED: "marks between thousands",
+    EITHER: "commas that may stand between thousands or before decimals",
+    COMMA: "decimal commas",
+    HEX: "hexadecimal digits",
+    TEXT: "text",
+    REAL: "decimals behind points and behind commas",
+    POINTED: "points that may stand between thousands, for commas stand before decimals",
     DAY_OR_MONTH: "dates that begin with the day or with the month",
     UNDATED: "text in the shape of dates, not all of which can be read in one way",
     STORED: "text in the shape of dates, whose order of day and month no file states",
 }
 SCORES = {
-    fields.GROUPED: "write numbers without marks between thousands",
-    fields.EITHER: "pass decimal=',' (--decimal ,) if they are decimals, or write numbers without marks",
-    fields.COMMA: "pass decimal=',' (--decimal ,)",
-    fields.CODE: "write numbers without leading zeros",
-    fields.REAL: "write all decimals one way",
-    fields.POINTED: "write numbers without marks between thousands, and all decimals one way",
+    GROUPED: "write numbers without marks between thousands",
+    EITHER: "pass decimal=',' (--decimal ,) if they are decimals, or write numbers without marks",
+    COMMA: "pass decimal=',' (--decimal ,)",
+    CODE: "write numbers without leading zeros",
+    REAL: "write all decimals one way",
+    POINTED: "write numbers without marks between thousands, and all decimals one way",
 }
-UNMARKED = (fields.GROUPED, fields.EITHER, fields.COMMA, fields.REAL, fields.POINTED)  # texts that are meant as numbers
+UNMARKED = (GROUPED, EITHER, COMMA, REAL, POINTED)  # texts that are meant as numbers
 FIXES = {REASONS[code]: f"For numbers, {SCORES[code]}" for code in UNMARKED} | {
     REASONS[DAY_OR_MONTH]: (
         "Pass dates='day-first' (--dates day-first) if 01/02/2019 is 1 February, or 'month-first' if it is 2 January"
@@ -78,7 +130,7 @@ class InferredType:
 
     kind: Kind
     comma: bool = False  # decimals stand behind a comma
-    # What the value that made it text can be (see `kernels.field_patterns`); -1 if it is no text, or was asked to be.
+    # What the value that made it text can be (see `PATTERNS`); -1 if it is no text, or was asked to be.
     code: int = -1
     # `file`, `line`, `value`: where that value first stands, and the value.
     file: str = ""
@@ -103,7 +155,7 @@ class InferredType:
 
     def score(self, name: str) -> None:
         """Refuse text as scores, with the value that is no number; percent may be asked for."""
-        if self.code not in (-1, fields.PERCENT):
+        if self.code not in (-1, PERCENT):
             what = REASONS.get(self.code, "no numbers").split(",")[0]
             fix = SCORES.get(self.code, "convert it to numbers in [0, 1]")
             where = f"{shown(self.value)} in line {self.line:,} of {self.file}"
@@ -115,58 +167,83 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= SHOWN else f"{value[:SHOWN]}...")
 
 
+def meaning(field: bytes) -> int:
+    """What a field can be; spaces around it do not count."""
+    text = field.strip(b" \t")
+    return next((code for code, pattern in COMPILED.items() if pattern.fullmatch(text)), TEXT)
+
+
+@cache
+def _passing(known: frozenset[int]) -> str:
+    """What all fields of some kinds fit, those of no value too."""
+    return rf"\A[ \t]*({'|'.join(PATTERNS[code] for code in sorted(known | {EMPTY}))})[ \t]*\z"
+
+
+def new_kinds(values: pa.Array, known: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """Yield each kind of field that is not known, and where the first such stands; text ends it."""
+    at = 0
+    while TEXT not in known:
+        more = pc.index(pc.match_substring_regex(values.slice(at), _passing(known)), False).as_py()
+        if more < 0:
+            return
+        code = meaning(values[at + more].as_py())
+        known |= {code}
+        yield code, at + more
+        at += more + 1
+
+
 def inferred_type(places: Places, decimal: str, commas: bool) -> InferredType:
     """Decide what a column is interpreted as.
 
     `decimal`: the mark of decimals, if it is known. `commas`, where it is not: another column has decimal commas, so
     numbers such as 1,234 are decimals, and 1.234 may be none.
     """
-    seen = frozenset(places) - {fields.EMPTY, fields.ABSENT}
+    seen = frozenset(places) - {EMPTY, ABSENT}
     if not seen:
-        return _text(places, fields.ABSENT) if fields.ABSENT in places else InferredType("empty")
-    if seen == {fields.WHOLE}:
+        return _text(places, ABSENT) if ABSENT in places else InferredType("empty")
+    if seen == {WHOLE}:
         return InferredType("whole")
-    thousands = commas and not decimal and fields.POINTED in seen and fields.REAL not in seen
-    if (decimal != "," and not thousands and seen <= NUMBERS) or seen <= {fields.WHOLE, fields.INFINITE}:
+    thousands = commas and not decimal and POINTED in seen and REAL not in seen
+    if (decimal != "," and not thousands and seen <= NUMBERS) or seen <= {WHOLE, INFINITE}:
         return InferredType("number")
     if seen <= COMMAS and (decimal == "," or (not decimal and (commas or proven(places)))):
         return InferredType("number", comma=True)
-    if seen == {fields.DATE}:
+    if seen == {DATE}:
         return InferredType("date")
     if seen <= TIMES:
-        return InferredType("time", unit="ns" if fields.FINE in seen else "us")
-    if seen == {fields.ZONED}:
+        return InferredType("time", unit="ns" if FINE in seen else "us")
+    if seen == {ZONED}:
         return InferredType("time", zone="UTC")
-    if seen == {fields.BOOLEAN}:
+    if seen == {BOOLEAN}:
         return InferredType("boolean")
     return _telling(places, seen, decimal)
 
 
 def proven(places: Places) -> bool:
     """Whether a column can only be one of decimal commas."""
-    seen = frozenset(places) - {fields.EMPTY, fields.ABSENT}
-    return fields.COMMA in seen and seen <= COMMAS | {fields.GROUPED}
+    seen = frozenset(places) - {EMPTY, ABSENT}
+    return COMMA in seen and seen <= COMMAS | {GROUPED}
 
 
 def doubtful(places: Places) -> bool:
     """Whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
-    return fields.EITHER in places or (fields.POINTED in places and fields.REAL not in places)
+    return EITHER in places or (POINTED in places and REAL not in places)
 
 
 def _telling(places: Places, seen: frozenset[int], decimal: str) -> InferredType:
     """Text, and the value that shows best that it is text."""
     points = seen & POINTS
-    thousands = points == {fields.POINTED} and decimal != "."
-    least = min(seen - NUMBERS, default=fields.POINTED if thousands else fields.REAL)
+    thousands = points == {POINTED} and decimal != "."
+    least = min(seen - NUMBERS, default=POINTED if thousands else REAL)
     code = next((c for c in REASONS if c in seen - POINTS), least)
-    if points and code in (fields.EITHER, fields.COMMA):
-        if fields.COMMA not in seen and decimal != ",":  # 1,234 next to 0.5
-            return _text(places, code, fields.GROUPED)
+    if points and code in (EITHER, COMMA):
+        if COMMA not in seen and decimal != ",":  # 1,234 next to 0.5
+            return _text(places, code, GROUPED)
         if thousands:  # 1.234 next to 0,5
-            return _text(places, fields.POINTED)
-        return _text(places, fields.REAL if decimal == "," else code, fields.REAL)
-    if code == fields.PERCENT and seen != {code}:
-        return _text(places, code, fields.TEXT)  # 12% next to 0.2
+            return _text(places, POINTED)
+        return _text(places, REAL if decimal == "," else code, REAL)
+    if code == PERCENT and seen != {code}:
+        return _text(places, code, TEXT)  # 12% next to 0.2
     return _text(places, code)
 
 
@@ -177,8 +254,8 @@ def _text(places: Places, code: int, why: int = -1) -> InferredType:
 
 # ---- values ----
 
-SPELLED = fields.WORDS[fields.ABSENT]
-ABSENT = sorted({"", "NaN", *(w for s in SPELLED for w in (s, s.upper(), s.capitalize()))})  # read fast, as they stand
+SPELLED = WORDS[ABSENT]
+NULLS = sorted({"", "NaN", *(w for s in SPELLED for w in (s, s.upper(), s.capitalize()))})  # read fast, as they stand
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 

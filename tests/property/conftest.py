@@ -10,7 +10,7 @@ from calibrant.kernels import runtime
 
 WAYS = {"plain": 1 << 60, "compiled": -1}
 KERNELS = (
-    *("test_kernels", "test_text_files", "test_contents", "test_values", "test_strata", "test_measure"),
+    *("test_kernels", "test_contents", "test_values", "test_strata", "test_measure"),
     *("test_variable_kernels", "test_box_kernels", "test_tree_kernels", "test_strong_kernels"),
 )
 ONCE = (

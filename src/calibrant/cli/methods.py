@@ -88,13 +88,14 @@ class Method:
     name: str
     function: Callable[..., Any]
     settings: tuple[Setting, ...]  # those that a command line can give: models, curves and arrays are for Python
-    several: bool  # it takes several classes too
+    several: bool  # it takes several classes
+    two: bool  # it takes two
     returns: type
 
     @property
     def grouped(self) -> bool:
         """It can be asked of each group by itself: a number, and no column has a part in it."""
-        return self.returns is Estimate and not any(s.columns for s in self.settings)
+        return self.returns is Estimate and self.two and not any(s.columns for s in self.settings)
 
     @property
     def line(self) -> str:
@@ -128,7 +129,8 @@ def _method(name: str, function: Callable[..., Any]) -> Method | None:
     made = (_setting(p, hints[p.name], words.get(p.name, "")) for p in parameters.values() if p.name != DATA)
     kinds = get_args(hints[DATA]) or (hints[DATA],)
     several = any(getattr(t, "__name__", "") == "MulticlassPredictions" for t in kinds)
-    return Method(name, function, tuple(s for s in made if s is not None), several, hints["return"])
+    settings, two = tuple(s for s in made if s is not None), len(kinds) > several
+    return Method(name, function, settings, several, two, hints["return"])
 
 
 def _setting(parameter: inspect.Parameter, hint: object, words: str) -> Setting | None:

@@ -570,8 +570,8 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     out.faults.untold = data.dropped
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
-    own = {getattr(spec, role): column for role, column in attached(data).items()}
-    row_attributes = RowAttributes.of(pa.table(own), spec, out.faults)
+    own = {role: pa.array(column) for role, column in attached(data).items()}
+    row_attributes = RowAttributes.of_columns(own, spec, out.faults)
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         origin = Origin(first_row=start, row_attributes=row_attributes.part(rows))

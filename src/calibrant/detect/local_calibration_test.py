@@ -67,6 +67,10 @@ Names = Iterable[str] | str | None
 LocalNull = Literal["auto", "simulated", "gaussian"]
 Kind = Literal["default", "exact"]
 KINDS: tuple[Kind, ...] = ("default", "exact")
+CLUSTERED_CLASSES = (
+    "features='exact' simulates the classes of several row by row, as if those of a cluster were independent: leave it "
+    "out, and clusters keep their outcomes; or use data.top_label() or data.one_vs_rest(k)"
+)
 TAKES = {  # what each kind of features takes: its nulls, and its own settings
     "default": (NULLS, ()),
     "exact": (("auto", "simulated"), ("score_width", "covariate_width", "family", "degree")),
@@ -143,8 +147,8 @@ def local_calibration_test(
     BadInput
         No such covariate, too many, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        A single row; weights with ``features="exact"``; the Gaussian null with too few expected events, or
-        with clusters or weights.
+        A single row; weights, or clusters of several classes, with ``features="exact"``; the Gaussian null with too few
+        expected events, or with clusters or weights.
 
     Notes
     -----
@@ -430,7 +434,7 @@ def exact_class_test(
     are joined as there. **Cost.** As many times that of `exact_local_test` as there are classes; no rows are joined.
     **Reads.** Rows.
     """
-    checked = checked_classes(data, weights=UNWEIGHTED_CLASSES)
+    checked = checked_classes(data, weights=UNWEIGHTED_CLASSES, cluster=CLUSTERED_CLASSES)
     draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     how, classes = coded(checked, variables), checked.p.shape[1]
     cluster = cluster_kernel(checked, how)

@@ -423,15 +423,16 @@ def fives(record: AuditRecord, rows: int, *, searched: bool = False) -> int:
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """How many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
-    needs = finding.clusters_needed, finding.rows_needed
-    return next(((need, finding.rows_at_least) for need in needs if need is not None), None)
+    need = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
+    return None if need is None else (need, finding.rows_at_least)
 
 
 def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
     """The same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
     s = worst.settings
-    of = next((of for of in ("clusters", "rows") if s.get(f"{of}_needed") is not None), None)
-    return None if of is None else (int(s[f"{of}_needed"]), bool(s[f"{of}_at_least"]))
+    noun = "rows" if s.get("clusters_needed") is None else "clusters"
+    need = s.get(f"{noun}_needed")
+    return None if need is None else (int(need), bool(s[f"{noun}_at_least"]))
 
 
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:

@@ -333,7 +333,7 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
     dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     several = bool(seen.candidates.get("classes")) and not seen.score
     if not dependent and not several and not any("score" in why for why in gone):
-        without, _, _ = rows_of(unlabelled, rows).partition(" (")
+        without = "1 row" if unlabelled == 1 else f"{num.count(unlabelled)} rows"
         keep = f"--missing keep, in place of drop, counts the {without} without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."
 
@@ -357,8 +357,8 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     free = {role: names for role, names in seen.candidates.items() if not seen.settings.get(role)}  # of parts unnamed
     if "cluster" in free:
         yield from _shared(seen, free["cluster"])
-    for column in free.get("weights", ())[:1]:
-        name, option = sanitize(column), sanitize(typed_option("weights", column))
+    if weights := free.get("weights"):
+        name, option = sanitize(weights[0]), sanitize(typed_option("weights", weights[0]))
         yield "Weights", f"Does {name} say how many people a row stands for? Without {option} every row counts once."
     yield from _unread(seen)
     if out := [c.name for c in seen.columns if c.role == "left out" and c.of_kind.identifies]:

@@ -20,7 +20,7 @@ from calibrant.report.findings import limit_of, lines_of, range_of
 from calibrant.report.languages.catalogue import ENGLISH, Words
 from calibrant.report.languages.translator import in_language
 from calibrant.report.spans import Text, plain
-from calibrant.report.wording.change import AS_AUDITED, SCORES, impossible, scores_changed
+from calibrant.report.wording.change import AS_AUDITED, AT_ONCE, SCORES, impossible, scores_changed
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import headline
 from calibrant.report.wording.in_python import in_python
@@ -329,7 +329,7 @@ def recommendation(result: Comparison) -> str:
         least = min(result.calibrators, key=lambda name: result.row(name)["brier"])
         text = "None is recommended: no repair is shown better, or estimated better in Brier score or log loss,"
         text += f" without harm elsewhere. {_error_shown(result)}"
-        return "\n".join(wrap(f"{text} The least Brier score has {least}: {changes[least]}."))
+        return "\n".join(wrap(f"{text} The least Brier score has {least}: {changes[least]}. {AT_ONCE}"))
     first = ""
     if result.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "

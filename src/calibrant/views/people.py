@@ -248,8 +248,7 @@ class CrossingPeople(ClusteredPeople):
         raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
 
     def needs_two(self, _caller: Caller | None = None) -> None:
-        """Refuse them where one column is needed."""
-        self.clusters(0)
+        raise ClustersCross(ALL_AS_ONE.format(*self.crossing.names))
 
     def _diagonals(self, seed: int) -> Diagonals:
         rows, crossing = self.rows, self.crossing

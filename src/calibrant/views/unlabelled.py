@@ -32,7 +32,7 @@ from calibrant.stats.missing import survival
 from calibrant.stats.missing.survival import Steps
 from calibrant.stats.missing.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.kinds import refuse_rows
-from calibrant.views.people import CrossingPeople, Members, clusters_in, people_of, weights_of
+from calibrant.views.people import Members, clusters_in, people_of, weights_of
 from calibrant.views.sample import Group, counted, grouped_sketch, rows_of_groups
 
 TWO_WAY = "clusters cross, and rows without a label are kept apart by one column alone: name one of them"
@@ -270,7 +270,8 @@ def kept_sketch(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (),
     # A sketch whose groups are others is refused for these first: it must be made again anyway.
     whole = grouped_sketch(data, by, intersections, seed) if by else counted(data, seed)
     if "unlabelled" not in whole.parts:
-        raise NotComputable(TWO_WAY if isinstance(people_of(data), CrossingPeople) else NONE_KEPT)
+        crossing = data.crossing if isinstance(data, Predictions) else data.two_way
+        raise NotComputable(NONE_KEPT if crossing is None else TWO_WAY)
     return whole
 
 

@@ -224,3 +224,10 @@ def test_some_rows_have_their_own_labels_weights_clusters_and_covariates() -> No
     assert plain.cluster.tolist() == person[rows].tolist()
     with pytest.raises(ValueError, match="read-only"):
         some.p[0] = 0.5
+
+
+def test_clusters_whose_column_is_called_weights_are_no_weights():
+    weights, stay = np.linspace(0.5, 3.0, 18), np.repeat(np.arange(9), 2) + 1
+    named = cal.predictions(Y, P, cluster={"weights": np.repeat([1, 7, 9], 6), "stay": stay}, weights=weights)
+    other = cal.predictions(Y, P, cluster={"place": np.repeat([1, 7, 9], 6), "stay": stay}, weights=weights)
+    assert cal.sketch(named).rows().weights.tolist() == cal.sketch(other).rows().weights.tolist() == weights.tolist()

@@ -515,3 +515,17 @@ def test_lines_of_json_are_told_to_be_no_utf_8(tmp_path: Path) -> None:
     assert "--encoding cp1252" in cal.look(str(tmp_path / "a.jsonl")).command
     with pytest.raises(BadInput, match="is not UTF-8: byte 0xFC in line 1"):
         cal.audit(str(tmp_path / "a.jsonl"), label="y", score="p")
+
+
+def test_a_byte_order_mark_within_a_file_is_text_and_takes_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes('p,q\n\ufeff"0.5,1\n'.encode() + b"0.2,0\n" * 5 + b'"the end",1\n0.3,1\n')
+    source = open_source(str(tmp_path / "a.csv"))
+    assert (source.rows, source.kinds["p"].value) == (8, '\ufeff"0.5')
+    assert [r["p"] for p in source.parts for b in p.read(("p",), ()) for r in b.to_pylist()][-2:] == ["the end", "0.3"]
+
+
+@pytest.mark.parametrize("word", ["naN", "nAn", "NAN", "nan", "-nAn"])
+def test_every_spelling_of_not_a_number_is_missing(tmp_path: Path, word: str) -> None:
+    (tmp_path / "a.csv").write_text(f"x\n0.5\n{word}\n NA \n" if word == "naN" else f"x\n0.5\n{word}\n")
+    (part,) = open_source(str(tmp_path / "a.csv")).parts
+    assert [r["x"] for b in part.read(("x",), ()) for r in b.to_pylist()][:2] == [0.5, None]

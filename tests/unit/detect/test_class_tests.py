@@ -122,6 +122,8 @@ def test_what_is_refused() -> None:
         local(cal.multiclass_predictions(data.y, data.p, {PREDICTED: data.y}), variables=PREDICTED, draws=19)
     with pytest.raises(NotComputable, match="single row"):
         local(cal.multiclass_predictions([0], [[0.2, 0.3, 0.5]]))
+    with pytest.raises(NotComputable, match="row by row, as if those of a cluster were independent"):
+        local(rows(60, cluster=np.arange(60) // 3), features="exact", draws=19)
     impossible = cal.multiclass_predictions([0, 2, 1] * 9, [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0]] * 9)
     found = local(impossible, draws=19)
     assert (found.p_value, found.parts["contradicted"], found.parts["class_adjusted_p"][2]) == (0.0, 9, 0.0)

@@ -202,6 +202,13 @@ def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
     assert found.row(AS_AUDITED)["local_p"] >= 0.03  # three times the smallest possible of 99 draws
 
 
+def test_a_repair_fitted_where_clusters_cross_is_judged_on_independent_rows() -> None:
+    fit, (person, question) = rows(600), np.divmod(np.arange(600), 20)
+    crossed = cal.predictions(fit.y, fit.p, cluster={"person": person, "question": question})
+    found = evaluate(rows(400), repairs=[cal.repair.Platt()], fit_on=crossed, tests=())
+    assert (found.settings["rows_fit"], found.settings["clusters_fit"]) == (600, 0)
+
+
 def test_fit_on_other_rows_judges_all() -> None:
     found = evaluate(rows(2000, seed=1), repairs=[Platt()], fit_on=rows(3000, seed=2), tests=())
     assert (found.settings["rows_fit"], found.settings["rows_judged"], found.settings["how"]) == (3000, 2000, "fit_on")

@@ -148,13 +148,12 @@ RANGES = (
 )
 
 
-def _customers(result: GradeValidation) -> Iterator[str]:
-    """Yield how rows became customers, where they did."""
-    if (rows := result.settings["cluster_rows"]) is not None:
-        yield (
-            f"{int(str(rows)):,} rows of {result.portfolio.number_of_customers:,} customers: those of one customer "
-            "count once, as a default if any of them is one, at their mean PD, with what they owe added up"
-        )
+def aggregated(rows: int, customers: int) -> str:
+    """How rows became customers."""
+    return (
+        f"{rows:,} rows of {customers:,} customers: those of one customer count once, as a default if any of them is "
+        "one, at their mean PD, with what they owe added up"
+    )
 
 
 def bounded(limit: float) -> str:
@@ -171,7 +170,8 @@ def _notes(result: GradeValidation) -> Iterator[tuple[Value, ...]]:
     first, second = (f"{v:g}" for v in result.lights)
     yield "source", f"{CITED}: IRB Pillar I models for credit risk, sections 2.5.3 to 2.5.5"
     yield "rows", f"{s['name']}: one a customer at the beginning of the observation period; grade {s['grade']}"
-    yield from (("customers", how) for how in _customers(result))
+    if (rows := s["cluster_rows"]) is not None:
+        yield "customers", aggregated(int(str(rows)), result.portfolio.number_of_customers)
     yield "observed / expected", RANGES.format(100.0 * (1.0 - float(str(s["alpha"]))))
     if s["limit_relative"] is not None:
         yield "relative limit", bounded(float(str(s["limit_relative"])))
@@ -291,7 +291,8 @@ def _row(b: BackTest, correlated: bool) -> tuple[str, ...]:
 
 
 def _reported(result: GradeValidation) -> Iterator[str]:
-    yield from (f"Customers: {how}" for how in _customers(result))
+    if (rows := result.settings["cluster_rows"]) is not None:
+        yield f"Customers: {aggregated(int(str(rows)), result.portfolio.number_of_customers)}"
     if (d := result.discrimination) is not None:
         reported = (
             "" if d.statistic is None else f"; initial {d.auc_init:.4f}, S {d.statistic:.3f}, p {_short(d.p_value)}"

@@ -53,12 +53,18 @@ class RowAttributes:
         cls, batch: pa.RecordBatch | pa.Table, spec: Spec, faults: Faults, part: str = "", first_row: int = 0
     ) -> Self:
         """Read the spec's columns of a batch, and note what is missing or cannot be a weight."""
-        columns, gone = dict.fromkeys(READ), np.zeros(batch.num_rows, dtype=np.bool_)
+        columns = {role: batch.column(name) for role in READ for name in spec.roles.get(role, ())}
+        return cls.of_columns(columns, spec, faults, (part, first_row))
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, pa.Array], spec: Spec, faults: Faults, run: Run = ("", 0)) -> Self:
+        """Read columns by what they are to the rows, whatever they are called."""
+        values, gone = dict.fromkeys(READ), np.zeros(1, dtype=np.bool_)
         for role, read in READ.items():
-            for name in spec.roles.get(role, ()):
-                columns[role], lacks = read(batch.column(name), spec, faults, (part, first_row))
+            if role in columns:
+                values[role], lacks = read(columns[role], spec, faults, run)
                 gone = gone | lacks
-        return cls(**columns, gone=gone if gone.any() else None)
+        return cls(**values, gone=gone if gone.any() else None)
 
     def part(self, rows: slice) -> RowAttributes:
         """Clusters and weights of some rows."""

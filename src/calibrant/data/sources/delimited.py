@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -50,6 +52,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SEPARATOR = re.compile(r'\ufeff?"?sep=([ -~\t])"?', re.IGNORECASE)  # Excel's first line
 NUMBER = re.compile(r"\s*[-+]?[0-9.,]*[0-9][0-9.,]*([eE][-+]?[0-9]+)?\s*")
 SCANNERS = 8
+MARK = "\ufeff".encode()
 LINE_END = re.compile(rb"[\r\n]")
 EVERY = "*"  # stands for every column
 WAY = "fix that line, or save the file as Parquet"
@@ -249,43 +252,50 @@ class _Block:
             checked(block, head.path.name, line)
         self.head, self.line = head, line  # lines before it
         self.syntax, self.block = Syntax.of(head), block
-        self.text = block if self.syntax.closed(block) else block[: self.syntax.rows(block)[1]]
+        self.text = block if self.syntax.closed(block) else block[: self.syntax.whole(block)]
         self.lines, self.rows = _lines(self.text), 0
-
-    @cached_property
-    def places(self) -> list[tuple[int, int]]:
-        """Of the rows: the lines of the block before each, and where it begins."""
-        return self.syntax.rows(self.text)[0]
 
     def look(self, places: Mapping[int, Places]) -> None:
         """Count the rows, and note what columns can be that was not seen before."""
         # 1. the rows, of which all are to be as wide as the header
-        odd: list[InvalidRow] = []  # lines of spaces, and the first row that is too short or too long
+        blank = 0  # lines of spaces
+        odd: list[InvalidRow] = []  # the first row that is too short or too long
 
         def skip(row: InvalidRow) -> str:
-            if not odd or _blank(odd[-1]):
+            nonlocal blank
+            if not odd and row.actual_columns == 1 and not row.text.strip(" \t"):
+                blank += 1
+            elif not odd:
                 odd.append(row)
             return "skip"
 
         wanted = [column for column, seen in places.items() if TEXT not in seen]
-        types = {str(column): pa.binary() for column in wanted or [0]}
-        table = _parsed(self.text, self.head, types, skip)
+        table = _parsed(self.text, self.head, {str(column): pa.binary() for column in wanted or [0]}, skip)
         self.rows = table.num_rows
-        if odd and not _blank(odd[-1]):
-            self._refuse_row(odd[-1], self._line(odd[-1].number - len(odd)))
+        if odd:
+            self._refuse_row(odd[0], *self._lines_of([(odd[0].number - blank - 1, 0)]))
         # 2. what is in them
-        for column in wanted:
-            values = table.column(str(column)).combine_chunks()
-            for code, row in new_kinds(values, frozenset(places[column])):
-                value = values[row].as_py()[:100].decode("utf-8", "ignore")
-                places[column][code] = (self.head.path.name, self._line(row, column), value)
+        columns = {column: table.column(str(column)).combine_chunks() for column in wanted}
+        news = [*new_kinds(columns, {column: frozenset(places[column]) for column in wanted})]
+        lines = self._lines_of([(row, column) for column, _, row in news])
+        for (column, code, row), line in zip(news, lines, strict=True):
+            value = columns[column][row].as_py()[:100].decode("utf-8", "ignore")
+            places[column][code] = (self.head.path.name, line, value)
 
-    def _line(self, row: int, column: int = 0) -> int:
-        """The line in which a field begins."""
+    def _lines_of(self, fields: Sequence[tuple[int, int]]) -> list[int]:
+        """The lines in which fields begin, by their rows and columns."""
         if self.rows == self.lines:
-            return self.line + row + 1
-        before, begin = self.places[row]
-        return self.line + before + 1 + _lines(self.text[begin : self.syntax.skipped(self.text, begin, column)])
+            return [self.line + row + 1 for row, _ in fields]
+        wanted = dict.fromkeys(sorted(fields), 0)
+        last, rows = max(wanted, default=(-1, 0))[0], enumerate(self.syntax.rows(self.text))
+        columns = {row: [c for _, c in some] for row, some in groupby(wanted, key=itemgetter(0))}
+        for row, (line, at) in islice(rows, last + 1):
+            before = 0
+            for column in columns.get(row, ()):  # each field of the row is passed once
+                to = self.syntax.skipped(self.text, at, column - before)
+                line, at, before = line + _lines(self.text[at:to]), to, column
+                wanted[row, column] = self.line + line + 1
+        return [wanted[one] for one in fields]
 
     def _refuse_row(self, row: InvalidRow, line: int) -> None:
         fix = "comments may stand before the header only" if row.text.startswith("#") else WAY
@@ -304,10 +314,6 @@ class _Block:
             raise BadInput(f"{name}: the quoted value of {where} goes on after its closing quote; {fix}")
         if final:  # else the next block may close it
             raise BadInput(f"{name}: the quote in {where} is never closed, so rows would be lost; {WAY}")
-
-
-def _blank(row: InvalidRow) -> bool:
-    return row.actual_columns == 1 and not row.text.strip(" \t")
 
 
 def _lines(text: bytes) -> int:
@@ -331,7 +337,8 @@ class Syntax:
     columns: int
     delimiter: bytes
     field: re.Pattern[bytes]
-    row: re.Pattern[bytes]  # or the first byte of one that is none
+    row: re.Pattern[bytes]
+    run: re.Pattern[bytes]  # of rows
     quotes: re.Pattern[bytes]  # text up to a closing quote
 
     @staticmethod
@@ -346,17 +353,21 @@ class Syntax:
             at = result.end()
         return quote < 0
 
-    def rows(self, text: bytes) -> tuple[list[tuple[int, int]], int]:
-        """The lines before each row and where it begins; and where whole rows end."""
-        out, line, end = list[tuple[int, int]](), 0, 0
+    def whole(self, text: bytes) -> int:
+        """The place where whole rows end."""
+        at = 0
+        while result := self.run.match(text, at):
+            at = result.end()
+        return at
+
+    def rows(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """The lines of whole rows before each, and where it begins."""
+        line = 0
         for result in self.row.finditer(text):
-            if result[1]:
-                break
-            row, end = result[0].rstrip(b"\r\n"), result.end()
+            row = result[0].rstrip(b"\r\n")
             if row if self.columns == 1 else row.strip(b" \t") or self.delimiter in row:
-                out.append((line, result.start()))
+                yield line, result.start()
             line += _lines(result[0])
-        return out, end
 
     def skipped(self, text: bytes, at: int, fields: float = math.inf) -> int:
         """The place behind so many fields of a row, or where something begins that is no field."""
@@ -371,9 +382,10 @@ def _syntax(columns: int, delimiter: bytes) -> Syntax:
     quoted = rb"%b[%b]*+(?=[%b\r\n])" % (QUOTED, blanks, mark)
     # not possessive where a repeat can go back: up to Python 3.11.4 it then ends in the wrong place (gh-106052)
     one = rb'(?:%b|(?!")[^%b\r\n]*+)' % (quoted, mark)
-    row = rb"%b(?:%b%b)*(?:\r\n?|\n)|(.)" % (one, mark, one)
+    row = rb"%b(?:%b%b)*(?:\r\n?|\n)" % (one, mark, one)
+    run = rb"(?:%b){1,999}" % row
     quotes = rb'(?:[^"]*+(?<![^%b\r\n])%b){1,999}' % (mark, quoted)
-    return Syntax(columns, delimiter, *(re.compile(pattern, re.DOTALL) for pattern in (one, row, quotes)))
+    return Syntax(columns, delimiter, *(re.compile(pattern, re.DOTALL) for pattern in (one, row, run, quotes)))
 
 
 # ---- the files of one data set ----
@@ -480,8 +492,8 @@ def _line_of(head: Head, scan: Scan, row: int) -> int:
     with _opened(head) as chunk:  # what is translated is read in order
         text = [chunk(cut) for cut in (runs[-1:] if head.sought else runs)][-1]
     cut = runs[-1]
-    places, _ = Syntax.of(head).rows(text + b"\n")  # the last line of a file may not end
-    return cut.line + places[row - cut.first_row][0] + 1
+    lines = Syntax.of(head).rows(text + b"\n")  # the last line of a file may not end
+    return cut.line + next(islice(lines, row - cut.first_row, None))[0] + 1
 
 
 def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:
@@ -548,6 +560,8 @@ def _parsed(
 ) -> pa.Table:
     from pyarrow import csv as arrow_csv
 
+    if chunk.startswith(MARK):  # within a file it is text, and Arrow drops it at the beginning
+        chunk = b"\n" + chunk
     return arrow_csv.read_csv(
         pa.BufferReader(chunk),
         arrow_csv.ReadOptions(

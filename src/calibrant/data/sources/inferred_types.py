@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby, product
+from operator import itemgetter
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,7 +50,7 @@ DAY = (
     rf"|{LEAP_YEAR}-02-29)"
 )
 CLOCK = DAY + r"[T ]([01][0-9]|2[0-3]):[0-5][0-9]"
-# A field fits one of these at most, and is text if it fits none; Python and Arrow understand them alike.
+# A field fits one of these at most, and is text if it fits none; Python and Arrow understand them by_kinds.
 PATTERNS = {
     EMPTY: "",
     WHOLE: r"[+-]?(0|[1-9][0-9]{0,14})",  # more digits a double does not hold, whatever they are
@@ -179,17 +182,27 @@ def _passing(known: frozenset[int]) -> str:
     return rf"\A[ \t]*({'|'.join(PATTERNS[code] for code in sorted(known | {EMPTY}))})[ \t]*\z"
 
 
-def new_kinds(values: pa.Array, known: frozenset[int]) -> Iterator[tuple[int, int]]:
-    """Yield each kind of field that is not known, and where the first such stands; text ends it."""
-    at = 0
-    while TEXT not in known:
-        more = pc.index(pc.match_substring_regex(values.slice(at), _passing(known)), False).as_py()
-        if more < 0:
-            return
-        code = meaning(values[at + more].as_py())
-        known |= {code}
-        yield code, at + more
-        at += more + 1
+def new_kinds(columns: Mapping[int, pa.Array], known: Mapping[int, frozenset[int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield each column's kinds of field that are not known, and the rows where they first stand; text ends a column.
+
+    Columns of which the same is known are looked at together.
+    """
+    left = [(column, known[column], 0) for column in columns if TEXT not in known[column]]
+    while left:
+        by_kinds, left = groupby(sorted(left, key=lambda one: sorted(one[1])), key=itemgetter(1)), []
+        for kinds, some in by_kinds:
+            at = [(column, row) for column, _, row in some]
+            values = [columns[column].slice(row) for column, row in at]
+            fits = pc.match_substring_regex(pa.chunked_array(values), _passing(kinds)).combine_chunks()
+            odd = np.flatnonzero(~fits.to_numpy(zero_copy_only=False))
+            begins = np.cumsum([0, *map(len, values)])
+            first = np.append(odd, begins[-1])[np.searchsorted(odd, begins[:-1])]  # of each column, or a later one's
+            for i in np.flatnonzero(first < begins[1:]).tolist():
+                column, row = at[i][0], at[i][1] + int(first[i] - begins[i])
+                code = meaning(columns[column][row].as_py())
+                yield column, code, row
+                if code != TEXT:
+                    left.append((column, kinds | {code}, row + 1))
 
 
 def inferred_type(places: Places, decimal: str, commas: bool) -> InferredType:
@@ -255,7 +268,8 @@ def _text(places: Places, code: int, why: int = -1) -> InferredType:
 # ---- values ----
 
 SPELLED = WORDS[ABSENT]
-NULLS = sorted({"", "NaN", *(w for s in SPELLED for w in (s, s.upper(), s.capitalize()))})  # read fast, as they stand
+NANS = {"".join(w) for s in ("nan", "-nan") for w in product(*zip(s, s.upper(), strict=True))}  # numbers to Arrow
+NULLS = sorted({"", *NANS, *(w for s in SPELLED for w in (s, s.upper(), s.capitalize()))})  # read fast, as they stand
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import Judge, check_int
 from calibrant.data.engines.reduce import release_memory
-from calibrant.data.predictions import Predictions, checked_data, codes_of
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
@@ -128,8 +128,9 @@ def hash_split(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT)
 
 
 def clusters_in(data: Predictions) -> int:
-    """How many clusters rows belong to; 0 where rows are independent."""
-    return 0 if data.cluster is None else int(codes_of(data).max(initial=-1)) + 1
+    """How many clusters rows belong to; 0 where rows are independent, or clusters of two columns cross."""
+    who = people_of(data)
+    return 0 if who.are_rows or who.columns else int(who.codes.max(initial=-1)) + 1
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:

@@ -13,7 +13,7 @@ from calibrant.report.findings import FIXED, Line, gaps_of, limit_of, lines_of, 
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, code, lines, link, literal, say, strong
 from calibrant.report.wording.change import AS_AUDITED as AS_AUDITED
-from calibrant.report.wording.change import CLASS_REPAIRS, basis_of, best_line, changes_of, scores_changed
+from calibrant.report.wording.change import AT_ONCE, CLASS_REPAIRS, basis_of, best_line, changes_of, scores_changed
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, joined, repair_named, unmade
 from calibrant.sanitize import sanitize
@@ -123,7 +123,9 @@ def answer(record: AuditRecord) -> Text:
         tried = len(rows(record)) - 1
         which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
         best = best_line(record)
-        least = f" Best is {repair_named(best['recipe'])}: {scores_changed(changes_of(best))}." if best else ""
+        least = (
+            f" Best is {repair_named(best['recipe'])}: {scores_changed(changes_of(best))}. {AT_ONCE}" if best else ""
+        )
         return say(
             f"None is shown to help: on {num.count(s['rows_judged'])} {noun(record)} it was not fitted on, {which} "
             f"shown better, or estimated better in Brier score or log loss, without harm elsewhere.{least} "

@@ -71,6 +71,7 @@ def _named(record: AuditRecord, line: facts.Line) -> Span:
 
 AS_AUDITED, CLASS_REPAIRS = "as audited", "class_repairs"
 SCORES = {"brier": "Brier score", "log_loss": "log loss"}
+AT_ONCE = "Each of these intervals holds by itself; what is called better holds for all repairs at once."
 Change = tuple[float, float, float]  # and its ends
 
 

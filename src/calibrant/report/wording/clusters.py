@@ -181,7 +181,7 @@ def _by_column(record: AuditRecord) -> str:
 def _without_outcome(record: AuditRecord) -> str:
     """How many clusters have rows without an outcome, and that each is one bet; nothing where every row has one."""
     s = record.curve("missing_labels").settings
-    if not s:
+    if "clusters" not in s:
         return ""
     return (
         f" {num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])} clusters have rows without an outcome, "

@@ -24,7 +24,6 @@ OF_ROWS = ("label", "score", "positive", "percent", "drop_missing", "missing", "
 PLANNED = ("by", "intersections", "limit", "steps", "alpha")
 COMPARED = (*("by", "variables", "bins", "limit", "judge", "threshold", "costs", "steps", "alpha", "seed"),)
 
-INDEPENDENT = ("cluster", '"none"')  # what no array says of its rows
 HELP = re.compile(r"calibrant (\w+) (\w+) --help")
 Node = TypeVar("Node")
 Form = Literal["switch", "number", "numbers", "names", "text"]
@@ -161,7 +160,9 @@ def call(what: str, words: Sequence[str], arrays: bool, variable: str = "", made
     saved = [word.removeprefix("-o ") for word in words if word.startswith("-o ")]
     passed = arguments([word for word in words if not word.startswith("-o ")])
     known = (*OF_ROWS, *FORM) if arrays else ()
-    kept = {k: v for k, v in passed.items() if k not in known or (k, v) == INDEPENDENT}
+    kept = {k: v for k, v in passed.items() if k not in known}
+    if passed.get("cluster") == in_code("none"):  # which no array says
+        kept["cluster"] = passed["cluster"]
     if what == "look":
         return f"{called('look = cal.look', kept)}\nprint(look)"
     if what == "audit" and not variable:

@@ -6,7 +6,7 @@ Of those lost before a horizon: the way that was chosen, and its price.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calibrant.arguments import lacking
@@ -205,21 +205,12 @@ class Way:
     rows: str = "no row lost, nothing assumed, events observed"  # the same in a sentence
     takes: str = ""  # for granted
     how: str = ""  # it is computed
-    assumed: Callable[[Line], Iterable[str]] = lambda _: ()  # the same as `takes`, of the horizon of a record
-    happened: Callable[[AuditRecord, str], str] = "observed {1}%".format
-
-
-def _between(record: AuditRecord, _: str) -> str:
-    (low, high), mean = record.everyone.gap_ends, record.everyone.expected / record.everyone.rows
-    return f"{num.nearest(max(mean + low, 0.0))}% to {num.nearest(min(mean + high, 1.0))}% happened"
 
 
 ESTIMATES = "{} rows lost, %s, events estimated"
-UNASSUMED = Way(
-    "{}, nothing assumed", ESTIMATES % "nothing assumed", UNKNOWN, HOW_UNKNOWN, lambda _: (UNKNOWN,), _between
-)
-WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW, _by_weights, "estimated {1}%".format)
-WAYS = {"": Way(), "weights": WEIGHTS, "unknown": UNASSUMED}
+ASSUMES_NOTHING = Way("{}, nothing assumed", ESTIMATES % "nothing assumed", UNKNOWN, HOW_UNKNOWN)
+WEIGHTS = Way("{}, weights", ESTIMATES % "weights of censoring", TAKES, HOW)
+WAYS = {"weights": WEIGHTS, "unknown": ASSUMES_NOTHING}
 
 
 def way(record: AuditRecord) -> Iterator[str]:
@@ -231,7 +222,10 @@ def way(record: AuditRecord) -> Iterator[str]:
         return
     audited = of["rows"] - of["late"] - of["lacking"]
     yield f"{num.count(of['unknown'])} of {num.count(audited)} rows were lost before {of['horizon']:g}."
-    yield from WAYS[lost(record)].assumed(of)
+    if lost(record) == "unknown":
+        yield UNKNOWN
+    else:
+        yield from _by_weights(of)
     if not record.everyone.proved_above:
         low, high = record.everyone.gap_ends
         if not low <= record.everyone.gap.value <= high:
@@ -248,7 +242,7 @@ def each(record: AuditRecord) -> list[tuple[float, Way, int]]:
     """Of several horizons each, the way of its rows that were lost, and how many these are."""
     of = record.curve("horizons").settings
     ways = zip(*(of.get(k, ()) for k in ("horizons", "ways", "unknown")), strict=True)
-    return [(horizon, WAYS.get(how, UNASSUMED) if n else Way(), n) for horizon, how, n in ways]
+    return [(horizon, WAYS.get(how, ASSUMES_NOTHING) if n else Way(), n) for horizon, how, n in ways]
 
 
 def any_lost(record: AuditRecord) -> bool:
@@ -273,7 +267,12 @@ def recorded(record: AuditRecord) -> str:
 
 def happened(record: AuditRecord, predicted: str, observed: str) -> str:
     """What is predicted and what is known of what happened, in percent, as the start of a sentence."""
-    return f"Predicted {predicted}%, {WAYS[lost(record)].happened(record, observed)}"
+    if lost(record) != "unknown":
+        return f"Predicted {predicted}%, {'estimated' if lost(record) else 'observed'} {observed}%"
+    low, high = record.everyone.gap_ends
+    mean = record.everyone.expected / record.everyone.rows
+    ends = (max(mean + low, 0.0), min(mean + high, 1.0))
+    return f"Predicted {predicted}%, {num.nearest(ends[0])}% to {num.nearest(ends[1])}% happened"
 
 
 def implied(record: AuditRecord) -> str:
